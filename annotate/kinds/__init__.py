@@ -1,4 +1,4 @@
-"""The built-in kinds of questions, each a module or a TOML file, and their registry."""
+"""The registry of the built-in kinds of questions. Each kind is defined by a module or a TOML file."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ __all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "K
 
 _FILES = sorted(Path(__file__).parent.glob("*.toml"))
 KINDS: dict[str, Kind] = {**MODULES, **{kind.slug: kind for kind in map(read_kind, _FILES)}}
-# The kinds of tasks whose judgments were made elsewhere and are only imported.
+# Kinds for judgments that were made outside Assay and are only imported.
 IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]
 MADE_ELSEWHERE = (IMPORTED.slug, IMPORTED_PAIRS.slug)

@@ -1,7 +1,8 @@
-"""The balanced draw: equally many documents of each class, in each set of each language.
+"""The balanced draw, in which every set has the same number of documents from each class.
 
-The algorithm is in annotate/core/draws/balanced_sets.py. Classes are labels that came with the documents, or a
-predictor's labels, which annotators then check. Published lists can be used as sets instead.
+Each language has its own sets. The classes are either labels that came with the documents, or a predictor's labels,
+which annotators then check. Instead of drawing new sets, a task can use published lists of ids.
+annotate/core/draws/balanced_sets.py holds the algorithm.
 """
 
 import hashlib
@@ -35,25 +36,27 @@ from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.inventory import check_declared, declared_records
 
-# Keys of a draw's parameters. IDS: ids by set.
-IDS = "ids"
-CHANCES = "chances"  # probability of a document by class; unknown for published lists
-JOINT = "joint"  # ids of a language in the joint sets, by part
-# For draws by a predictor: SIZES, sizes of test, dev and train; NEEDED, documents that the sets need of each class;
-# FRAME, number of documents by predicted class; ORDER, all their ids by class in random order, which is not stored with
-# the draw.
+# Keys of a draw's parameters.
+IDS = "ids"  # the ids in each set
+CHANCES = "chances"  # the probability with which a document was drawn, by class; empty for published lists
+JOINT = "joint"  # the ids that a language contributes to the joint sets, by set
+# The following keys are used if a predictor's labels are the classes:
+# - SIZES: sizes of test, dev and train
+# - NEEDED: number of documents that the sets need from each class
+# - FRAME: number of documents in the frame, by predicted class
+# - ORDER: ids of these documents in random order, by predicted class; not stored with the draw
 SIZES, NEEDED, FRAME, ORDER = "sizes", "needed", "frame", "order"
-MANY = 20  # labels listed in an error
-Sets = Mapping[str, Mapping[str, Sequence[str]]]  # ids by set, by language
+MANY = 20  # maximum number of labels that an error message lists
+Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
 
 
 @dataclass(frozen=True)
 class _Frame:
     """The documents of a corpus that have exactly one of the classes.
 
-    none: number of documents without a class, by language
-    several: number of documents with several classes, by language
-    labels: number of documents by label
+    none: number of documents with none of the classes, by language
+    several: number of documents with more than one of the classes, by language
+    labels: number of documents with each label, whether or not it is a class
     """
 
     documents: list[Document]
@@ -65,9 +68,11 @@ class _Frame:
 class _Chosen(NamedTuple):
     """The drawn documents.
 
-    ids: ids by language
-    of_each: parameters of the draw by language
-    of: number of documents in the frame by language
+    ids: ids of the drawn documents, by language
+    of_each: parameters of the draw, by language
+    frame: the documents from which they were drawn
+    of: number of documents in the frame, by language
+    predictor: name of the predictor; empty if the classes are declared labels
     """
 
     ids: Mapping[str, list[str]]
@@ -81,12 +86,12 @@ class _Chosen(NamedTuple):
 class _Wanted:
     """Options of the draw.
 
-    fill: whether a class may have too few documents
-    fields: fields that determine whether two documents are equal
-    classes: labels that count; a document needs exactly one
-    apart: fields; documents with equal values stay in one of test, dev and train
-    joint: documents of each language in the joint sets of all languages
-    leave_out: ids outside the frame
+    fill: whether to draw smaller sets if a class has too few documents, instead of raising an error
+    fields: fields whose text determines whether two documents are equal
+    classes: labels that are classes; a document is in the frame if it has exactly one of them
+    apart: fields that keep documents together: two documents with the same value are never in different sets
+    joint: number of documents that each language contributes to the joint sets
+    leave_out: ids of documents to leave out of the frame
     """
 
     corpus: str
@@ -101,9 +106,9 @@ class _Wanted:
     leave_out: Collection[str] = frozenset()
 
     def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
-        """Return the frame, which stores a digest of each text so that a corpus need not fit into memory.
+        """Return the frame. It stores a digest of each text, because the texts might not fit into memory.
 
-        predicted: predicted class by id, used instead of the declared labels
+        predicted: predicted label of each id, to use in place of the declared labels
         """
         frame = _Frame([], Counter(), Counter(), Counter())
         for row in declared_records(self.corpus, languages, (*self.fields, *self.apart)):
@@ -135,17 +140,19 @@ def sample_balanced(
     predictor: str = "",
     **given: Any,
 ) -> list[Sample]:
-    """Draw one sample for each language. The database is not changed.
+    """Draw a sample for each language, without changing the database.
 
-    The parameters of a sample state what was left out of the frame, which classes are short, the faults of published
-    lists, and the ids of each set (IDS).
+    The parameters of each sample hold the ids of its sets (IDS). They also state what was left out of the frame, which
+    classes have too few documents, and what is wrong with the published lists.
 
     test, dev, train: sizes of the sets (documents)
-    short: `fill` lets train, or any set of a draw by a predictor, be smaller if a class has too few documents
-    from_indices: folder of published lists of ids, which replace new sets
-    predictor: the predictor whose labels are the classes, "" for declared labels
+    short: "fill" to allow smaller sets if a class has too few documents; this affects only train, or all sets if a
+        predictor's labels are the classes
+    from_indices: folder of published lists of ids to use in place of new sets
+    predictor: predictor whose labels are the classes; "" for declared labels
     given: fields, classes, apart, joint and leave_out, as in _Wanted
-    CorpusError: the draw is not possible
+
+    Raise CorpusError if the draw is not possible.
     """
     wanted = _Wanted(corpus.name, languages, seed, Sizes(test, dev, tuple(train)), short == "fill", **given)
     if repeated := [label for label, number in Counter(wanted.classes).items() if number > 1]:
@@ -163,7 +170,7 @@ def sample_balanced(
     return sample_chosen(corpus, "balanced", chosen.ids, **how)
 
 
-# --- Draws by declared labels.
+# --- Draws whose classes are declared labels.
 
 
 def _declared(wanted: _Wanted, from_indices: Path | None) -> _Chosen:
@@ -244,11 +251,11 @@ def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str,
     return once, of_each, frame, Counter(document.language for document in frame.documents)
 
 
-# --- Draws by a predictor.
+# --- Draws whose classes are a predictor's labels.
 #
-# The draw contains as many documents of each class as the sets need if every prediction is right. Further documents are
-# drawn, in order, to replace those with wrong predictions (annotate/controls/replenishment.py). Documents are assigned
-# to sets after annotation (annotate/goldsets/partitions.py).
+# At first, the draw has just enough documents from each class to fill the sets if every prediction is right. When
+# people find a wrong prediction, the next document in random order is added (annotate/controls/replenishment.py).
+# After annotation, the documents are assigned to sets (annotate/goldsets/partitions.py).
 
 
 def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _Chosen:
@@ -277,7 +284,7 @@ def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _C
 
 
 def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Chosen:
-    """Return the first documents of each language and class in random order."""
+    """Put the documents of each language and class in random order, and choose the first ones."""
     needed = sum(wanted.sizes.apart().values()) // len(wanted.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, wanted.classes):
@@ -308,20 +315,21 @@ def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: 
 
 
 def spelled_out(language: str) -> str:
-    """Return a language's name in one word, as published lists have it, such as `german`."""
+    """Return the name of a language as published lists write it: one lower-case word, such as `german`."""
     return re.sub(r"[^a-z]+", "-", LANGUAGES[language].name.casefold()).strip("-")
 
 
 SET = re.compile(rf"{TEST}|{DEV}|{TRAIN}\.[1-9][0-9]*")
-# Names in the lists that differ from ours.
+# Languages that the published lists call by another name than `spelled_out` returns.
 OTHERWISE = {"chinese": "zh-CN"}
 
 
 def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dict[str, list[str]]]:
-    """Return the ids by set and language from files such as german.train.1000.
+    """Read the published lists in a folder, which are files such as german.train.1000.
 
-    languages: codes, or None for all
-    CorpusError: the folder or a list is not valid
+    languages: codes of the languages to read; None for all
+
+    Return a mapping from language to set to ids. Raise CorpusError if the folder or a list is not valid.
     """
     by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
     found: dict[str, dict[str, list[str]]] = {}
@@ -329,7 +337,7 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
         for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
             if name == JOINT:
-                continue  # made from the others
+                continue  # the joint sets consist of the other lists
             code = by_name.get(name)
             if not SET.fullmatch(part):
                 raise CorpusError(

@@ -1,8 +1,7 @@
-"""The draw of messages for pairwise comparisons of systems' replies.
+"""The draw of messages for which people compare the replies of two systems.
 
-Only messages for which every system suggests a reply are drawn, so that all pairs of systems are compared on the same
-messages. All records of a message are drawn together, because suggestions may differ between them. The suggestions are
-passed to the units.
+A message can be drawn only if every system suggests a reply to it, so that all pairs of systems are compared on the
+same messages. Several records can have the same message but different suggestions, so they are drawn together.
 """
 
 from collections import Counter, defaultdict
@@ -21,16 +20,17 @@ from corpora.storage.inventory import declared_records
 from corpora.threads.messages import compared
 from corpora.threads.reply_files import Key, Suggested, read_suggested
 
-# Key of the suggestions (replies by system, by id) in a draw's parameters; they are not stored with the draw.
+# Key of the suggestions in a draw's parameters. They are passed to the units and not stored with the draw.
 REPLIES = "replies"
-Replies = Mapping[str, Mapping[str, list[str]]]
+Replies = Mapping[str, Mapping[str, list[str]]]  # id -> system -> replies
 
 
 def systems_of(given: Sequence[str]) -> dict[str, Path]:
-    """Return the file or folder of each system, sorted by name.
+    """Return the file or folder of each system, sorted by the system's name.
 
-    given: `NAME=FILE`, or `FILE` alone; then the name is the file's without its suffix
-    CorpusError: a name is invalid, or there are fewer than two
+    given: arguments such as `NAME=FILE`; if an argument is only `FILE`, the system is named after the file
+
+    Raise CorpusError if a name is invalid or used twice, or if there are fewer than two systems.
     """
     found: dict[str, Path] = {}
     for each in given:
@@ -53,12 +53,12 @@ def systems_of(given: Sequence[str]) -> dict[str, Path]:
 class _Joined:
     """The systems' suggestions for the records of a corpus.
 
-    frame: ids of records with suggestions from all systems, by message, by language
-    left_out: (language, message) of records outside the frame
-    replies: replies by system, by id
-    lacking: number of records without suggestions, by system
-    used: keys of lines that match a record, by system
-    records: number of records
+    frame: ids of the records for which all systems have suggestions, as a mapping from language to message to ids
+    left_out: (language, message) pairs that are left out of the frame
+    replies: suggestions for these records, as a mapping from id to system to replies
+    lacking: number of records for which a system has no suggestions, by system
+    used: keys of the system's lines that match a record, by system
+    records: number of records in the corpus
     """
 
     frame: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
@@ -80,21 +80,23 @@ def sample_compared(
     reference: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """Draw one sample for each language with messages to compare. The database is not changed.
+    """Draw a sample for each language that has messages to compare, without changing the database.
 
-    systems: files as in systems_of
-    size: messages per language, None for all
-    message: the field with the message
-    reference: the field with the reference reply, or ""
-    leave_out: ids of records whose messages are outside the frame, such as records with gold answers. Their suggestions
-        are included in the parameters.
-    CorpusError: the draw is not possible
+    systems: file of each system, as in systems_of
+    size: number of messages per language; None for all
+    message: field that holds the message
+    reference: field that holds the reference reply; "" if there is none
+    leave_out: ids of records whose messages must not be drawn, for example because they have gold answers. The
+        parameters include the suggestions for these records.
+
+    Raise CorpusError if the draw is not possible.
     """
     suggested = {name: read_suggested(path) for name, path in systems_of(systems).items()}
     joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
     _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
-    # A message is drawn by the lowest id of its records, so that its probability does not depend on their number.
+    # Each message is represented by the lowest id of its records, so that all messages have the same probability, no
+    # matter how many records they have.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     first = {
         code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")

@@ -1,4 +1,4 @@
-"""Kinds whose answers are sets of concepts from a vocabulary."""
+"""Kinds that people answer with a set of concepts from a vocabulary."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
-# Share of people and documents for which suggestions are hidden. A fifth suffices for comparison and leaves most people
-# the suggestions.
+# Suggestions are hidden for this share of the combinations of person and document. A fifth is enough to compare answers
+# with and without suggestions, and people still see suggestions for most documents.
 BLIND_SHARE = 0.2
-# If no concept has two votes, the document goes to an adjudicator, who sees the concepts with one vote.
+# If no concept was chosen by two people, the document goes to an adjudicator, who sees every concept that was chosen.
 DEFAULTS: Mapping[str, Any] = {
     "on_conflict": stages.ADJUDICATION,
     "redundancy": 3,
@@ -30,8 +30,8 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# Columns of an exported set, in order, as in record_kind.py. There are no posteriors: a model of annotators would treat
-# each chosen set as a separate label.
+# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because a model of annotators
+# would treat each set of concepts as a separate label.
 COLUMNS = (
     *(
         "id",
@@ -50,8 +50,9 @@ COLUMNS = (
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
-MOST_CONCEPTS = 1000  # concepts in an answer; 99.4% of the documents of EURLEX57K have at most ten
-# Help for the keys of the table [vocabulary], for the documentation.
+# Largest number of concepts that a kind may allow in an answer. In EURLEX57K, 99.4% of the documents have at most ten.
+MOST_CONCEPTS = 1000
+# Help texts for the keys of the table [vocabulary], shown in the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
     "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
     "least": "how many concepts an answer has at least; 1 if it is left out",
@@ -72,15 +73,15 @@ def version_of(task) -> Vocabulary:
 def newest(kind) -> Vocabulary:
     """Return the newest version of a kind's vocabulary, which new tasks use.
 
-    VocabularyError: none was imported
+    Raise VocabularyError if the vocabulary has not been imported.
     """
     return vocabulary_named(kind.thesaurus.name)
 
 
 def chosen(label: str, task) -> list[Concept]:
-    """Return the concepts of an answer, in the order of its text.
+    """Return the concepts of an answer, in the order in which its text names them.
 
-    ValueError: one is not in the task's vocabulary
+    Raise ValueError if one of them is not in the task's vocabulary.
     """
     keys, version = CONCEPTS.facets(label), version_of(task)
     found = concepts_of(version, keys)
@@ -92,7 +93,7 @@ def chosen(label: str, task) -> list[Concept]:
 
 def check_label(label: str, task) -> None:
     asked: Thesaurus = task.kind.thesaurus
-    # Check the number first, to avoid a query for too many concepts.
+    # Check the number of concepts first, so that no query has to look up thousands of them.
     CONCEPTS.check(label, CONCEPTS.facets(label), asked.least, asked.most)
     for concept in chosen(label, task):
         if concept.is_deprecated:
@@ -100,7 +101,7 @@ def check_label(label: str, task) -> None:
 
 
 def _refuse_deprecated(concept: Concept, kind) -> None:
-    """Raise ValueError with the names of the replacements, if the vocabulary has any."""
+    """Raise ValueError because a concept is deprecated. The message names its replacements, if there are any."""
     replaced = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
     said = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replaced}
     raise ValueError(
@@ -135,9 +136,10 @@ def check(answer: Answer, unit) -> None:
 
 
 def agreed(item, task) -> str | None:
-    """Return the declared concepts as an answer, or None if they do not count or one is not in the vocabulary.
+    """Return the concepts that came with a document, as an answer.
 
-    Their number and hierarchy are not checked.
+    Return None if the task does not keep them, if there are none, or if one of them is not in the vocabulary. Unlike
+    for people's answers, neither the number of concepts nor the use of broader concepts is checked.
     """
     if not (task.keep_declared and item.declared) or unknown(item, task):
         return None
@@ -145,13 +147,13 @@ def agreed(item, task) -> str | None:
 
 
 def unknown(item, task) -> list[str]:
-    """Return the declared concepts that are not in the vocabulary."""
+    """Return the concepts that came with a document but are not in the task's vocabulary."""
     known = names_in(version_of(task), "en")
     return [key for key in item.declared if key not in known]
 
 
 def list_row(unit, answers: Iterable[str]) -> list[str]:
-    """Return the chosen concepts, most votes first."""
+    """Return the cells of the adjudicators' list: the language, and the concepts with most votes first."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
     return [unit.item.language, "; ".join(told)]
@@ -163,7 +165,7 @@ def advise(unit, blind: bool) -> dict[str, Any]:
 
 
 def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
-    """Return a kind whose answers are concepts of a vocabulary."""
+    """Adapt a kind so that people answer it with concepts from a vocabulary."""
 
     def agrees(said: str, known: str) -> bool:
         return CONCEPTS.agrees(said, known, thesaurus.right_from)
@@ -201,13 +203,13 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
 
 
 def ways_in(posted: Any) -> dict[str, str]:
-    """Return how each concept was reached, as the form states, or ""."""
+    """Return how the person found each chosen concept, as the form states: one of WAYS, or "" if unknown."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
 
 
 class Concepts(Labels):
-    """Sets of concepts from the vocabulary in the table [vocabulary] of a kind's file."""
+    """Sets of concepts. The table [vocabulary] of the kind's file names the vocabulary."""
 
     tables = ("vocabulary",)
     lists = False

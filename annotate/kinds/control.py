@@ -1,8 +1,8 @@
-"""Quality controls, which protect the figures of a task, as plug-ins of the engine.
+"""The base class and registry of quality controls, such as audits, decoys and gold answers.
 
-A kind lists its controls by name (`Kind.controls`, and those of its form). The engine calls the hooks of the controls
-that apply to a task, in that order; it knows none of them. The built-in controls are the modules of annotate/controls/.
-Others are classes that are registered with the entry point `assay.controls` or with `register`.
+Controls are plug-ins. A kind and its answer form list the names of their controls, and the engine calls the hooks of
+these controls in order, without knowing what any control does. The built-in controls are the modules of
+annotate/controls/. Other packages register controls with the entry point `assay.controls` or with `register`.
 """
 
 from collections import Counter
@@ -13,25 +13,25 @@ from typing import Any, NamedTuple
 from annotate.core.option import Option
 from annotate.kinds.options import OPTIONS
 
-# These types belong to higher layers.
+# These types are defined in higher layers, which this module must not import.
 Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The results of a control in a task, for a page and a command.
+    """The results of a control in a task, as pages and commands show them.
 
     heading: heading of the section
-    words: sentences
-    tables: the main table first
-    data: the same as JSON values
-    key: key of `data` in a command's result; "" merges its items into the result
-    empty: sentence if there are no results
-    plot: a chart
-    over_limit: languages whose remaining units people should read
-    advice: sentences that name commands, for the terminal
-    warnings: sentences for managers only
-    page: page of the documentation
+    words: sentences that summarize the results
+    tables: tables of the results, the main table first
+    data: the results as JSON data
+    key: key under which a command's JSON output has `data`; if empty, the items of `data` are added to the output
+    empty: sentence to show if there are no results
+    plot: chart of the results
+    over_limit: languages that failed the audit, so that people should read their remaining units
+    advice: sentences that name the commands to run, shown only in the terminal
+    warnings: sentences shown only to managers
+    page: documentation page that explains the control
     """
 
     heading: str
@@ -46,7 +46,7 @@ class Panel:
     warnings: Sequence[str] = ()
     page: str = ""
 
-    FEW = 30  # maximum number of rows for which the chart is open by default
+    FEW = 30  # the chart is open by default if the table has at most this many rows
 
     @property
     def table(self) -> Table | None:
@@ -58,10 +58,10 @@ class Panel:
 
 
 class Place(NamedTuple):
-    """The unit to show at the place of a unit of work.
+    """The unit that a person gets when it is a unit of work's turn: that unit, or a hidden one in its place.
 
     shown: key of the unit
-    how: fields of its lease
+    how: values for fields of the lease
     """
 
     shown: int
@@ -69,18 +69,19 @@ class Place(NamedTuple):
 
 
 class QualityControl:
-    """The hooks of a control. By default, they do nothing.
+    """Base class of quality controls, with hooks that do nothing by default.
 
-    name: name in kinds' lists
-    options: options that it adds to tasks, in addition to kinds/options.py
-    inputs: options of open_task and export_gold that only tasks with this control take
-    hides: whether it hides items among the drawn ones
-    switches: options; if any are named, the hooks for answers run only in tasks in which one of them has a value
-    look_at: the command that reports on it
-    of_agreement: whether it measures how reliable the detectors' agreement on a stream of posts is
-    tabs: URL and name of each task page that it adds for managers
-    manifest_key: key of its section in the manifest
-    unit_columns: Arrow type by path from a unit, for the columns that an export reads for it
+    name: name by which kinds list the control
+    options: task options that the control adds to those in kinds/options.py
+    inputs: options of open_task and export_gold that are accepted only for tasks with this control
+    hides: whether the control hides items among the drawn ones
+    switches: options that switch on the hooks for annotation: these run only if a task has a value for one of the
+        options. If there are no switches, the hooks always run.
+    look_at: name of the command that reports on the control
+    of_agreement: whether the control measures how reliable the detectors' agreement on posts is
+    tabs: (URL name, title) of each page that the control adds to a task for managers
+    manifest_key: key of the control's section in the manifest
+    unit_columns: columns of units that the control needs for an export, as a mapping from field path to Arrow type
     """
 
     name: str = ""
@@ -97,162 +98,191 @@ class QualityControl:
     # --- Hooks for opening, changing and enlarging a task.
 
     def prepare(self, task: Task, reuse: bool) -> None:
-        """Prepare a task that is about to be created. The hook may set fields.
+        """Set fields of a task that is about to be created.
 
         reuse: whether the task reuses existing labels (`open_task --reuse`)
-        ValueError: the task cannot be created
+
+        Raise ValueError if the task cannot be created.
         """
 
     def enter(self, entry: Entry) -> None:
         """Hide items among the drawn ones before units are created (work/task_creation.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
-        """Handle gold answers that were stored but are not yet among the units.
+        """Handle gold answers that have been stored but have no units yet.
 
-        suggested: replies by system, by id
+        suggested: the systems' suggestions, as a mapping from id to system to replies
         """
 
     def before_units(self, task: Task) -> Any:
-        """Return what `units_added` needs to know about the existing units."""
+        """Return what `units_added` needs to know about the units that exist before new ones are added."""
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        """Handle new units that were stored, and return how many auto-labelled ones it sent to people.
+        """Handle new units after they have been stored.
 
         first: position of the first new unit
         before: result of `before_units`
+
+        Return the number of new auto-labelled units that the control sent to people.
         """
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        """Mark auto-labelled units that an event queued and that are about to be stored."""
+        """Mark auto-labelled units that are about to be stored in a queue, for example for a check.
+
+        event: event that moved the units into the queue
+        """
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
-        """Handle a larger draw, and return the number of units that it sent to people, by label."""
+        """Handle a task whose draw was enlarged. Return the number of units sent to people, by label."""
         return {}
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:
-        """Check changed options.
+        """Raise InvalidAnswer if the task's changed options are not possible.
 
-        InvalidAnswer: the task cannot have them
+        changed: names of the changed options
         """
 
     # --- Hooks for annotation.
 
     def place(self, unit: Unit, permit: Permit) -> Any:
-        """Return a function that decides what to show instead of a unit of work, or None to show the unit.
+        """Return a function that decides what a person gets when it is a unit of work's turn.
 
-        It is called before the unit is leased. The function takes all leases of the unit and the annotator's own, and
-        returns a Place.
+        The function is called before the unit is leased. It takes all leases of the unit and those of the person, and
+        returns a Place. Return None if the person always gets the unit itself.
         """
         return None
 
     def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-        """Return a function that predicts how many hidden units a person will get.
+        """Return a function that predicts how many hidden units a person will get before their last unit of work.
 
-        The function takes a permit, and the numbers of work units and hidden units by queue. It returns the number of
-        hidden units before the last work unit.
+        The function takes a permit, the number of units of work by queue, and the number of hidden units by queue.
 
-        permits: a person's permits in tasks with this control
+        permits: the person's permits for all tasks with this control
         """
         return lambda permit, work, hidden: 0
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """Handle a unit that is about to be shown to a person, or that they decided."""
+        """Handle a unit that is about to be shown to a person, or that the person has decided as an adjudicator."""
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Return the answer to store for a submitted one."""
+        """Convert a submitted answer to the answer to store."""
         return answer
 
     def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
-        """Return the labels of units as a person may see them."""
+        """Convert the stored labels of units to the labels that a person may see."""
         return [label for _, label in said]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Return the order of the two sets of replies for a person, by unit that has two (controls/pair_order.py)."""
+        """Return the order in which a person sees the two sets of replies, for each unit that has two sets."""
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
-        """Return two sets for the preview of a kind, or None if its units have none."""
+        """Return two sets of invented replies for the preview of a kind; None if its units have no such sets."""
         return None
 
     def trial(self, gold: Any, annotator: Annotator) -> Mapping[str, Any]:
-        """Return fields of the TrialAnswer with which a person is asked a gold answer."""
+        """Return values for fields of the TrialAnswer that stores a person's answer to a practice or test question."""
         return {}
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        """Return the event, stage and label for a unit with all its answers, or None for the usual outcome."""
+        """Decide what happens to a unit that has all its answers.
+
+        label: label that the answers give; None if they give none
+
+        Return the event, the next stage and the label; None for the usual outcome.
+        """
         return None
 
     def is_seconded(self, unit: Unit) -> bool:
-        """Return whether a second adjudicator also decides a unit that one has settled."""
+        """Return whether a second adjudicator must also decide a unit that an adjudicator has settled."""
         return False
 
     def judged(self, judgment: Judgment, answer: Answer | None) -> None:
-        """Handle an answer, skip or decision that was stored."""
+        """Handle a judgment that has been stored: an answer, a skip or an adjudicator's decision."""
 
     def parts(self, judgment: Judgment, answer: Answer) -> list[Any]:
-        """Return unsaved rows with parts of an answer that are stored in addition to its text."""
+        """Return unsaved database rows for the parts of an answer that its text does not hold."""
         return []
 
     def moved(self, unit: Unit) -> None:
-        """Handle a unit of work after a judgment, whether or not its stage changed."""
+        """Handle a unit of work after a judgment, even if the judgment has not changed its stage."""
 
     def score(self, permit: Permit) -> tuple[int, int] | None:
-        """Return the annotator's numbers of correct and of all gold answers since their last pause was lifted."""
+        """Return how many hidden gold answers an annotator has answered correctly, and how many in total.
+
+        Count only since the annotator's last pause was lifted. Return None if the control does not count them.
+        """
         return None
 
     def pauses(self, permit: Permit) -> bool:
-        """Return whether the annotator is now paused, after a judgment."""
+        """Return whether the annotator is paused. This is called after a judgment, and may pause the annotator."""
         return False
 
     def reopened(self, task: Task) -> None:
-        """Handle a task that was reopened."""
+        """Handle a task that has been reopened."""
 
     # --- Hooks for reports and exports.
 
     def section(self, task: Task) -> Any:
-        """Return the results so far as JSON values; exported manifests have them under `manifest_key`."""
+        """Return the current results as JSON data, which exported manifests have under `manifest_key`."""
         return None
 
     def panel(self, task: Task, found: Any) -> Panel | None:
-        """Return the results for managers.
+        """Return the results as managers see them; None to show nothing.
 
-        found: the control's section
+        found: the result of `section`
         """
         return None
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, Any]]:
-        """Return columns for an exported set: values by unit, by column name."""
+        """Return columns for an exported set, as a mapping from column name to unit key to value."""
         return {}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        """Return columns for each judgment in an exported set: name, Arrow type, and a function of the rows."""
+        """Return fields to export with each judgment: name, Arrow type, and a function that computes the values."""
         return ()
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return files for an exported set, by their name on the card: file name, and a function that writes a path."""
+        """Return files to add to an exported set.
+
+        Each key is the name of the file on the card. Each value has the file name, and a function that takes a path and
+        writes the file.
+        """
         return {}
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Return ordered categories that agreement compares instead of labels, and the category by (unit, label)."""
+        """Return the categories by which agreement is measured, in order; None to compare the labels themselves.
+
+        The second value maps each (unit, label) pair to its category.
+        """
         return None
 
     def draws(self, task: Task) -> Iterable[Mapping[str, Any]]:
-        """Return random draws that are not stored as Lot rows, as lines of the file for reproducing all draws."""
+        """Return the control's random draws that are not stored as Lot rows.
+
+        They are written to the file with which others can repeat all draws of a task.
+        """
         return ()
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Return why a unit is left out of a set, by unit, for units whose label somebody could know."""
+        """Return the units whose label could have become known, and so must be left out of an exported set.
+
+        The result maps the unit's key to the reason.
+        """
         return {}
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        """Return the expected additional work, before anybody has started."""
+        """Return the additional work that the control is expected to cause, before annotation has begun."""
         return {}
 
     def opened(self, opened: Any, size: int | None, *, extended: bool) -> tuple[list[str], list[str]] | None:
-        """Return the summary of an opened or enlarged task and what needs attention, or None for the default summary.
+        """Return sentences that summarize a task after it was opened or enlarged, and sentences that warn of problems.
 
-        size: number of units requested
+        size: requested number of units
+        extended: whether an existing task was enlarged
+
+        Return None for the default summary.
         """
         return None
 
@@ -261,9 +291,9 @@ CONTROLS: dict[str, QualityControl] = {}
 
 
 def register(control: QualityControl) -> QualityControl:
-    """Register a control under its name.
+    """Register a control under its name, and add its options to OPTIONS.
 
-    ValueError: the name is taken by another control, or is empty
+    Raise ValueError if the name is empty or belongs to another control.
     """
     if not control.name or CONTROLS.get(control.name, control) is not control:
         raise ValueError(f"There is already a quality control named {control.name!r}; give this one another name.")
@@ -273,6 +303,9 @@ def register(control: QualityControl) -> QualityControl:
 
 
 def panels(task: Task) -> list[Panel]:
-    """Return the panels of a task's controls. Checks act first, because others build on them, and are shown last."""
+    """Return the panels of a task's controls in reverse order.
+
+    Checks act first, because other controls use their results, but their panel is shown last.
+    """
     found = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
     return [panel for panel in found if panel]

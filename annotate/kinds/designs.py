@@ -1,6 +1,6 @@
-"""The table of sampling designs: how each draws units, its options, and what is published.
+"""The sampling designs, with what tasks and gold sets need to know about each: its options, its draw and its sets.
 
-corpora/ implements the draws. This module holds what tasks and gold sets need to know about them.
+The draws themselves are implemented in corpora/draws/, balanced_draw.py and compared_draw.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,13 +34,14 @@ ALL = ["all"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A draw to make.
+    """A draw that a task requests.
 
-    languages: codes, or None for all
-    chosen: values of the design's own options
-    leave_out: ids outside the frame
-    labels: the task's labels
-    unread: the detectors' label by id, for unread posts of the uniform task
+    size: requested number of units; None for all or for the design's own number
+    languages: codes of the languages to draw for; None for all
+    chosen: values of the design's options
+    leave_out: ids of items to leave out of the frame
+    labels: labels of the task
+    unread: the label on which the detectors agree, by id, for posts of a uniform task that nobody has read
     """
 
     corpus: Corpus
@@ -55,13 +56,14 @@ class Wanted:
 
 
 DRAW = "The draw"
-# Default numbers of kept and dropped pairs in draws from both sides of a filter.
+# In an audit of a filter, the default numbers of pairs to draw from those that the filter kept and dropped.
 KEPT, DROPPED = 300, 100
-# Lets train be smaller if a class has too few documents.
+# Word in the option `sets` that allows train to be smaller if a class has too few documents.
 FILL = "fill"
-# Followed by fields; documents with equal values stay in one of test, dev and train.
+# Word in the option `sets` before the names of fields. Two documents with the same value in one of these fields are
+# never in different sets.
 APART = "apart"
-# Without a default here, the design has its own or draws everything.
+# If an option has no default here, the design either has its own default or does not restrict the draw.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -112,20 +114,21 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 }
 
 
-# Populations: all posts, posts by a predictor's authors, or posts with a predicted label.
+# Populations: all posts, posts by authors who wrote in the language before, and posts that a predictor labels with the
+# language.
 STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
-# Options that determine the possible answers: classes of documents, or compared systems.
+# What the possible answers of a task are, if its draw determines them: classes of documents, or compared systems.
 CLASSES, SYSTEMS = "classes", "systems"
 
 
 @dataclass(frozen=True)
 class PostSets:
-    """The content of a design's sets, if they measure a predictor of posts' labels.
+    """What the gold sets of a design contain, for designs whose sets measure how well a predictor labels posts.
 
-    measures: the predictor's figures that they measure, in the order of reports
-    stem: stem of the file of labels and ids
-    includes: whether a labelled row belongs to the set
-    has_negatives: whether there are labels such as not-de
+    measures: measures that can be estimated with the sets, in the order of reports
+    stem: stem of the name of the file with labels and ids
+    includes: function that returns whether a labelled row belongs to the set
+    has_negatives: whether the sets have labels such as not-de
     """
 
     measures: tuple[str, ...] = ()
@@ -138,17 +141,17 @@ class PostSets:
 class Design:
     """A sampling design.
 
-    name: name in draws
-    spelled: name in sentences, before `set` or `design`
-    draw: makes the samples
-    options: names of its DRAW_OPTIONS
-    needs: required options
-    size: default number of units, in all or per language; 0 if it must be given, None for everything
-    population: STREAM, AUTHORS or TRIGGERS; "" for units that are not posts
-    sets: content of its sets
-    answers_from: CLASSES or SYSTEMS, the option that determines the possible answers, or ""
-    asks_all: whether people label everything drawn, even if the detectors agree
-    not_extended: why its draws cannot be enlarged, and what to do; "" if they can
+    name: name by which draws and commands refer to the design
+    spelled: name in sentences, before the word `set` or `design`
+    draw: function that draws the samples
+    options: names of the options of the design (DRAW_OPTIONS)
+    needs: names of the options that are required
+    size: default number of units, in total or per language; 0 if the user must state it, None to draw everything
+    population: STREAM, AUTHORS or TRIGGERS; "" if the units are not posts
+    sets: content of the gold sets
+    answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""
+    asks_all: whether people label every drawn item, even if the detectors agree on it
+    not_extended: what to do instead of enlarging a draw, if draws of this design cannot be enlarged; otherwise ""
     none_found: what to do if no post matches
     """
 
@@ -167,32 +170,32 @@ class Design:
 
     @property
     def of_stream(self) -> bool:
-        """Whether its sets are samples of all posts."""
+        """Whether the sets are samples of all posts."""
         return self.population == STREAM
 
     @property
     def by_author(self) -> bool:
-        """Whether its sets are samples of posts by a predictor's authors."""
+        """Whether the sets are samples of posts by authors who, according to a predictor, wrote in the language."""
         return self.population == AUTHORS
 
     @property
     def by_trigger(self) -> bool:
-        """Whether its sets are samples of posts that a predictor labels with the language."""
+        """Whether the sets are samples of the posts that a predictor labels with the language."""
         return self.population == TRIGGERS
 
     @property
     def names_answers(self) -> bool:
-        """Whether the classes named with the draw are the possible answers."""
+        """Whether the possible answers are the classes that the draw names."""
         return self.answers_from == CLASSES
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language has its own question and draw."""
+        """Whether each language has its own question and its own draw."""
         return "languages" in self.needs
 
     @property
     def of_uniform(self) -> bool:
-        """Whether it draws from a uniform task's posts. Its sets are only meaningful together with that task's set."""
+        """Whether the posts are drawn from a uniform task. The sets are then meaningful only with that task's set."""
         return "of" in self.needs
 
 
@@ -208,10 +211,11 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], l
 
 
 def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
-    """Return the sizes of the requested sets.
+    """Return what the option `sets` states for each set, such as its sizes.
 
-    names: valid sets
-    CorpusError: a set is unknown, or has the wrong number of sizes
+    names: words that the design accepts
+
+    Raise CorpusError if a word is unknown or is followed by the wrong number of sizes.
     """
     sizes = set_sizes(wanted.chosen.get("sets", ""))
     for name, of in sizes.items():
@@ -237,7 +241,7 @@ def _balanced(wanted: Wanted) -> list[Sample]:
     )
 
 
-# Enlarging one of these draws would put other questions to other people.
+# For designs whose draws cannot be enlarged, because the additional units would have other questions and other readers.
 _LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
 _OTHERS = "choose another predictor, other languages, or wider windows."
 
@@ -259,7 +263,7 @@ DESIGNS: Mapping[str, Design] = {
             needs=("predictor", "languages"),
             size=RECALL_SIZE,
             population=AUTHORS,
-            # A reader's No means that the post is outside the set's population.
+            # If the reader answers No, the post is not part of the population, so it is left out of the set.
             sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,

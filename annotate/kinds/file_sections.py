@@ -1,4 +1,4 @@
-"""Tables of a kind's file that need special checks: answers, options, guidelines, languages."""
+"""Readers for the tables of a kind's file that need special checks: answers, options, guidelines and languages."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,19 +13,21 @@ from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
 from corpora.core.languages import LISTED, Language
 
-MOST_BYTES = 1_000_000  # of guidelines, which are shown on one page, and of a kind's file
-MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters; names and meanings appear on a button
-# Help for the keys of an answer's table, for the documentation.
+MOST_BYTES = 1_000_000  # maximum size of a kind's file, and of guidelines, which are shown on one page
+# Maximum lengths of an answer's texts (characters). Its name and meaning are shown on a button.
+MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200
+# Help texts for the keys of an answer's table, shown in the documentation.
 ANSWER_KEYS: Mapping[str, str] = {
     "code": "what is stored and exported",
     "name": "what the button says, in English or by language",
     "meaning": "what is said below the name, in English or by language; it may be left out",
     "key": "1 to 9 or a to z; without one, the answers have 1 to 9 by their place",
 }
-# Physical keys by their label on an English keyboard, and the keys that the page itself uses (queue.js).
+# Physical keys by their label on an English keyboard.
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
+# Keys that the page itself uses (queue.js), with what they do.
 OF_THE_PAGE = {
     "q": "Undefined",
     "w": "the list of languages",
@@ -40,10 +42,10 @@ OF_THE_PAGE = {
 
 
 def answers(top: Table, known: Collection[str], *, least: int = 2) -> dict[str, Named]:
-    """Return the name and meaning of each answer by code, in the file's order.
+    """Return the answers by code, in the order of the file.
 
-    known: language codes
-    least: minimum number of answers, if there are any
+    known: codes of known languages
+    least: minimum number of answers, if the file lists any
     """
     found: dict[str, Named] = {}
     keys: dict[str, str] = {}
@@ -95,7 +97,11 @@ def _key(table: Table) -> str:
 
 
 def by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
-    """Return texts by language, from an English text or a table { en = …, de = … }."""
+    """Return a text by language. The file has either an English text, or a table such as { en = …, de = … }.
+
+    most: maximum length of a text (characters)
+    known: codes of known languages
+    """
     if key not in table.raw:
         raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')
     value = table.raw[key]
@@ -117,7 +123,7 @@ def by_language(table: Table, key: str, most: int, known: Collection[str]) -> di
 
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
-    """Return the kind's defaults, overridden by the file's."""
+    """Return the defaults of a kind's options, in which the file's values replace those of the kind."""
     given = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
@@ -149,7 +155,8 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
 def languages(table: Table, *, stored: bool) -> dict[str, Language]:
     """Return the languages that the file adds.
 
-    stored: whether the file is a task's; then languages that were listed since are skipped
+    stored: whether the file is stored with a task. Assay may list more languages now than when the task was opened,
+        so languages of the file that are now listed are skipped.
     """
     found: dict[str, Language] = {}
     for code in table.raw:
@@ -165,9 +172,9 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
 
 
 def add(table: Table, found: Mapping[str, Language]) -> None:
-    """Add the file's languages in this process.
+    """Add the languages of a file to those that the running program knows.
 
-    KindError: one exists under another name
+    Raise KindError if a language already exists under another name.
     """
     for code, language in found.items():
         try:
@@ -177,20 +184,14 @@ def add(table: Table, found: Mapping[str, Language]) -> None:
 
 
 def _check_language(table: Table, code: str, known: Collection[str]) -> None:
-    """Check that a key is a language code.
-
-    KindError: it is not
-    """
+    """Raise KindError if a key is not a language code."""
     if code not in known:
         hint = f"the nearest is {near}" if (near := code_of(code)) else "write one such as de, zh-CN or hi-Latn"
         raise table.fault(code, f"{code!r} is not a code of a language; {hint}.")
 
 
 def check_guidelines(table: Table, known: Collection[str]) -> None:
-    """Check that guidelines are texts by language, without reading their files.
-
-    KindError: they are not
-    """
+    """Raise KindError if guidelines are not texts or file names, by language. The files are not read."""
     for code in table.raw:
         _check_language(table, code, known)
         if not isinstance(table.raw[code], str) or not table.raw[code].strip():
@@ -202,7 +203,10 @@ def check_guidelines(table: Table, known: Collection[str]) -> None:
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
-    """Return Markdown by language: the text itself if it has several lines, else a file in the same folder."""
+    """Return the guidelines by language, as Markdown.
+
+    An entry with several lines is the text itself. An entry with one line is the name of a file in the same folder.
+    """
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:
@@ -231,21 +235,21 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
 
 
 def _lowered(sentence: str) -> str:
-    """Return a sentence as it continues after the line number."""
+    """Return a sentence with a lower-case first letter, so that it can follow a line number and a colon."""
     return sentence[0].lower() + sentence[1:]
 
 
-# --- Published formats and their requirements. annotate/goldsets/formats/ writes them.
+# --- Published formats, and what they require of a kind. The modules of annotate/goldsets/formats/ write them.
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The content of a line or file.
+    """What a published format requires of a kind.
 
-    fields: required fields
-    code: required answer that means yes, or ""
-    numbers: whether answers must be numbers, which rank the rows of a group
-    several: whether an answer has several labels
+    fields: fields that the kind must have
+    code: code of an answer that the kind must have, which means yes; "" if there is none
+    numbers: whether the codes of all answers must be numbers, which rank the rows of a group
+    several: whether an answer must consist of several labels
     """
 
     fields: tuple[str, ...]
@@ -254,7 +258,11 @@ class Layout:
     several: bool = False
 
     def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...], several: bool) -> str:
-        """Return what a kind with these fields and answers lacks for this layout, or ""."""
+        """Return why a kind with these fields and answers does not fit this layout; "" if it fits.
+
+        codes: codes of the kind's answers
+        several: whether an answer has several labels
+        """
         if several and not self.several:
             return "has one label a line, and here an answer has several"
         if self.several and not several:
@@ -268,16 +276,17 @@ class Layout:
         return ""
 
 
-# Layouts by name, by format (XGLUE, Liang et al. 2020).
+# Each format with its layouts by name.
 FORMATS: dict[str, Mapping[str, Layout]] = {
+    # XGLUE (Liang et al. 2020): tables with one pair per line.
     "xglue": {
         "qadsm": Layout(("query", "title", "description")),
         "qam": Layout(("question", "passage"), code="1"),
         "wpr": Layout(("query", "title", "snippet"), numbers=True),
     },
-    # MLDoc (Schwenk and Li 2018): lists of ids, and one document per line.
+    # MLDoc (Schwenk and Li 2018): lists of ids, and files with one document per line.
     "mldoc": {"documents": Layout(())},
-    # EURLEX57K (Chalkidis et al. 2019): one file per act, and the descriptors of the concepts.
+    # EURLEX57K (Chalkidis et al. 2019): one file per act, and a file with the descriptors of the concepts.
     "eurlex57k": {
         "acts": Layout(("title", "header", "recitals", "main_body", "attachments", "type"), several=True),
     },

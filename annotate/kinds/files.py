@@ -1,8 +1,8 @@
-"""The strict reader for kinds in TOML files. An error names the line and the fault in one sentence.
+"""The strict reader for kinds that are defined by TOML files. Each error states the line and what is wrong there.
 
-A file either defines its own fields, form and answers, or names a `base`, a kind that is a module (`language` or
-`verify`), to which it adds languages or other labels, options, guidelines or a title. file_sections.py reads the tables
-that both may have.
+A file can define its own fields, form and answers. It can instead name a `base`, which is one of the kinds `language`
+and `verify`, and change the languages, labels, options, guidelines or title of that kind. file_sections.py reads the
+tables that need special checks.
 """
 
 import re
@@ -26,7 +26,7 @@ __all__ = ["KindError", "kind_of", "read_kind"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
-# Daily limits of sensitive units: the default and the maximum.
+# Number of sensitive units that a person gets per day: the default limit, and the highest limit that a file can set.
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
 KEYS = (
@@ -52,12 +52,12 @@ KEYS = (
 )
 KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
-# Help for the keys of the table [sensitive], for the documentation.
+# Help texts for the keys of the table [sensitive], shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
     "warning": "what people are told before they agree, in English or by language",
     "a_day": f"how many units of a task a person is given on a day; {A_DAY} if it is left out",
 }
-# Help for the keys of a file, for the documentation.
+# Help texts for the keys of a file, shown in the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
     "form": "what an answer is: `choice`; `grades`, best first, which have a median; `labels`, several concepts of "
@@ -87,7 +87,7 @@ ABOUT: Mapping[str, str] = {
     "base": "the built-in kind to change, `language` or `verify`; `form`, `layout` and `answers` are then left out",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
-# Column names of exported sets, which fields may not use.
+# Column names of exported sets. A field must not have one of these names.
 TAKEN = frozenset(
     {
         *RESERVED,
@@ -99,16 +99,17 @@ TAKEN = frozenset(
         "left_out_why",
     }
 )
-MOST_WARNING = 1_000  # characters
-MOST_TITLE = 200  # characters, as in the database column for a task's title
+MOST_WARNING = 1_000  # maximum length of a warning (characters)
+MOST_TITLE = 200  # maximum length of a title (characters), which is also the limit of its database column
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 @lru_cache(maxsize=256)
 def kind_of(slug: str, text: str) -> Kind:
-    """Return the kind that a task's stored text describes, without guidelines, which the task stores separately.
+    """Return the kind that a file's text describes, as stored with a task.
 
-    The languages that it adds get names in this process.
+    The kind has no guidelines, because the task stores them separately. The names of languages that the file adds
+    become known to the running program.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
     if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
@@ -117,9 +118,9 @@ def kind_of(slug: str, text: str) -> Kind:
 
 
 def read_kind(path: Path) -> Kind:
-    """Read a kind from a file, with the guidelines in the same folder.
+    """Read a kind from a file, and its guidelines from the same folder.
 
-    KindError: the file is not valid
+    Raise KindError if a file is missing or not valid.
     """
     _check_slug(path)
     try:
@@ -151,10 +152,10 @@ def _check_slug(path: Path) -> None:
 
 
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
-    """Return the kind of a file.
+    """Return the kind that a file describes.
 
-    stored: whether the text is a task's and was valid when the task was opened. Since then, languages may have been
-        listed and columns added to exports.
+    stored: whether the text is stored with a task. It was valid when the task was opened, so it is accepted even if
+        Assay now lists a language that the file adds, or exports a column with the name of one of its fields.
     """
     based = "base" in top.raw
     if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
@@ -178,7 +179,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         options=(*kind.options, *(option.name for control in controls for option in control.options)),
     )
     if sensitive:
-        # A sheet would show twenty texts at once.
+        # A sheet shows twenty texts at once, which is too much for sensitive ones.
         kind = kind.with_parts(pages={"sheet": ""})
     return replace(
         kind,
@@ -197,7 +198,10 @@ def _control(top: Table, name: str) -> QualityControl:
 
 
 def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:
-    """Return the question by language, empty if there is none."""
+    """Return the question by language; empty if the file has none.
+
+    advice: what to write, for an error; "" if the question is optional
+    """
     if isinstance(top.raw.get("title"), dict):
         return file_sections.by_language(top, "title", MOST_TITLE, known)
     title = top.text("title", advice, MOST_TITLE)
@@ -216,9 +220,10 @@ def _based(slug: str, top: Table, known: Collection[str], added: Mapping[str, La
 
 
 def _labels(top: Table, kind: Kind) -> list[str]:
-    """Return the file's labels, by default those of the base and the languages that the file adds.
+    """Return the labels that the file lists.
 
-    A code that covers several added languages is left out, because each post belongs to one of them.
+    If it lists none, return the labels of the base and the languages that the file adds. In that case, a code that
+    covers several added languages is left out, because people can choose the exact language instead.
     """
     labels = top.words("labels")
     if "labels" in top.raw and kind.asks_each:
@@ -237,10 +242,10 @@ def _labels(top: Table, kind: Kind) -> list[str]:
 
 
 def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
-    """Return the kind of a file without a base.
+    """Return the kind that a file without a base describes.
 
-    known: language codes
-    taken: names that fields may not have
+    known: codes of known languages
+    taken: names that fields must not have
     """
     titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
     form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
@@ -284,7 +289,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _from_draw(top: Table) -> bool:
-    """Return whether the draw determines the possible answers, which precede those in the file."""
+    """Return whether the draw determines the possible answers. The file's answers, if it has any, come after them."""
     if "answers_from" not in top.raw:
         return False
     if (given := top.text("answers_from")) != "draw":
@@ -295,9 +300,9 @@ def _from_draw(top: Table) -> bool:
 
 
 def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
-    """Return the warning and limit for sensitive texts, or None.
+    """Return the settings for sensitive texts; None if the file does not say that its texts are sensitive.
 
-    known: language codes
+    known: codes of known languages
     """
     if "sensitive" not in top.raw:
         return None
@@ -340,7 +345,7 @@ def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
 
 
 def _field_names(table: Table, fields: tuple[str, ...], known: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the display name by language, by field."""
+    """Return the display names of fields, as a mapping from field to language to name."""
     for name in table.raw:
         if name not in fields:
             raise table.fault(name, f"{name!r} is not a field of the layout; {nearest(name, fields)}.")
@@ -359,7 +364,7 @@ def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[
 
 
 def _filtered(top: Table, answers: Collection[str]) -> str:
-    """Return the answer that the filter should drop, or "" if the kind does not audit a filter."""
+    """Return the answer for items that a filter should drop; "" if the kind does not audit a filter."""
     code = top.text("filtered")
     if code and "answers_from" in top.raw:
         raise top.fault(
@@ -371,7 +376,10 @@ def _filtered(top: Table, answers: Collection[str]) -> str:
 
 
 def _split(top: Table, from_draw: bool) -> str:
-    """Return the field that names splits. It may be called `split`, because it fills the column of that name."""
+    """Return the field with the name of each record's split; "" if there is none.
+
+    Unlike other fields, it can be called `split`, because it becomes the column of that name.
+    """
     name = top.text("split")
     if name and from_draw:
         raise top.fault("split", "the draw makes the sets of such a kind; leave split out.")
@@ -398,8 +406,10 @@ def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
 
 
 def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, several: bool) -> dict[str, str]:
-    """Return the layout by format.
+    """Return the name of the layout to publish in each format.
 
+    fields: shown and kept fields of the kind
+    codes: codes of the kind's answers
     several: whether an answer has several labels
     """
     chosen = {}

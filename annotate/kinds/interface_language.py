@@ -1,6 +1,7 @@
-"""The interface language, which is independent of the language of items, and the display names of language labels.
+"""Texts in the interface language, and the display names of language labels.
 
-Commands, cards and the API are in English. annotate/pages/middleware.py selects the language.
+The interface language does not depend on the language of the items. annotate/pages/middleware.py selects it for each
+request. Commands, cards and the API are always in English.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,18 +21,20 @@ def interface_language() -> str:
 
 
 def spoken(words: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """Return the language in which to show a text: the interface language, else one the person reads, else English.
+    """Return the language in which to show a text that exists in several languages.
 
-    English comes last, because it is the interface language of everyone whose language has no translation.
+    This is the interface language if the text exists in it, otherwise the first language that the person reads, and
+    otherwise English. An English interface does not count as a choice, because people also get it if the interface is
+    not translated into their language.
 
-    words: text by language, always including English
-    read: languages that the person reads, in order
+    words: the text by language, always including English
+    read: languages that the person reads, in order of preference
     """
     return next((code for code in (interface_language(), *read) if code != ENGLISH and code in words), ENGLISH)
 
 
 def translated(error: ValueError) -> str:
-    """Return the message of an error about an answer, in the interface language."""
+    """Return the message of an error about an answer, translated to the interface language if possible."""
     if not isinstance(error, Wrong):
         return str(error)
     if error.several:
@@ -42,7 +45,7 @@ def translated(error: ValueError) -> str:
 # --- Labels: `de` is German, `not-de` is any other language, `und` is no single language.
 
 
-NOT = "not-"  # prefix of the label for a post that is not in a language, as in the files published in 2015
+NOT = "not-"  # prefix of the label for a post that is not in a language, as in the data set published in 2015
 IN_ONE, IN_ONE_OF = (
     gettext_noop("Is this post in %(language)s?"),
     gettext_noop("Is this post in %(languages)s or %(last)s?"),
@@ -50,7 +53,7 @@ IN_ONE, IN_ONE_OF = (
 
 
 def negative(language: str) -> str:
-    """Return the label of a post that is not in a language."""
+    """Return the label for a post that is not in a language."""
     return NOT + language
 
 
@@ -59,19 +62,19 @@ def is_negative(label: str) -> bool:
 
 
 def answer_about(asked: str, label: str) -> str | None:
-    """Return the answer to "Is this `asked`?" that follows from an existing label, or None if none follows."""
+    """Return the answer to the question "Is this `asked`?" that a label implies; None if it implies no answer."""
     if label in (asked, negative(asked), UND):
         return label
-    # A label under a coarse code such as zh implies that code; the code does not imply any of its labels.
+    # A fine label such as zh-CN implies the coarse code zh, but zh does not imply either of the labels that it covers.
     if label in finer(asked):
         return asked
     return None if is_negative(label) or asked in finer(label) else negative(asked)
 
 
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
-    """Return the question of whether a post is in one of these languages.
+    """Return the question whether a post is in one of these languages.
 
-    is_translated: whether to use the interface language; task titles use English
+    is_translated: whether to use the interface language; if not, the question is in English, as in task titles
     """
     say = _ if is_translated else str
     *others, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
@@ -81,7 +84,10 @@ def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
 
 
 def label_name(label: str) -> str:
-    """Return the name of a label in the interface language: German, Not German, Undefined; an unknown code stays."""
+    """Return the name of a label in the interface language, such as German, Not German or Undefined.
+
+    An unknown code is returned unchanged.
+    """
     if label.startswith(NOT):
         return _("Not %(language)s") % {"language": label_name(label.removeprefix(NOT))}
     if label == UND:

@@ -1,7 +1,7 @@
-"""The parts of a kind of question. The engine delegates to the kind and never tests which kind it is.
+"""A kind of question, and the objects that define its behaviour.
 
-A kind without code is a TOML file, which files.py converts to a Kind; `language` and `verify` are modules with their
-own functions.
+The engine calls the functions of a task's kind, and never tests which kind it is. Most kinds are TOML files, which
+files.py converts to Kind objects. The kinds `language` and `verify` are modules.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
 
-# These types belong to the layer of models/; kinds receive objects and read their attributes.
+# The models are in a higher layer, which this module must not import.
 Task = Unit = Any
 
 
@@ -28,15 +28,16 @@ Task = Unit = Any
 class Answer:
     """An annotator's answer.
 
-    label: canonical text
-    reason: why the answer is Undefined
+    label: canonical text of the answer
+    reason: why the person answered Undefined; "" for other answers
     comment: free text
+    ways: for each concept, how the person found it (one of WAYS)
+    is_sure: whether the person has confirmed an unusual answer
     """
 
     label: str
     reason: str = ""
     comment: str = ""
-    # How each concept was reached (one of WAYS); whether the annotator has confirmed an unusual answer.
     ways: Mapping[str, str] = field(default_factory=dict)
     is_sure: bool = False
 
@@ -45,20 +46,22 @@ class Unsure(ValueError):
     """An answer that is accepted only if the annotator confirms it (Answer.is_sure)."""
 
 
-# How a concept was reached; a suggested one also has a known rank.
+# The ways in which a person can find a concept. For a suggested concept, its rank is also stored.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
-# What happens if an answer has a concept and a broader one.
+# What happens if an answer contains both a concept and a broader concept.
 REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
 
 
 @dataclass(frozen=True)
 class Thesaurus:
-    """The vocabulary whose concepts are answers.
+    """The vocabulary from which people choose concepts, and the rules for their answers.
 
-    least, most: bounds on the number of concepts in an answer; `most` is None for no limit
-    beside_broader: what happens if an answer also has a broader concept, one of BESIDE_BROADER
-    right_from: minimum F1 with a known answer at which an answer counts as correct
-    version: the version that a task uses
+    name: name of the vocabulary
+    least: minimum number of concepts in an answer
+    most: maximum number of concepts in an answer; None for no limit
+    beside_broader: what happens if an answer contains both a concept and a broader one (one of BESIDE_BROADER)
+    right_from: minimum F1 with the known answer for an answer to count as correct
+    version: version of the vocabulary that a task uses; None for a kind without a task
     """
 
     name: str
@@ -73,18 +76,22 @@ class Thesaurus:
 class Named:
     """An answer in a kind's file.
 
-    names, meanings: text by language, always including English
-    key: physical key (KeyboardEvent.code), or ""
+    names: name by language, always including English
+    meanings: explanation by language, including English; empty if there is none
+    key: physical key (KeyboardEvent.code); "" for the key that belongs to the answer's position
+    is_filtered: in an audit of a filter, whether the filter should drop items with this answer
     """
 
     names: Mapping[str, str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
-    # In the audit of a filter: whether the filter should drop items with this answer.
     is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
-        """Return the name in the interface language, else in the record's language, else in English."""
+        """Return the name in the interface language or, if it has none, in the record's language or in English.
+
+        language: language of the record
+        """
         return self.names[spoken(self.names, [language])]
 
     def means(self, language: str = ENGLISH) -> str:
@@ -99,24 +106,28 @@ class Named:
 class Sensitive:
     """Settings for texts that may hurt readers.
 
-    warnings: text to which people must agree first, by language
-    a_day: maximum number of units per person and day
+    warnings: warning that people must accept before they see any text, by language
+    a_day: maximum number of units that a person gets per day
     """
 
     warnings: Mapping[str, str]
     a_day: int
 
     def warning(self, languages: Iterable[str]) -> tuple[str, str]:
-        """Return the language and text of the warning: interface language, else one of `languages`, else English."""
+        """Return the language and the text of the warning, preferably in the interface language.
+
+        languages: languages to try next, before English
+        """
         found = spoken(self.warnings, languages)
         return found, self.warnings[found]
 
 
 @dataclass(frozen=True)
 class Block:
-    """Fields that are shown together.
+    """Fields of a record that are shown together.
 
-    style: one of STYLES
+    style: how they are shown (one of STYLES)
+    fields: names of the fields, in order
     """
 
     style: str
@@ -124,11 +135,11 @@ class Block:
 
 
 class Key(NamedTuple):
-    """A key of the page.
+    """A key to which the page reacts.
 
     code: physical key (KeyboardEvent.code)
     cap: label on the key
-    name: name in a sentence
+    name: name of the key in a sentence
     """
 
     code: str
@@ -139,12 +150,12 @@ class Key(NamedTuple):
 VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
-# A unit stays reserved for twenty times the duration of an answer, at least ten minutes. People who take longer have
-# probably left, and others wait for the unit.
+# A unit stays reserved for twenty times as long as an answer usually takes, and for at least ten minutes. After that,
+# the person has probably left, so someone else can get the unit.
 LEASE_ANSWERS, LEAST_LEASE = 20, 10
-# The style of a text that may be longer than the window.
+# The style of a text that can be longer than the window.
 DOCUMENT = "document"
-# Styles of blocks of fields, with their purpose.
+# The styles of blocks, with what each is for.
 STYLES: Mapping[str, str] = {
     "typed": "what somebody typed or wants",
     "found": "what was found for it",
@@ -159,12 +170,12 @@ STYLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wording:
-    """The names of a kind and its fields.
+    """The texts of a kind: its question and the names of its fields.
 
-    titled_by_task: whether a task's title is the question rather than a name
-    titled_by_languages: whether the default title of a task names its languages
-    titles: question by language
-    field_names: display name by language, by field
+    titled_by_task: whether the title of each task is its question; if not, all tasks of the kind ask the same question
+    titled_by_languages: whether the default title of a task names the languages that it asks about
+    titles: the kind's question, by language
+    field_names: display names, as a mapping from field to language to name
     """
 
     titled_by_task: bool = False
@@ -175,9 +186,10 @@ class Wording:
 
 @dataclass(frozen=True)
 class Undefined:
-    """The answer that a unit has no label.
+    """The answer Undefined, which means that no single label applies.
 
-    reasons: text of the button by code
+    label: label that is stored; "" if the kind has no such answer
+    reasons: reasons from which people choose, as a mapping from code to the text of the button
     """
 
     label: str = ""
@@ -186,12 +198,12 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Records:
-    """Fields of records that affect draws and splits.
+    """The roles of a record's fields in draws, splits and exports.
 
-    together: records with equal values are drawn together
-    apart: records with equal values stay in the same split
-    kept: fields that are exported but not shown
-    split: the field that names the split
+    together: field whose value groups records: all records with the same value are drawn together
+    apart: fields that keep records in one split: two records with the same value are never in different splits
+    kept: fields that are exported although people do not see them
+    split: field that names the split of each record; "" if splits are random
     """
 
     together: str = ""
@@ -204,15 +216,16 @@ class Records:
 class Routing:
     """How units are assigned to people (work/routes.py).
 
-    agreed: returns the label on which the detectors agree under the task's policy, or None
-    candidates: returns languages whose readers may be asked, most likely first
-    queue: returns the queue for a language
-    read_by: returns the queues of a task for readers of a language
-    when_exhausted: returns the stage of a unit if nobody else can be asked
-    enters_by: event with which a unit that is not auto-labelled enters a queue
-    is_routed: whether languages may share a queue, as the table of routes states
-    waits: whether units wait indefinitely for people who may answer; otherwise they move on if there are too few
-    named: returns the language that an answer names, whose readers can confirm it
+    agreed: function that returns the label that a unit gets without people, such as the one on which the detectors
+        agree; None if people must label it
+    candidates: function that returns the languages whose readers can be asked, the most likely language first
+    queue: function that returns the queue for a language
+    read_by: function that returns the queues of a task that readers of a language work in
+    when_exhausted: function that returns the next stage of a unit if nobody else can be asked
+    enters_by: event with which a unit enters a queue if it was not labelled automatically
+    is_routed: whether languages can share a queue, as the table of routes defines
+    waits: whether a unit stays in its queue if too few people can answer it; if not, it moves on
+    named: function that returns the language that an answer names; readers of that language can confirm the answer
     """
 
     agreed: Callable[[Item, Task], str | None]
@@ -228,14 +241,14 @@ class Routing:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which answers are valid and which are correct.
+    """Which answers are valid, and which are correct.
 
-    offered: returns the codes that are possible for a unit
-    check_label: raises ValueError if a label is not possible in a task
-    check: raises ValueError if an answer is not valid for a unit
-    agrees: returns whether a label is correct, given the known one
-    refuses_imports: why judgments cannot be imported for its tasks, or ""
-    faults: returns why option values do not fit together, or ""
+    offered: function that returns the codes that are possible answers to a unit
+    check_label: function that raises ValueError if a label is not possible in a task
+    check: function that raises ValueError if an answer to a unit is not valid
+    agrees: function that returns whether an answer is correct, given the known answer
+    refuses_imports: why judgments cannot be imported into tasks of the kind; "" if they can
+    faults: function that returns why the values of a task's options do not fit together; "" if they do
     """
 
     offered: Callable[[Unit], Sequence[str]]
@@ -248,19 +261,20 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pages:
-    """What people see of a unit.
+    """How units are shown to people.
 
-    Without a `question`, people answer elsewhere and the answers are imported.
-
-    ask: returns the context of the question, from the unit and permit (work/permit.py). It may depend only on
-        the task, the annotator and what is asked, never on votes, the queue or other people.
-    advise: returns the additional context for an adjudicator; `blind` hides votes and answers
-    list_heads, list_row: columns and cells of the adjudicators' list
-    called: returns the name of a code
-    short: returns the short name of a label, for adjudicators and the admin
-    question: template of the question in the queue
-    sheet: template for many units at once; "" if units are shown singly
-    adjudication: template for adjudicators
+    ask: function that returns the template context of the question, from the unit and the annotator's permit. The
+        context must depend only on the task, the annotator and the question, so that it does not reveal the detectors'
+        votes, the queue or other people's answers.
+    advise: function that returns additional context for an adjudicator. Its second argument is true if votes and
+        answers must stay hidden.
+    list_heads: column headings of the adjudicators' list
+    list_row: function that returns the cells of a unit in that list
+    called: function that returns the name of a code
+    short: function that returns a short name of a label, for adjudicators and the admin
+    question: template of the question in the queue; "" if all answers are imported
+    sheet: template that shows many units at once; "" if units are shown one at a time
+    adjudication: template of the adjudication view
     """
 
     ask: Callable[[Unit, Any], dict[str, Any]]
@@ -276,14 +290,16 @@ class Pages:
 
 @dataclass(frozen=True)
 class Statistics:
-    """How answers are counted.
+    """How answers are counted in statistics.
 
-    compared: returns the labels that agreement distinguishes
-    compared_as: returns the label that an answer about `asked` counts as
-    language_paths: paths from a unit to its language; the first with a value counts
-    spoken_paths: the same for agreement in tasks that declare no languages; empty if the language is unknown
-    counts_single: whether agreement counts units with one answer
-    audit_strata: paths to the values that stratify the audit of auto-labelled units
+    compared: function that returns the labels that are compared when agreement in a task is measured
+    compared_as: function that returns what an answer counts as when agreement is measured. It takes the language that
+        the question names, and the label.
+    language_paths: field paths from a unit to its language; the first path with a value is used
+    spoken_paths: field paths used to measure agreement by language if the task does not declare its languages; empty
+        if the language is unknown
+    counts_single: whether units with only one answer count in agreement reports
+    audit_strata: field paths from a unit to the values that define its stratum in the audit of auto-labelled units
     """
 
     compared: Callable[[Task], list[str]]
@@ -296,16 +312,16 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published.
+    """What an exported set contains.
 
     card: template of the card
-    columns: columns of a row
+    columns: names of the columns, in order
     tallies: attributes by which the manifest counts rows
-    sections: sections of the manifest, in addition to those of every set
-    formats: settings by format (annotate/goldsets/formats/)
-    splits: whether the set is split
-    tells_why: whether left-out rows state why they have no label
-    constants: figures that are the same in all tasks, for the manifest
+    sections: sections that the manifest has in addition to those of every set
+    formats: settings for each format in which the set is published (annotate/goldsets/formats/)
+    splits: whether the set is split into train, dev and test
+    tells_why: whether rows without a label state why they have none
+    constants: numbers for the manifest that are the same in all tasks
     """
 
     card: str
@@ -320,14 +336,14 @@ class Publication:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question: what it asks, and one object for each part of its behaviour."""
+    """A kind of question. Each part of its behaviour is defined by an object of its own, such as `routing`."""
 
     slug: str
     # The question in one sentence, in English.
     title: str
     # The answer form (annotate/kinds/forms/).
     form: Form
-    # The name of a unit in the singular: post, record.
+    # What a unit is called, in the singular, such as post or record.
     noun: str
     routing: Routing
     rules: Rules
@@ -335,63 +351,63 @@ class Kind:
     statistics: Statistics
     publication: Publication
     wording: Wording = Wording()
-    # The fields of its records as shown; empty if it asks about a text.
+    # The fields of a record as people see them; empty if units are plain texts.
     layout: tuple[Block, ...] = ()
-    # Name, meaning and key of the answers by code, in order, best first; empty if the answers are languages or if
-    # people answer elsewhere.
+    # The answers by code, in the order of the buttons. Empty if the answers are languages or concepts, or if they are
+    # imported.
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The default labels of a task.
     labels: Sequence[str] = ()
     undefined: Undefined = Undefined()
     records: Records = Records()
-    # The vocabulary whose concepts are answers, if any.
+    # The vocabulary from which people choose concepts; None if answers are not concepts.
     thesaurus: Thesaurus | None = None
-    # Settings for sensitive texts, if any.
+    # Settings for sensitive texts; None if the texts are not sensitive.
     sensitive: Sensitive | None = None
-    # Initial guidelines of a task by language (Markdown).
+    # The guidelines with which a task starts, by language (Markdown).
     guidelines: Mapping[str, str] = field(default_factory=dict)
-    # Names of the options of its tasks (options.OPTIONS), and the defaults that differ.
+    # The names of a task's options (options.OPTIONS), and the kind's own defaults for some of them.
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # The sampling designs of its units, default first (designs.py).
+    # The names of the sampling designs that can be used (designs.py); the first is the default.
     designs: tuple[str, ...] = ()
-    # The names of its quality controls, in the order in which they act; those of its form follow.
+    # The names of the quality controls, in the order in which they act. The controls of the form act after them.
     controls: tuple[str, ...] = ()
-    # The assumed duration of an answer, for forecasts before there are answers (seconds).
+    # How long an answer is assumed to take (seconds), for forecasts made before there are any answers.
     seconds: int = 12
-    # Languages that its file adds, by code.
+    # Languages that the kind's file adds, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
-    # The text of its file, "" for a module.
+    # The text of the kind's file; "" if the kind is a module.
     source: str = ""
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its file, for the manifest; "" for a module."""
+        """The SHA-256 digest of the kind's file, for the manifest; "" if the kind is a module."""
         return sha256(self.source.encode()).hexdigest() if self.source else ""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that people see, in the order in which they are shown and exported."""
+        """The names of the fields that people see, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
 
     @property
     def exported_fields(self) -> tuple[str, ...]:
-        """The fields of exported sets, shown ones first."""
+        """The names of the fields in exported sets: first those that people see, then those that are only kept."""
         return (*self.fields, *self.records.kept)
 
     @property
     def filtered(self) -> str:
-        """In the audit of a filter, the answer that the filter should drop; else ""."""
+        """The answer for items that a filter should drop; "" if the kind does not audit a filter."""
         return next((code for code, answer in self.answers.items() if answer.is_filtered), "")
 
     @property
     def skip_key(self) -> Key:
-        """The key that skips a unit. It is not the space bar if there is a document, which the space bar scrolls."""
+        """The key that skips a unit: the space bar, or 0 if there is a document, which the space bar scrolls."""
         return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
 
     @property
     def flag_needs_shift(self) -> bool:
-        """Whether flagging needs Shift+F, because F alone searches for concepts or gives an answer."""
+        """Whether a unit is flagged with Shift+F, because F alone searches for concepts or gives an answer."""
         return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
 
     @cached_property
@@ -400,12 +416,12 @@ class Kind:
 
     @cached_property
     def lease_minutes(self) -> int:
-        """How long a unit stays reserved for the person who has it open (minutes)."""
+        """How long a unit stays reserved for the person who got it (minutes)."""
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
     def reports(self) -> frozenset[str]:
-        """The commands that report on its quality controls."""
+        """The names of the commands that report on the kind's quality controls."""
         return frozenset(control.look_at for control in self.quality_controls)
 
     @property
@@ -414,7 +430,7 @@ class Kind:
 
     @property
     def answered_here(self) -> bool:
-        """Whether people answer in Assay; otherwise answers are imported."""
+        """Whether people answer in Assay. If not, all answers are imported."""
         return bool(self.pages.question)
 
     @property
@@ -423,36 +439,40 @@ class Kind:
 
     @property
     def asks_if_sure(self) -> bool:
-        """Whether some answers need a confirmation."""
+        """Whether people must confirm answers that contain both a concept and a broader one."""
         return self.thesaurus is not None and self.thesaurus.beside_broader == ASK
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language of a task has its own question, with every design."""
+        """Whether each language of a task always has its own question, no matter which design is used."""
         return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
 
     @property
     def answers_from_draw(self) -> bool:
-        """Whether the draw determines the possible answers, as with classes of documents."""
+        """Whether the draw determines the possible answers, for example the classes of documents."""
         return any(DESIGNS[design].names_answers for design in self.designs)
 
     def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
-        """Return the kind with other values in some of its objects, such as publication={"card": "…"}."""
+        """Return a copy of the kind in which some objects have other values, such as publication={"card": "…"}."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in parts.items()})
 
     def with_version(self, version: Vocabulary | None) -> "Kind":
-        """Return the kind for a task that uses a version of the vocabulary."""
+        """Return the kind as used by a task whose answers come from this version of the vocabulary."""
         if not self.thesaurus:
             return self
         found = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return found.with_parts(pages={"short": found.name})  # ids of concepts mean nothing to readers
+        return found.with_parts(pages={"short": found.name})  # people do not know concepts by their ids
 
     def question(self, task: Task) -> str:
         """Return the question of a task, in the interface language."""
         return self.titled(task) if self.wording.titled_by_task else self._title()
 
     def titled(self, task: Task) -> str:
-        """Return a task's title: as its manager wrote it, or the kind's question in the interface language."""
+        """Return the title of a task.
+
+        If the title is the kind's default question, return it in the interface language. Otherwise, return it as the
+        manager wrote it.
+        """
         if task.title == self.title:
             return self._title()
         if self.wording.titled_by_languages and task.title == question_about(task.labels):
@@ -468,26 +488,32 @@ class Kind:
         return names[spoken(names)]
 
     def field_name_language(self, name: str) -> str:
-        """Return the language of a field's display name, "" if it is the interface language."""
+        """Return the language of a field's display name; "" if it is the interface language."""
         language = spoken(self.wording.field_names.get(name, {ENGLISH: name}))
         return "" if language == interface_language() else language
 
     def name(self, label: str, language: str = ENGLISH) -> str:
-        """Return the display name of a label: Good, Yes, Perfect; German, Not German, Undefined.
+        """Return the display name of a label, such as Good, Yes, German, Not German or Undefined.
 
-        language: the record's language, used for the names of answers that have none in the interface language
+        language: language of the record, used if the answer has no name in the interface language
         """
         return self.form.name(label, lambda code: self.called_in(language, code))
 
     def called_in(self, language: str, code: str) -> str:
-        """Return the name of a code in the interface language, else in the record's language, else in English."""
+        """Return the name of one code, such as an answer, a concept or a language.
+
+        language: language of the record, used if the answer has no name in the interface language, and for concepts
+        """
         if self.thesaurus and self.thesaurus.version:
             found = names_in(self.thesaurus.version, language).get(code)
             return found.text if found else code
         return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
-        """Return the labels that a coarse code covers, such as zh-CN and zh-TW for zh, with the file's additions."""
+        """Return the labels that a coarse language code covers, such as zh-CN and zh-TW for zh.
+
+        They include the languages that the kind's file adds under this code.
+        """
         listed = LANGUAGES.known.get(code)
         return (
             *(listed.labels if listed else ()),
@@ -495,9 +521,12 @@ class Kind:
         )
 
     def under(self, code: str) -> str:
-        """Return the listed code that covers an added language, or ""."""
+        """Return the coarse code that covers a language added by the kind's file; "" if there is none."""
         return self.languages[code].under if code in self.languages else ""
 
     def known(self, code: str) -> bool:
-        """Return whether a language code is listed or added by the kind's file, not by other files."""
+        """Return whether a language is one that Assay lists or the kind's file adds.
+
+        Languages that other kinds' files add do not count.
+        """
         return code in LISTED or code in self.languages

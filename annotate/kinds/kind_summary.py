@@ -1,4 +1,4 @@
-"""The summary of a kind in English paragraphs: what people will see, and what becomes of their answers."""
+"""A summary of a kind in English: what people see, how they answer, and what happens to their answers."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from annotate.kinds.options import OPTIONS
 from annotate.kinds.record_kind import choices_of
 from corpora.core.languages import LANGUAGES
 
-MANY = 12  # languages listed by name
+MANY = 12  # maximum number of languages to list by name
 
 
 def tell(kind: Kind) -> str:
-    """Return the whole summary, for the author of the file."""
+    """Return the whole summary as text. It is meant for the author of the kind's file."""
     return "\n".join(
         line
         for part in (_question, _shown, _answers, _asked, _watched, _pace, _kept, _published, _guidelines, _languages)
@@ -30,7 +30,7 @@ def _some(codes) -> str:
 
 
 def value(kind: Kind, name: str):
-    """Return the default value of an option in a task of the kind."""
+    """Return the default value of an option in tasks of the kind; the option's `off` value if they do not have it."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off
 

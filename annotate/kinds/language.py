@@ -1,4 +1,4 @@
-"""The kind `language`: which language is this post in? (Evaluating language identification performance, 2015)"""
+"""The kind `language`, which asks for the language of a post (Evaluating language identification performance, 2015)."""
 
 from pathlib import Path
 
@@ -12,12 +12,16 @@ from corpora.core.languages import UND
 from corpora.core.voters import agreed_label, rank_candidates
 from corpora.models import votes_of
 
-# Detectors are often wrong about shorter texts, so people read them even if the detectors agree.
+# Texts with fewer letters than this are always read by people, because detectors are often wrong about them.
 LEAST_LETTERS = 20
 
 
 def candidates(unit, routes):
-    """Return the languages by the detectors' summed reciprocal rank, if the task has a label for them."""
+    """Return the languages that the unit may be in, the most likely one first.
+
+    They are ranked by the detectors' votes (summed reciprocal ranks). Languages without a label in the task are left
+    out. Additional languages come from the table of routes.
+    """
     task = unit.task
     listed = set(task.labels)
     ranked = rank_candidates(votes_of(unit.item))
@@ -33,7 +37,8 @@ def agreed(item, task):
         never_agree=task.never_agree,
         least_letters=LEAST_LETTERS,
     )
-    # Detectors that return pt may mean pt-BR, which none of them can return.
+    # A coarse label such as pt does not count if the task has a finer one, such as pt-BR. Detectors may return pt for
+    # both, because none of them knows pt-BR.
     return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
 
 
@@ -68,7 +73,7 @@ def advise(unit, blind):
 
 
 def _likely(unit) -> list[str]:
-    """Return the labels of the unit's candidates."""
+    """Return the task's labels for the languages that the unit may be in, the most likely one first."""
     found: dict[str, None] = {}
     for code in unit.candidates:
         labels = unit.task.kind.finer(code) or (code,)

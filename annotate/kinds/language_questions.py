@@ -1,4 +1,4 @@
-"""The common parts of the kinds `language` and `verify`: choices, reasons, routes and context for adjudicators."""
+"""What the kinds `language` and `verify` have in common: choices, reasons, routes and context for adjudicators."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
-# Reasons why a post has no single language, with the text of their buttons: the four cases of the article's
-# instructions.
+# The reasons why a post has no single language, with the texts of their buttons. These are the four cases in the
+# article's instructions.
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
     "several": "fits several languages",
@@ -25,15 +25,15 @@ UNDEFINED_REASONS = {
     "gibberish": "no language",
     UNLISTED: "not on the list",
 }
-# The columns of an exported set of posts, in order.
+# Columns of an exported set of posts, in order.
 COLUMNS = (
     *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "decided_by"),
     *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# The additional sections of its manifest.
+# Sections that the manifest of such a set has in addition to those of every set.
 SECTIONS = ("audit", "decoys", "checks", "agreement")
-# Sites on which an adjudicator can look up a text. The text is sent only when a link is followed.
+# Sites where an adjudicator can look up a text. The text is sent to a site only if the adjudicator follows the link.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
     ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
@@ -44,9 +44,9 @@ OTHER_POSTS = 20
 
 @dataclass(frozen=True)
 class Choice:
-    """A language to choose.
+    """A language from which to choose.
 
-    key: physical key (KeyboardEvent.code), or ""
+    key: physical key (KeyboardEvent.code); "" if there is none
     """
 
     code: str
@@ -66,9 +66,9 @@ class Choice:
 
 
 def own_choices(permit) -> list[Choice]:
-    """Return a button for each language that the annotator reads, and for each language of their queues.
+    """Return the languages that are buttons for an annotator: those that they read, and all others of their queues.
 
-    The choices depend only on the annotator, never on the unit, so that buttons and keys do not reveal the votes.
+    The choices depend only on the annotator and not on the unit. Otherwise, they would reveal the detectors' votes.
     """
     codes = dict.fromkeys(permit.reads)
     for queue in permit.queues:
@@ -84,18 +84,18 @@ def by_name(codes: Iterable[str]) -> Sequence[Choice]:
 def _by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
     """Return the choices sorted by name.
 
-    language: the interface language, as a cache key
+    language: the interface language. It is only part of the cache key, because names depend on it.
     """
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 
 def about(asked: str) -> dict[str, Any]:
-    """Return the language that is asked about, and the labels of Yes and No."""
+    """Return template context for a question: the language that it names, and the labels that Yes and No mean."""
     return {"asked": Choice(asked), "yes": asked, "no": negative(asked)}
 
 
 def undefined(reasons: dict[str, str]) -> dict[str, Any]:
-    """Return the Undefined button and its reasons, with their keys."""
+    """Return template context for the answer Undefined: its label, and its reasons with their keys."""
     keyed = [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(reasons.items(), 1)]
     return {"und": UND, "reasons": keyed}
 
@@ -129,7 +129,10 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def when_exhausted(unit) -> str:
-    """Return the final stage of a unit. A decoy needs no label."""
+    """Return the next stage of a unit if nobody else can be asked.
+
+    An adjudicator decides it, unless it is a decoy. A decoy is discarded, because its answer is already known.
+    """
     return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
 
 
@@ -141,7 +144,10 @@ def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, s
 
 
 def advise(unit, blind: bool) -> dict[str, Any]:
-    """Return the votes, the author's other posts, and links for looking up the text."""
+    """Return template context for an adjudicator: the votes, other posts by the author, and links to look up the text.
+
+    blind: whether to leave out the votes
+    """
     item = unit.item
     try:
         posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
@@ -169,7 +175,8 @@ def about_languages(
 ) -> Kind:
     """Return a kind that asks about the languages of posts.
 
-    routing, rules, pages: the values that differ between such kinds
+    routing, rules, pages: values of these objects in which such kinds differ
+    values: values for other fields of Kind
     """
     publication = Publication(
         columns=COLUMNS,

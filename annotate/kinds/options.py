@@ -1,7 +1,7 @@
-"""Declarations of task options, used by the command, the manager's form, the card and the manifest.
+"""Declarations of task options, which commands, the managers' form, the card and the manifest use.
 
-A kind names its options and overrides defaults; a task stores the values. In tasks of a kind without an option, the
-option's `off` value applies.
+Each kind lists its options and can change their defaults. Each task stores the values of its options. If a kind does
+not have an option, its tasks behave as if the option had its `off` value.
 """
 
 from annotate.core.option import Option, flag, people, share, whole_number
@@ -198,10 +198,10 @@ _EVERY = (
         most=1,
     ),
 )
-# Registering a quality control from a plug-in adds its options.
+# All options by name. A quality control from a plug-in adds its options when it is registered.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
-# The options of every kind that people answer in Assay.
+# Options that every kind has.
 ASKED = (
     "redundancy",
     "on_conflict",

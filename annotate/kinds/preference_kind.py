@@ -1,7 +1,7 @@
-"""Kinds that ask which of two systems people prefer, by their suggestions.
+"""Kinds that ask which of two systems makes better suggestions.
 
-The name of the preferred system, or `tie`, is stored; people see and submit sides, which
-annotate/controls/pair_order.py converts. A task has two or more systems, a unit has two.
+People see two sides and submit the better one. annotate/controls/pair_order.py converts the side to the stored label,
+which is the name of the system, or `tie`. A task can compare more than two systems, but each unit compares only two.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,10 @@ from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table
 
-BETWEEN = "|"  # separator in ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, with the systems in alphabetical order
-# The procedure of MRS's authors: three people, of whom two must agree. Otherwise there is no preference, and nobody
-# else is asked.
+# Separator in the ids of imported comparisons, such as MESSAGE|SYSTEM|SYSTEM, with systems in alphabetical order.
+BETWEEN = "|"
+# The procedure of the MRS data set (Zhang et al. 2021): three people answer, and two of them must agree. If no two of
+# them agree, there is no preference, and nobody else is asked.
 DEFAULTS: Mapping[str, Any] = {
     "redundancy": 3,
     "rounds": 1,
@@ -29,8 +30,8 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because the labels differ from
-# unit to unit.
+# Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because units do not all have the
+# same possible labels.
 COLUMNS = (
     *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
@@ -38,7 +39,7 @@ COLUMNS = (
 
 
 def compared_elsewhere(kind: Kind) -> Kind:
-    """Return a kind whose comparisons were made elsewhere and are only imported."""
+    """Adapt a kind so that its comparisons are imported instead of being made in Assay."""
     columns = (
         name
         for column in record_kind.COLUMNS
@@ -48,12 +49,12 @@ def compared_elsewhere(kind: Kind) -> Kind:
 
 
 def between(first: str, second: str) -> str:
-    """Return the end of the id of an imported comparison."""
+    """Return the last part of the id of an imported comparison, which names the two systems."""
     return BETWEEN.join(("", first, second))
 
 
 class Compared(NamedTuple):
-    """Two systems, sorted by name, and their suggestions, best first."""
+    """Two systems in alphabetical order, and the suggestions of each, best first."""
 
     system_a: str
     system_b: str
@@ -62,25 +63,25 @@ class Compared(NamedTuple):
 
 
 def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
-    """Yield each pair of systems.
+    """Yield each pair of systems with their suggestions.
 
-    suggested: replies by system
+    suggested: replies that each system suggests, best first
     """
     for a, b in combinations(sorted(suggested), 2):
         yield Compared(a, b, suggested[a], suggested[b])
 
 
 def agreed(found: Compared) -> str:
-    """Return a tie if both systems suggest the same replies, else "".
+    """Return a tie if both systems suggest the same replies; otherwise "".
 
-    Order does not matter, because people are asked which set has more replies that they would send. Repeated replies
-    do.
+    The order of the replies does not matter, because people are asked which set has more replies that they would send.
+    For the same reason, it does matter how often a reply occurs.
     """
     return pair.TIE if sorted(found.replies_a) == sorted(found.replies_b) else ""
 
 
 def labels_of(systems: Sequence[str]) -> list[str]:
-    """Return the possible labels in a task with these systems."""
+    """Return the possible labels in a task that compares these systems: their names, and a tie."""
     return [*systems, pair.TIE]
 
 
@@ -95,7 +96,7 @@ def check(answer: Answer, unit) -> None:
 def list_row(unit, answers: Sequence[str]) -> list[str]:
     """Return the cells of the adjudicators' list.
 
-    answers: sides, as seen by the reader of the list
+    answers: people's answers, as sides that are ordered as the adjudicator sees them
     """
     kind = unit.task.kind
     told = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
@@ -103,7 +104,7 @@ def list_row(unit, answers: Sequence[str]) -> list[str]:
 
 
 def compared_here(kind: Kind) -> Kind:
-    """Return a kind whose units are compared in Assay."""
+    """Adapt a kind so that people compare systems in Assay."""
 
     def shown(unit) -> list[record_kind.Choice]:
         return record_kind.in_order(kind.answers, kind.answers, unit.item.language)
@@ -116,7 +117,7 @@ def compared_here(kind: Kind) -> Kind:
         defaults=DEFAULTS,
     )
     return kind.with_parts(
-        # The API also uses sides as answers.
+        # Answers are sides in the API too.
         rules={
             "offered": lambda unit: list(kind.answers),
             "check": check,
@@ -125,7 +126,7 @@ def compared_here(kind: Kind) -> Kind:
         },
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
-            # Conversations are not looked up.
+            # Adjudicators get no links for looking up the text, because a conversation cannot be looked up.
             "advise": lambda unit, blind: {**record_kind.advise(unit, blind), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
@@ -143,7 +144,7 @@ def compared_here(kind: Kind) -> Kind:
 
 
 class Preference(pair.Pair):
-    """The preferred one of two systems. If nothing is shown, the comparisons are made elsewhere."""
+    """The answer form for preferences. If a kind's file has no layout, its comparisons are imported."""
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         if not (kind.layout or kind.answers or "answers_from" in top.raw):

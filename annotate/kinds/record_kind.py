@@ -1,4 +1,7 @@
-"""Kinds made from a TOML file. Readers of the record's declared language answer all units, or skip them."""
+"""Kinds of questions about records, each of which is defined by a TOML file.
+
+A record declares its language, and people who read that language answer or skip its unit.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,17 +30,22 @@ from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
 
-# The procedure of XGLUE's authors: three people, of whom two must agree, each with a test and gold answers. One in nine
-# people who guess pass the test, as do nine in ten with an accuracy of 80% (docs/explanation/pausing.md).
+# The procedure of the XGLUE data set: three people answer, and two of them must agree. Each person passes a test and is
+# checked with gold answers. Of people who guess, one in nine passes the test. Of people who are right in 80% of their
+# answers, nine in ten pass (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
-# Columns of an exported set, in order; `fields` stands for the columns of the fields.
+# Columns of an exported set, in order. The columns of the record's fields take the place of `fields`.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "agreement"),
     *("stage", "chance", "judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-# Additional columns for documents in balanced sets: the smallest set with the row, the values that keep it in its
-# split, the declared labels, the probability of their audit, and the predicted label by which it was drawn.
+# Additional columns for documents in balanced sets:
+# - set: the smallest set that contains the row
+# - apart: values because of which it must stay in its split
+# - declared: labels that came with the document
+# - audit_chance: probability with which the declared label was audited
+# - predicted: predicted label because of which the document was drawn
 OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 _NO_RECORDS = Records()
@@ -45,11 +53,12 @@ _NO_RECORDS = Records()
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer as shown.
+    """An answer as a button shows it.
 
-    label: code
-    language: language of name and meaning, "" if it is the interface language
-    key: physical key, or ""
+    label: code of the answer
+    name, meaning: texts on the button
+    key: physical key (KeyboardEvent.code); "" if there is none
+    language: language of the name and the meaning; "" if it is the interface language
     """
 
     label: str
@@ -64,25 +73,28 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether its key has different letters on different keyboards."""
+        """Whether the key is a letter key, which shows different letters in different keyboard layouts."""
         return self.key.startswith("Key")
 
 
 def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """Return the answers in the task's order, best first, with keys in the order of the buttons.
+    """Return the answers to a unit, in the order in which the task lists them.
 
-    language: the record's language, used for names without a translation into the interface language
+    language: language of the record, used if an answer has no name in the interface language
     """
     return in_order(task.labels, answers, language)
 
 
 def choices_of(kind: Kind) -> list[Choice]:
-    """Return the answers in English, for a kind without a task."""
+    """Return the answers of a kind, independently of any task."""
     return in_order(kind.labels, kind.answers, ENGLISH)
 
 
 def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
-    """Return answers in the order of codes, which need not be the task's."""
+    """Return the answers in the given order of codes. An answer without its own key gets the digit of its position.
+
+    language: language of the record, used if an answer has no name in the interface language
+    """
     return [
         _choice(code, answers[code], number, language) if code in answers else Choice(code, code, key=_key(number))
         for number, code in enumerate(codes, 1)
@@ -96,15 +108,15 @@ def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
 
 
 def _key(number: int) -> str:
-    """Return the default key of an answer by its position."""
+    """Return the default key of the answer at a position, counted from 1; "" from the tenth on."""
     return f"Digit{number}" if number <= 9 else ""
 
 
 def read_by(language: str, task, routes) -> list[str]:
-    """Return the queues for readers of a language.
+    """Return the queues in which readers of a language work.
 
-    Each declared language has its own queue. Records in a coarse language go to readers of the languages that it
-    covers; records without a language go to readers of posts without a language.
+    Each declared language has its own queue. The queue of a coarse language such as zh is for readers of every language
+    that it covers. Records without a language are for the people who also read posts without a language.
     """
     codes = task.languages or task.labels
     none = [routes.queue_of(UND)] if UND in codes else []
@@ -114,8 +126,8 @@ def read_by(language: str, task, routes) -> list[str]:
 def advise(unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
-    # No dictionary, because a query or question is not a single word. No searches at all for sensitive texts, which
-    # stay veiled.
+    # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
+    # because the links would contain the veiled text.
     return {
         "options": choices(unit.task, kind.answers, item.language),
         "searches": [] if kind.sensitive else searches(words, SEARCHES[1:]),
@@ -139,15 +151,15 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def declared_class(item, task) -> str | None:
-    """Return the declared class of a document, or None if it does not have exactly one of the task's classes."""
+    """Return the class that came with a document; None if it came with none or several of the task's classes."""
     found = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
     return found[0] if len(found) == 1 else None
 
 
 def audit_of_filter(kind: Kind, filtered: str) -> Kind:
-    """Return a kind that audits a filter.
+    """Adapt a kind so that it audits a filter.
 
-    filtered: the answer that the filter should drop
+    filtered: answer for items that the filter should drop
     """
     kind = replace(
         kind,
@@ -159,12 +171,12 @@ def audit_of_filter(kind: Kind, filtered: str) -> Kind:
 
 
 def answered_from_draw(kind: Kind) -> Kind:
-    """Return a kind whose answers are named with the draw, such as classes."""
+    """Adapt a kind so that the draw determines the possible answers, which are classes of documents."""
     kind = replace(
         kind,
         designs=("balanced",),
         options=(*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
-        # Declared labels count, unless an audit is requested.
+        # Documents keep the labels that came with them, unless the task requests an audit.
         defaults={**DEFAULTS, "audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
         controls=("audit of declared labels", "gold answers", "test", "replenishment"),
     )
@@ -189,7 +201,7 @@ def kind(
     layout: tuple[Block, ...] = (),
     records: Records = _NO_RECORDS,
 ) -> Kind:
-    """Return a kind of question about records. Without a layout, people answer elsewhere."""
+    """Return a kind of question about records. If there is no layout, all answers are imported."""
     asked = bool(layout)
     return Kind(
         slug=slug,
@@ -200,9 +212,9 @@ def kind(
         labels=list(answers),
         layout=layout,
         records=records,
-        # Somebody who imports judgments may not know the question.
+        # People who import judgments might not know the question, so the title of the task takes its place.
         wording=Wording(titled_by_task=not asked),
-        # There is no test if people answer elsewhere.
+        # If all answers are imported, there can be no test and no gold answers.
         options=OPTIONS if asked else (*ASKED, *OF_CROWDS),
         defaults=DEFAULTS,
         designs=(("records",) if records.together else ("records", "compare")) if asked else (),
@@ -223,7 +235,7 @@ def kind(
 
 
 ROUTING = Routing(
-    # No detectors vote on records.
+    # Detectors do not vote on records, so they never agree.
     agreed=lambda item, task: None,
     candidates=lambda unit, routes: [unit.item.language],
     queue=lambda language, routes: language,

@@ -1,6 +1,6 @@
-"""A TOML reader with typed access to tables and the line of each key, for errors.
+"""A TOML reader that checks the types of values and states the line of a key in each error.
 
-files.py knows the keys of a kind's file.
+It does not know the keys of a kind's file, which are defined in files.py.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Any
 
 from corpora.core.language_codes import read_toml
 
-Path = tuple[str | int, ...]  # keys of tables and indices in lists of tables, from the top
+Path = tuple[str | int, ...]  # path to a key from the top, made of keys of tables and indices in lists of tables
 
 _STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
 _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<plain>[^\"'#\n\[\]{{}}]+)|(?P<mark>.)", re.S)
@@ -25,19 +25,22 @@ WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", i
 
 
 class KindError(ValueError):
-    """A kind's file is not valid. The message states where, why and what to do."""
+    """A kind's file is not valid. The message states where the problem is, what it is, and what to do."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's name and text, and the line of each key."""
+    """The name and text of a file, and the line of each key."""
 
     name: str
     text: str
     lines: Mapping[Path, int]
 
     def fault(self, at: Path, sentence: str) -> KindError:
-        """Return an error with the line of a key, or of the innermost enclosing key if it is inside a value."""
+        """Return an error that states the line of a key.
+
+        If the line is unknown because the key is inside a value, state the line of the innermost known key around it.
+        """
         while at and at not in self.lines:
             at = at[:-1]
         return KindError(f"{self.name}, line {self.lines.get(at, 1)}: {sentence}")
@@ -45,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file, with typed access to its values."""
+    """A table of the file. Its methods check the types of values before they return them."""
 
     source: Source
     raw: Mapping[str, Any]
@@ -55,10 +58,9 @@ class Table:
         return self.source.fault((*self.at, key), sentence)
 
     def check_keys(self, known: Collection[str], what: str) -> None:
-        """Check that all keys are known.
+        """Raise KindError if the table has an unknown key.
 
-        what: the owner of the keys, in a sentence
-        KindError: the first unknown key
+        what: name of the table for the message, such as "a kind's file"
         """
         for key in self.raw:
             if key not in known:
@@ -67,7 +69,7 @@ class Table:
     def take(self, key: str, kind: type, default: Any = None) -> Any:
         """Return a value, or the default if it is missing.
 
-        KindError: the value has another type
+        Raise KindError if the value does not have the type `kind`.
         """
         value = self.raw.get(key, default)
         if key in self.raw and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
@@ -75,10 +77,10 @@ class Table:
         return value
 
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
-        """Return a text on one line, "" if it is missing.
+        """Return a text that has one line; "" if it is missing.
 
-        advice: what to write if it is missing; "" if it is optional
-        most: maximum length (characters), 0 for no limit
+        advice: what to write, for the error if the text is missing; "" if the text is optional
+        most: maximum length (characters); 0 for no limit
         """
         value = self.take(key, str)
         if value is None:
@@ -89,10 +91,10 @@ class Table:
         return value.strip()
 
     def check_words(self, key: str | int, what: str, value: object, most: int = 0) -> None:
-        """Check that a value is a text on one line.
+        """Raise KindError if a value is not a text that has one line.
 
-        most: maximum length (characters), 0 for no limit
-        KindError: it is not
+        what: name of the value for the message
+        most: maximum length (characters); 0 for no limit
         """
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise self.fault(key, f"{what} is {_shown(value)}; write a word or a few in quotes, on one line.")
@@ -100,7 +102,7 @@ class Table:
             raise self.fault(key, f"{what} has {len(value.strip()):,} characters; shorten it to {most} or fewer.")
 
     def words(self, key: str) -> list[str]:
-        """Return a list of texts without repeats, empty if it is missing."""
+        """Return a list of texts; empty if it is missing. Raise KindError if a text is repeated."""
         values = self.take(key, list, [])
         for value in values:
             self.check_words(key, f"an entry of {key}", value)
@@ -109,11 +111,11 @@ class Table:
         return list(values)
 
     def table(self, key: str) -> "Table":
-        """Return a nested table, empty if it is missing."""
+        """Return a nested table; empty if it is missing."""
         return Table(self.source, self.take(key, dict, {}), (*self.at, key))
 
     def tables(self, key: str) -> list["Table"]:
-        """Return a list of nested tables, each written [[key]], empty if it is missing."""
+        """Return a list of nested tables, which the file writes as [[key]]; empty if there are none."""
         values = self.raw.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             raise self.fault(key, f"{key} is {_shown(values)}; write [[{key}]] above each, in doubled brackets.")
@@ -123,7 +125,9 @@ class Table:
 def read_tables(name: str, text: str) -> Table:
     """Return the top-level table of a TOML text.
 
-    KindError: the text is not TOML
+    name: name of the file, for errors
+
+    Raise KindError if the text is not TOML.
     """
     try:
         raw = read_toml(text)
@@ -135,7 +139,7 @@ def read_tables(name: str, text: str) -> Table:
             f"{name}, line {line}: this is not TOML ({reason}); correct that line or the one above."
         ) from error
     except (ValueError, RecursionError) as error:
-        # Python errors that the TOML parser does not catch: very long numbers and deep nesting.
+        # Very long numbers and deep nesting cause Python errors that the TOML parser does not catch.
         raise KindError(f"{name}: a number is too long, or brackets are nested too deeply.") from error
     lines: dict[Path, int] = {}
     for at, line in _keys(text):
@@ -144,7 +148,7 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(given: str, known: Collection[str]) -> str:
-    """Return the closest known name in words, or all known names."""
+    """Return a hint for an error: the known name that is most similar to an unknown one, or else all known names."""
     folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.5)
     return f"the nearest is {folded[near[0]]}" if near else f"there is {', '.join(known) or 'none'}"
@@ -155,11 +159,11 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-# --- Line numbers of keys, which tomllib does not report.
+# --- Line numbers of keys. They are found here because tomllib does not report them.
 
 
 def _keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield each key of a valid TOML text with its line, except keys inside values."""
+    """Yield the path and the line of each key in a valid TOML text. Keys inside values are left out."""
     at: Path = ()
     counts: dict[Path, int] = {}
     for line, written in _statements(text):
@@ -178,7 +182,7 @@ def _keys(text: str) -> Iterator[tuple[Path, int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield headers and key-value pairs with their first lines; a value may span several lines."""
+    """Yield each header and each key-value pair with the number of its first line. A value can span several lines."""
     line, depth, begun, written = 1, 0, 1, ""
     for token in _TOKEN.finditer(text + "\n"):
         found = token[0]
@@ -199,7 +203,7 @@ def _parts(written: str) -> Path:
 
 
 def _within(parts: Path, counts: Mapping[Path, int]) -> Path:
-    """Return the path of a header, which refers to the last element of any list of tables."""
+    """Return the path that a header means. If it leads through a list of tables, the list's last table is meant."""
     at: Path = ()
     for place, part in enumerate(parts):
         at = (*at, part)

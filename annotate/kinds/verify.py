@@ -1,6 +1,7 @@
-"""The kind `verify`: is this post in that language? (Evaluating language identification performance, 2015)
+"""The kind `verify`, which asks whether a post is in a certain language.
 
-It serves recall- and precision-oriented sets. The labels of a unit about German are de, not-de and und.
+It is used for recall- and precision-oriented sets (Evaluating language identification performance, 2015). For example,
+a unit that asks about German can have the labels de, not-de and und.
 """
 
 from pathlib import Path
@@ -14,9 +15,9 @@ from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
-# Without Unlisted: any other language means No.
+# There is no reason for a language that is not on the list, because the answer is then No.
 REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reason != UNLISTED}
-# The categories that agreement distinguishes, for every language.
+# The categories by which agreement is measured. They are the same for all languages that questions name.
 YES, NO = "yes", "no"
 
 
@@ -45,13 +46,14 @@ KIND = language_questions.about_languages(
     undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     options=(*ASKED, "decoy_share", *OF_CHECKS),
-    # With one language there is one queue, so a second reader of that language is asked.
+    # Each unit asks about one language and so has one queue. If a reader skips it, a second reader of the language is
+    # asked.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
     routing={
         "candidates": lambda unit, routes: routes.with_extras([unit.asked]),
-        # The detectors' votes are what is being verified.
+        # The detectors' agreement does not count, because people verify the detectors' labels.
         "agreed": lambda item, task: None,
     },
     rules={

@@ -1,7 +1,7 @@
-"""Answer forms, which define what an answer consists of, one module each. The base class and registry are in form.py.
+"""Answer forms, which define what an answer consists of: for example, one label or a set of labels.
 
-The forms for concepts and preferences need the database; kinds/concept_kind.py and kinds/preference_kind.py register
-them.
+Each form has its own module; form.py holds the base class and the registry. The forms for concepts and preferences need
+the database, so they are registered in kinds/concept_kind.py and kinds/preference_kind.py.
 """
 
 from annotate.kinds.forms.choice import CHOICE

@@ -21,10 +21,10 @@ BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": cl
 
 
 class Measures:
-    """Measures of predicted labels against gold.
+    """Measures that compare predicted labels with gold labels.
 
-    Macro averages are over the labels that occur in gold or predictions; a label that is never predicted has precision
-    0. A prediction outside the label list is a refusal and counts as wrong.
+    Macro averages are taken over the labels that occur in the gold set or the predictions. A label that is never
+    predicted has a precision of 0. A prediction that is not one of the labels is a refusal, and counts as wrong.
     """
 
     head = ("accuracy", "macro_f1", "kappa")
@@ -57,7 +57,7 @@ class Measures:
 
     @property
     def units_of_labels(self) -> list[int]:
-        """The number of units with each label that occurs in gold or predictions."""
+        """The number of units on which each label is gold or predicted, for labels that occur."""
         gold, said = self.pairs.gold, self.pairs.said
         return [int(((gold == place) | (said == place)).sum()) for place in np.flatnonzero(self.occurring)]
 
@@ -66,7 +66,11 @@ class Measures:
         return {f"macro_{name}": classes.macro(measure, self.occurring) for name, measure in BY_LABEL.items()}
 
     def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
-        """Yield the first measures for some of the units, with macro F1 over the labels that occur among them."""
+        """Yield accuracy and macro F1 for some of the units. The average is taken over the labels that occur in them.
+
+        of: names of the slice, for the rows
+        kept: whether each unit belongs to the slice (U)
+        """
         part = Measures(self.pairs.where(kept), self.labels)
         pairs, units = part.pairs, len(part.pairs.gold)
         accuracy = row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
@@ -75,7 +79,7 @@ class Measures:
         yield macro_f1 | {"count": None}  # an average over labels has no number of units
 
     def compared(self, other: "Measures", slices: Iterable[tuple[Mapping[str, str], Bools]]) -> Iterator[Row]:
-        """Yield the differences from another system on the same units: overall, by label and in slices."""
+        """Yield the differences from another system on the same units: for all units, by label and by slice."""
         yield from self._all_compared(other)
         yield from self._labels_compared(other)
         for of, kept in slices:
@@ -87,7 +91,7 @@ class Measures:
         yield from measures_apart(self.pairs, other.pairs, self.macros | coefficients, other.macros | coefficients)
 
     def _labels_compared(self, other: "Measures") -> Iterator[Row]:
-        """Yield precision, recall and F1 of each label that occurs; only F1 is tested."""
+        """Yield the differences in precision, recall and F1 for each label that occurs. Only F1 has a p-value."""
         places = np.flatnonzero(self.occurring | other.occurring)
 
         def measure(of: classes.Margins) -> Floats:
@@ -106,7 +110,7 @@ class Measures:
 
 
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
-    """Return the row of a measure between -1 and 1 over all units."""
+    """Return the row of a measure whose values are between -1 and 1, such as kappa, for all units."""
     found, units = pairs.coefficient(measure), len(pairs.gold)
     return row(name, {}, found, units, why_withheld(found, units, pairs))
 

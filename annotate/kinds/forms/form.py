@@ -1,7 +1,7 @@
-"""The base class of answer forms, which define what an answer consists of, and their registry.
+"""The base class and registry of answer forms, which define what an answer consists of.
 
-Answers are stored, compared and exported as canonical text, which the engine never parses. The methods here handle one
-label from a list; subclasses override what differs.
+Answers are stored, compared and exported as canonical text, which only the form can interpret. The base class is for
+answers that consist of one label from a list.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,21 +17,21 @@ from annotate.core.words import Wrong
 class Form:
     """An answer form.
 
-    slug: name in kinds' files and manifests
+    slug: name of the form in kinds' files and in manifests
     tables: tables of a kind's file that only this form reads
-    lists: whether the answers are listed in the kind's file or named by the draw
-    several: whether an answer is a set of labels from an open list. Then annotator models and AC1, which need one of K
-        labels, are omitted, and only the most frequent labels are reported singly.
-    controls: quality controls of its tasks, in addition to those of their kind
+    lists: whether the possible answers come from the kind's file or the draw; if not, they are from an open list
+    several: whether an answer is a set of labels. If so, there are no annotator models and no AC1, because these need
+        one label per answer. Reports also show only the most frequent labels, instead of all.
+    controls: names of quality controls that the form adds to those of a kind
     aggregations: functions that aggregate answers, by name (annotate/core/aggregation/answer_table.py)
     Measures: class that measures predictions on a gold set (annotate/core/measures/figure_rows.py)
-    measures: its additional measures, which are all shares: name and sentence for reports
-    preview: template of the question without a database, if it differs
-    template, bench: templates of the question in the queue and in the adjudication view
-    folder: folder of its templates, for a form from a plug-in
-    about: sentences for the author of a kind's file
-    imports: what a row of a file of judgments names: `labels`, or `pairs` of systems
-    refuses_files: why decisions cannot be imported from a file, or ""
+    measures: (name, sentence) of each measure that the form adds to reports; these measures are all shares
+    preview: template that previews the question without a database; "" to use `template`
+    template, bench: templates of the question, in the queue and in the adjudication view
+    folder: folder with the form's templates, if the form is from a plug-in
+    about: sentences for authors of kinds' files
+    imports: what the rows of an imported file of judgments have: `labels`, or `pairs` of systems
+    refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
     """
 
     slug: str = ""
@@ -51,24 +51,25 @@ class Form:
     refuses_files: str = ""
 
     def answers(self, top: Any) -> Mapping[str, Any]:
-        """Return the form's own answers by code (Named), for a kind's file that lists none.
+        """Return the answers (Named) that the form provides if a kind's file lists none, by code.
 
-        top: the file's Table
+        top: top-level Table of the file
         """
         return {}
 
     def of_file(self, top: Any, kind: Any) -> Any:
         """Return the kind with the changes that this form makes.
 
-        top: the Table of its file
-        KindError: the file is not valid for this form
+        top: top-level Table of the kind's file
+
+        Raise KindError if the file is not valid for this form.
         """
         return kind
 
     def read(self, sent: Sequence[str]) -> str:
-        """Return the canonical text of submitted values, "" if there are none.
+        """Return the canonical text of the submitted values; "" if there are none.
 
-        ValueError: they are not a valid answer
+        Raise ValueError if they are not a valid answer.
         """
         codes = [text for text in sent if text]
         if len(codes) > 1:
@@ -77,9 +78,9 @@ class Form:
         return codes[0] if codes else ""
 
     def check(self, text: str, codes: Collection[str]) -> None:
-        """Check a canonical text.
+        """Raise ValueError if a canonical text is not a valid answer.
 
-        ValueError: it is not a valid answer
+        codes: valid labels
         """
         if text not in codes:
             raise Wrong(
@@ -91,57 +92,62 @@ class Form:
     def name(self, text: str, called: Callable[[str], str]) -> str:
         """Return the display name of an answer.
 
-        called: returns the name of a code
+        called: function that returns the name of a code
         """
         return called(text)
 
     def agrees(self, said: str, known: str) -> bool:
-        """Return whether an answer is correct, given the known one (gold answer, test or decoy)."""
+        """Return whether an answer is correct.
+
+        said: the person's answer
+        known: the known answer, from a gold answer, a test or a decoy
+        """
         return said == known
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Return the labels of an answer, which statistics count singly."""
+        """Return the labels of an answer. Statistics count each of them separately."""
         return (text,)
 
     def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
-        """Return the canonical texts that agreement distinguishes, in order.
+        """Return the canonical texts that are compared when agreement is measured, in order.
 
-        said: texts that occur
+        codes: possible labels
+        said: texts that occur among the answers
         """
         return list(codes)
 
     def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
-        """Return distances for alpha by name (annotate/core/agreement/pair_intervals.py), always including `nominal`.
+        """Return the distances with which alpha is computed, by name.
 
-        The last one is used to compare annotators.
+        One of them is always `nominal`. The last one is also used to compare annotators with each other.
         """
         return {"nominal": coefficients.nominal(len(values))}
 
     def unlike(self, values: Sequence[str]) -> Floats:
-        """Return the dissimilarity of each two values, from 0 to 1 (K, K)."""
+        """Return the dissimilarity of each pair of values, from 0 to 1 (K, K)."""
         return coefficients.nominal(len(values))
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """Return what people submit in a task.
+        """Return the values that people can submit in a task.
 
-        labels: labels stored in the task
-        answers: answers of the kind
+        labels: labels of the task
+        answers: codes of the kind's answers
         """
         return list(labels)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        """Return the fields of a page's form other than the labels, as arguments of read_answer.
+        """Return the arguments of read_answer that a submitted page contains in addition to the labels.
 
-        posted: a QueryDict
+        posted: the page's QueryDict
         """
         return {}
 
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:
-        """Return the description of the vocabulary for the API, or None if the answers are listed."""
+        """Return a description of the vocabulary for the API; None if the answers are not from a vocabulary."""
         return None
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
-        """Return which labels are not possible in a task, as the end of a sentence, or ""."""
+        """Return which label is not possible in a task, as the end of a sentence; "" if all are possible."""
         unknown = [label for label in labels if label not in task.labels]
         return f"{unknown[0]!r}, which is not an answer in {task.name}" if unknown else ""
 
@@ -154,7 +160,7 @@ FORMS: dict[str, Form] = {}
 
 
 def load() -> None:
-    """Register the forms of installed packages: each entry point in the group `assay.forms` names a class."""
+    """Register the forms of installed packages, which name them with entry points in the group `assay.forms`."""
     for found in entry_points(group="assay.forms"):
         register(found.load()())
 
@@ -162,7 +168,7 @@ def load() -> None:
 def register(form: Form) -> Form:
     """Register a form under its name.
 
-    ValueError: the name is taken by another form, or is empty
+    Raise ValueError if the name is empty or belongs to another form.
     """
     if not form.slug or FORMS.get(form.slug, form) is not form:
         raise ValueError(f"There is already a form of answers named {form.slug!r}; give this one another name.")

@@ -16,16 +16,17 @@ from annotate.kinds.forms.form import register
 
 
 class Measures(choice.Measures):
-    """Measures that also use the distance between grades and the ranking of pages.
+    """Measures of predicted grades, some of which use the distance between grades or the ranking of pages.
 
-    A refusal counts as the grade that is farthest from gold, and its page is ranked last.
+    A prediction that is not a grade is a refusal. It counts as the grade that is farthest from the gold grade, and its
+    page is ranked last.
     """
 
     head = ("accuracy", "mae", "weighted_kappa")
 
     @property
     def graded(self) -> Paired:
-        """The pairs with a grade for each refusal."""
+        """The pairs of gold and predicted grades, in which each refusal is replaced by the farthest grade."""
         gold, worst = self.pairs.gold, len(self.labels) - 1
         return replace(self.pairs, said=np.where(self.refused, np.where(2 * gold < worst, worst, 0), self.pairs.said))
 

@@ -1,8 +1,7 @@
-"""The answer form for several labels, such as concepts of a thesaurus.
+"""The answer form for a set of labels, such as concepts of a thesaurus.
 
-The canonical text is the ids, sorted as text and separated by single spaces. Ids contain no white space and are
-case-sensitive. The empty text is no answer, so an answer has at least one label. Callers can set the number of labels
-in an answer and the F1 at which it counts as correct, and can count the votes for each label.
+The canonical text consists of the labels' ids, sorted as text and separated by single spaces. Ids are case-sensitive
+and contain no white space. The empty text means that there is no answer, so an answer has at least one label.
 """
 
 from collections import Counter
@@ -21,24 +20,23 @@ from annotate.kinds.forms.form import Form
 
 RIGHT_FROM = 0.5  # minimum F1 of a correct answer
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
-# The measures, and the K, at which two systems are tested; Chalkidis et al. 2019 compare these.
+# Only these measures, at this K, are tested for a difference between two systems, as in Chalkidis et al. 2019.
 TESTED, AT = ("RP", "nDCG"), 5
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """Return the labels chosen by more than half of the people asked, or None if there are none.
+    """Return the labels chosen by more than half of the people who were asked; None if there are none.
 
-    If further people were asked because no label had a majority, the original threshold still applies. `order` is not
-    used.
-
-    answers, asked: as in annotate/core/aggregation/answer_table.py
+    asked: number of people asked at first. The threshold is half of this number, even if more people were asked later
+        because no label had a majority. If 0, it is half of the number of answers.
+    order: not used
     """
     least = needed(asked or len(answers))
     return _text(label for label, votes in support(answers).items() if votes >= least) or None
 
 
 def support(answers: Iterable[str]) -> Counter[str]:
-    """Return the number of answers with each label."""
+    """Return the number of answers that contain each label."""
     return Counter(label for text in answers for label in text.split())
 
 
@@ -56,10 +54,10 @@ def _twice(ids: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Measures:
-    """Measures of a system's labels of documents.
+    """Measures that compare the labels that a system assigns to documents with the gold labels.
 
-    groups: documents with gold labels and rankings, by ALL or a frequency bucket of labels
-    answers: answers to all documents, by PLAIN or WIDENED
+    groups: documents with gold labels and the system's ranking, for ALL labels and for each frequency bucket of labels
+    answers: gold and assigned labels of all documents, once as they are (PLAIN) and once WIDENED to include ancestors
     seed: seed of the bootstrap and the randomization tests
     """
 
@@ -90,7 +88,7 @@ class Measures:
                 yield row(f"micro_{measure}", {"answers": answers}, _as_difference(share), len(answered), note)
 
     def compared(self, other: "Measures") -> list[Row]:
-        """Return the differences from another system on the same documents."""
+        """Return the differences from another system on the same documents, with Holm-corrected p-values."""
         rows = []
         for labels, ones in self.groups.items():
             if ones:
@@ -117,7 +115,7 @@ def _as_difference(found: Share) -> Difference | None:
 
 
 def _why_none(found: Share, answered: Sequence[Answered]) -> str:
-    """Return why a figure has no value or no interval, or ""."""
+    """Return why a figure has no value or no interval; "" if it has both."""
     if found.value is None:
         return NO_UNITS
     if found.low is not None:
@@ -134,9 +132,9 @@ class Labels(Form):
     Measures = Measures
 
     def read(self, sent: Sequence[str]) -> str:
-        """Return the canonical text of submitted ids; a value may have several.
+        """Return the canonical text of submitted ids. A submitted value can contain several ids.
 
-        ValueError: an id is repeated
+        Raise ValueError if an id is repeated.
         """
         ids = [label for text in sent for label in text.split()]
         if twice := _twice(ids):
@@ -144,11 +142,11 @@ class Labels(Form):
         return _text(ids)
 
     def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
-        """Check a canonical text.
+        """Raise ValueError if a canonical text is not a valid answer.
 
         codes: valid labels
-        least, most: bounds on the number of labels; `most` is None for no limit
-        ValueError: the text is not a valid answer
+        least: minimum number of labels in an answer
+        most: maximum number of labels in an answer; None for no limit
         """
         ids = text.split()
         if twice := _twice(ids):
@@ -178,13 +176,13 @@ class Labels(Form):
             )
 
     def name(self, text: str, called: Callable[[str], str]) -> str:
-        """Return the names separated by semicolons, because concept names may contain commas."""
+        """Return the names of all labels, separated by semicolons because names of concepts can contain commas."""
         return "; ".join(called(label) for label in text.split())
 
     def agrees(self, said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
-        """Return whether an answer is correct.
+        """Return whether an answer is similar enough to the known answer to count as correct.
 
-        right_from: minimum F1 of a correct answer
+        right_from: minimum F1 with the known answer
         """
         return bool(said and known) and coefficients.f1(set(said.split()), set(known.split())) >= right_from
 
@@ -192,7 +190,7 @@ class Labels(Form):
         return tuple(text.split())
 
     def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
-        """Return the sets that occur, because there are too many possible ones."""
+        """Return the sets of labels that occur among the answers, because there are too many possible sets."""
         return sorted(set(said))
 
     def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
@@ -200,7 +198,7 @@ class Labels(Form):
         return super().distances(values) | {"jaccard": coefficients.jaccard(sets), "masi": coefficients.masi(sets)}
 
     def unlike(self, values: Sequence[str]) -> Floats:
-        """Return 1 - F1 (K, K)."""
+        """Return 1 - F1 for each pair of sets (K, K)."""
         return coefficients.unlike(_sets(values))
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:

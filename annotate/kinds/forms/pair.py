@@ -1,8 +1,7 @@
-"""The answer form for which of two systems did better, or a tie.
+"""The answer form for comparisons of two systems.
 
-The canonical text is the name of the preferred system, or `tie`. Annotators do not see the names of systems. They see
-two sides and submit one of SIDES; `from_side` and `to_side` convert between both, given the system that the annotator
-saw first.
+The canonical text is the name of the preferred system, or `tie`. Annotators do not learn the names of the systems. They
+see two sides and submit one of SIDES. `from_side` and `to_side` convert between sides and canonical texts.
 """
 
 import re
@@ -11,16 +10,14 @@ from collections.abc import Iterable, Sequence
 from annotate.kinds.forms.choice import Choice
 
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
-# Names with another meaning; `none` counts units without a majority.
+# Words that cannot be the name of a system, because they already have a meaning. Reports use `none` for units without a
+# majority.
 TAKEN = frozenset({*SIDES, "none"})
 SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
 def check_system(name: str) -> None:
-    """Check the name of a system.
-
-    ValueError: it is invalid
-    """
+    """Raise ValueError if a system cannot have this name."""
     if name in TAKEN:
         raise ValueError(f"No system can be called {name}, which says something else here. Give it another name.")
     if not SYSTEM.fullmatch(name):
@@ -38,12 +35,12 @@ class Pair(Choice):
     refuses_files = "asks about two sets side by side, which a file does not show; decide on its pages or by the API."
 
     def from_side(self, sent: str, first: str, second: str) -> str:
-        """Return the canonical text of a submitted side, "" for none.
+        """Return the canonical text of a submitted side; "" if nothing was submitted.
 
-        The name of a system is rejected, because accepting it would reveal which system is which.
+        first, second: names of the systems that the annotator saw on the first and on the second side
 
-        first, second: the systems that the annotator saw first and second
-        ValueError: the text is not a side
+        Raise ValueError if the submitted text is not a side. The name of a system is also rejected, because accepting
+        it would reveal which system is which.
         """
         if not sent:
             return ""
@@ -51,11 +48,14 @@ class Pair(Choice):
         return {FIRST: first, SECOND: second, TIE: TIE}[sent]
 
     def to_side(self, text: str, first: str) -> str:
-        """Return the side of a canonical text; "" stays ""."""
+        """Return the side that a canonical text means; "" if there is no answer.
+
+        first: name of the system that the annotator saw on the first side
+        """
         return text if text in ("", TIE) else FIRST if text == first else SECOND
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """Return the sides, so that systems are not named."""
+        """Return the sides that people can submit, so that they do not learn the names of the systems."""
         return list(answers)
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
