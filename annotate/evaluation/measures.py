@@ -39,7 +39,7 @@ from corpora.core.languages import UND
 
 WITH_UND, WITHOUT_UND = "with und", "without und"
 POSTS = {WITH_UND: True, WITHOUT_UND: False}
-WELL_MEASURED = 30  # least number of posts of each language in the second mean
+WELL_MEASURED = 30  # the second mean includes only labels with at least this many posts
 SIGNIFICANT = 0.05
 UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
@@ -58,15 +58,16 @@ def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> R
 
 
 def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
-    """Return the note on missing posts in a row.
+    """Return a row's note on how far posts without a label could move the figure.
 
-    signed: whether the row is a difference.
+    bounds: lowest and highest possible value.
+    signed: whether to show the sign of positive values, as in the row of a difference.
     """
     low, high = (f"{each:+.1%}" if signed else percent(each) for each in bounds)
     return f"{low} to {high}, whatever the posts without a label are"
 
 
-# Source of an interval's width -> what narrows it.
+# For each source of an interval's width, what would narrow the interval.
 NARROWS = {
     DRAW: "a larger draw: extend the task",
     UNREAD: "more audited posts: assay audit TASK --add N",
@@ -78,7 +79,7 @@ NARROWS = {
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:
-    """Yield accuracy, naive accuracy, and the sources of the width of accuracy's interval (with und)."""
+    """Yield accuracy and naive accuracy, then what each source contributes to the width of accuracy's interval."""
     assert joined.labelled is not None
     uniform, sources = joined.about(), dict[str, float]()
     assert uniform is not None
@@ -87,7 +88,7 @@ def accuracy(joined: Joined) -> Iterator[Row]:
         if with_und:
             sources = made.get("width_sources", {})
         yield made
-        # The labels of the set as they are, with the detectors' labels taken as the truth.
+        # Naive accuracy takes every label of the set as the truth, including those that only the detectors gave.
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
         right, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
         yield row("naive_accuracy", {"posts": posts}, proportion(right, number), number, "" if number else "no post")
@@ -127,7 +128,7 @@ def recall(joined: Joined) -> Iterator[Row]:
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
-    """Return recall from both kinds of sets, None if one has no posts of the language or the reach is unknown."""
+    """Return recall estimated from both kinds of sets, or None if one of them is missing or the reach is unknown."""
     found, uniform = joined.recall.get(label), joined.about(label)
     if not (found and uniform and label in joined.reach):
         return None
@@ -142,10 +143,13 @@ def _false_yes(label: str, joined: Joined) -> str:
 
 
 def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
-    """Yield a figure under assumed rates of false Yes; nothing if decoys bound the rate.
+    """Yield the rows of a figure under assumed rates of mistaken Yes answers.
 
-    measure, label: what the figure is.
-    measured: returns the figure for a given `false_yes`.
+    If decoys bound this rate, no assumption is needed, so nothing is yielded.
+
+    measure: name of the measure.
+    label: label that is measured.
+    measured: returns the figure for a value of `false_yes`.
     """
     if label in joined.unbounded:
         least = joined.false_yes.get(label, 0.0)
@@ -154,11 +158,11 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
 
 
 def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
-    """Yield means over the labels that were measured, if these include a language.
+    """Yield the means over the labels whose figure is known, if these include a language.
 
     measure: name of the measure.
     labels: description of the labels, as shown in the report.
-    figures: with or without und -> label -> figure. Only the mean with und includes the class und.
+    figures: for each value of POSTS, a mapping from label to figure. Only the mean with und includes the class und.
     """
     for posts, of_labels in figures.items():
         known = {label: each.estimate for label, each in of_labels.items() if each.estimate.value is not None}
@@ -170,17 +174,19 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
             yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, found, None, over)
 
 
-# Measure -> its estimator on weighted posts, and the number of labels whose figures an error affects.
+# For each measure, its estimator on weighted posts, and the number of labels whose figures one error affects.
 WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1), "f1": (classes.f1s, 2)}
 
 
 def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
     """Return the plain mean of the labels' figures.
 
-    Figures of labels rest on different posts, so the distances to the ends of their intervals are squared and added
-    (MOVER). If an error affects several figures, its distances add up first. The interval covers both this one and the
-    interval from the weighted posts: a draw usually contains too few of the rare posts with large weights, and
-    sometimes too many, and one of the two intervals fails in either case.
+    The figures of different labels are based on different posts, so the distances to the ends of their intervals are
+    squared and added (MOVER). If one error affects several figures, its distances are added before they are squared.
+
+    A second interval is computed from the weighted posts, and the result covers both intervals. This is necessary
+    because a draw usually contains too few of the rare posts with large weights, and sometimes too many. In each of the
+    two cases, one of the intervals fails.
     """
     weighted, labels_of_error = WEIGHTED[measure]
     value = fsum(each.value or 0.0 for each in known.values()) / len(known)
@@ -190,8 +196,8 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     found = Difference(value, max(0.0, value - down), min(1.0, value + up))
     if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
         return found
-    # The mean over the weighted posts that were read. If no post with a large weight is an error, the jackknife's
-    # interval is too narrow.
+    # Estimate the mean from the weighted posts that were read as well. The jackknife's interval alone would be too
+    # narrow if no post with a large weight is an error.
     uniform = joined.uniform
     cells = {cell: n for cell, n in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)}
     there = metrics.und_last({*known, *(label for cell in cells for label in (cell.truth, cell.said))})
@@ -206,11 +212,11 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
 
 
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
-    """Yield F1 by label and its means, with und as a class, from the rows of recall and precision.
+    """Yield the F1 of each label and the mean F1, computed from the rows of recall and precision. Und is a class here.
 
     In the means, F1 is 0 for a label that is predicted but never true, or true but never predicted (Opitz and Burst
-    2019, Macro F1 and Macro F1). Wrongly predicted and missed posts of a label are different posts, so the distances of
-    precision and recall to the ends of their intervals are squared and added (MOVER).
+    2019, Macro F1 and Macro F1). The posts that are wrongly predicted as a label differ from those that the predictor
+    missed, so the distances of precision and recall to the ends of their intervals are squared and added (MOVER).
     """
     found: dict[str, dict[str, Estimate]] = {}
     posts: dict[str, float] = {}
@@ -251,9 +257,10 @@ NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}
 
 
 def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
-    """Yield the rows of a uniform set that takes the detectors' agreement as the truth, renamed and without means.
+    """Yield the rows to report if the uniform set takes the detectors' agreement as the truth.
 
-    Recall on a recall-oriented set alone is unchanged.
+    Recall and precision become naive recall and naive precision, and the means are left out. A recall that is measured
+    on a recall-oriented set alone is unchanged.
     """
     for each in rows:
         label = each["of"].get("label")
@@ -266,9 +273,10 @@ def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
 
 
 def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
-    """Return the coarse codes to leave out of means, because their labels have rows too, and label -> note.
+    """Return the coarse codes to leave out of means, and a note for each label.
 
-    The note lists the finer labels that a label includes.
+    A coarse code is left out if labels that it includes have their own rows. The note of a label lists the finer labels
+    that it includes.
     """
     twice = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
     notes = dict.fromkeys(labels, "")
@@ -292,7 +300,8 @@ def precision(joined: Joined) -> Iterator[Row]:
         label: {posts: of(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
         for label, of in measured.items()
     }
-    # Otherwise the mean would include every label that the predictor ever gives by mistake.
+    # The mean covers only labels that occur in the sets. Otherwise it would include every label that the predictor ever
+    # gives by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     there = {UND, *joined.precision, *joined.confirmed, *truths}
     twice, together = _classes(found, joined)
@@ -312,7 +321,7 @@ def precision(joined: Joined) -> Iterator[Row]:
             "" if label in there else "no post in it was found; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
-        # A post predicted as und is right only if it is und.
+        # For und itself, leaving out the posts that are und would leave only errors.
         if label != UND:
             yield _row("precision_without_und", {"label": label}, each[WITHOUT_UND])
     for label, of in measured.items():
@@ -328,7 +337,7 @@ def recall_check(joined: Joined) -> list[Row]:
     pairs = {}
     for label, found in sorted(joined.recall.items()):
         both = _frames(label, joined)
-        # Leave out the posts of the recall set, since the test needs independent samples.
+        # Leave the posts of the recall-oriented set out of the uniform set, since the test needs independent samples.
         uniform = joined.about(label)
         assert uniform is not None
         on_uniform = both.inside if both else metrics.recall(label, uniform, {}, apart=found)
@@ -346,7 +355,7 @@ def recall_check(joined: Joined) -> list[Row]:
 def balanced(joined: Joined) -> Iterator[Row]:
     weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
     for label in sorted(joined.recall):
-        # For this row, a coarse code that people used includes all posts of its labels.
+        # If the label is a coarse code that people used, it includes the posts of all its finer labels.
         sets: dict[str, dict[str, str]] = {}
         for language, found in joined.recall.items():
             told = {key: joined.within(said, label) for key, said in found.items()}
@@ -357,10 +366,11 @@ def balanced(joined: Joined) -> Iterator[Row]:
 
 
 def confused(joined: Joined, left: Left) -> dict[str, Any]:
-    """Return the report's parts on gold and predicted labels: the confusion matrix and the errors.
+    """Return the report's confusion matrix and list of errors.
 
-    The matrix is from the uniform set, weighted by stratum, or from the recall sets if there is no uniform set. The
-    errors are the posts read by people on which the predictor disagrees, each listed once, with publishable texts.
+    The matrix is computed from the uniform set, weighted by stratum, or from the recall-oriented sets if there is no
+    uniform set. The errors are the posts that people labelled differently from the predictor. Each is listed once, with
+    its text if that may be published.
     """
     posts = joined.labelled.posts if joined.labelled else {}
     read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}

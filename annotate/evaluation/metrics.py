@@ -1,7 +1,7 @@
 """Accuracy, recall and precision of a predictor on gold sets that are joined with its labels.
 
-subjects.py has already merged labels that count as one class. proportions.py estimates proportions; callers choose the
-sets for each measure.
+The labels have already been merged into classes (joined_sets.py). Callers choose the sets for each measure, and
+proportions.py estimates the proportions.
 """
 
 from collections import Counter
@@ -31,12 +31,13 @@ from annotate.core.estimation.proportions import (
 from annotate.evaluation.uniform import ANOTHER, Cell, Of, Uniform, turns
 from corpora.core.languages import UND
 
-# Language -> post id -> predicted label, for posts that are in the language.
+# For each language, a mapping from post id to predicted label. The posts are those that people found in the language.
 RecallSets = Mapping[str, Mapping[str, str]]
-# Language -> posts of the uniform set that its recall-oriented draw could have included.
+# For each language, the posts of the uniform set that the language's recall-oriented draw could have included.
 Reach = Mapping[str, Collection[str]]
 NOWHERE: Reach = {}
-# Language X -> post id -> label (X, not-X or und), for posts of its queue that the predictor labels X.
+# For each language X, a mapping from post id to people's label: X, not-X or und. The posts are those in the queue of X
+# that the predictor labels X.
 PrecisionSets = Mapping[str, Mapping[str, str]]
 
 
@@ -48,8 +49,9 @@ class Measured:
     """An estimate and the posts behind it.
 
     posts: number of posts read by people that the estimate rests on.
-    extremes: if posts are missing, three estimates: missing posts resemble those that were read, lower the share most,
-        or raise it most (Manski 2003, Partial Identification of Probability Distributions, section 1.2).
+    extremes: empty if no post is missing. Otherwise three estimates, which assume that the missing posts resemble those
+        that were read, that they lower the share as far as possible, or that they raise it as far as possible (Manski
+        2003, Partial Identification of Probability Distributions, section 1.2).
     """
 
     estimate: Estimate
@@ -58,7 +60,7 @@ class Measured:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Return the range of the interval over all possible labels of missing posts, None if none is missing."""
+        """Return the range of the interval over all possible labels of missing posts, or None if no post is missing."""
         return bounds_of(self.extremes) if self.extremes else None
 
 
@@ -74,10 +76,11 @@ def counted(hits: int, of: int) -> Measured:
     return Measured(proportion(hits, of), of)
 
 
-# A turn that affects no post. An empty tuple of turns would mean that every guess may be wrong.
+# A Turn that affects no post. It stands for "no guess is wrong", because an empty tuple of turns would mean that every
+# guess may be wrong.
 NEVER = Turn(0, 0, 0, 0, 0)
 Interval = TypeVar("Interval", Estimate, Difference)
-FAR = 0.01  # only bounds further apart than this are reported
+FAR = 0.01  # bounds are reported only if their distance is greater than this
 MISSED: Way = (0, 1)  # a miss that is really a hit
 
 
@@ -92,20 +95,20 @@ def share(
 ) -> Measured:
     """Estimate the share of right labels in a domain of a uniform set, by stratum.
 
-    Single-annotator labels are wrong as often as the checks show (uniform.py). Missing posts are assumed to resemble
-    the posts of their stratum that were read, or to be wrong as often as `rates` states; the bounds allow any labels
-    for them.
+    Single-annotator labels are assumed to be wrong as often as the checks show (uniform.py). Missing posts are assumed
+    to resemble the posts of their stratum that were read, or to be wrong as often as `uniform.rates` states. The bounds
+    allow any labels for them.
 
     uniform: the uniform set.
-    domain: whether a post counts.
-    right: whether a post of the domain is right.
+    domain: returns whether a post counts.
+    right: returns whether the predictor's label of a post in the domain is right.
     apart: ids of posts to leave out.
     truths: labels to consider as the truth of unread posts, see `strata_of`.
     normal: see `stratified`.
     """
 
     def measured(each: Uniform) -> Measured:
-        """Estimate the share, ignoring missing posts."""
+        """Estimate the share without the missing posts."""
         cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
         strata = strata_of(each, cells, domain, right, truths)
         estimate = with_slips(
@@ -131,7 +134,7 @@ def share(
 
 
 def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
-    """Return the range that contains all these intervals."""
+    """Return the smallest range that contains all these intervals."""
     return min(each.low for each in extremes), max(each.high for each in extremes)
 
 
@@ -142,27 +145,30 @@ def within(bounds: tuple[float, float], found: Interval) -> Interval:
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
-    """Return a function that gives a post's effect on the share: 1 raises it, -1 lowers it, 0 leaves it."""
+    """Return a function that maps a cell to 1 if its posts raise the share, -1 if they lower it, and 0 otherwise."""
     return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
 
 
 def strata_of(
     uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
 ) -> list[Stratum]:
-    """Return the strata of a uniform set, with their counts of posts in the domain and of right posts.
+    """Return the strata of a uniform set, each with its number of posts in the domain and of right posts.
 
-    For posts that nobody read, the label that the detectors agreed on is a guess at the truth.
+    For posts that nobody read, the label on which the detectors agreed serves as a guess at the truth.
 
+    uniform: the uniform set.
     cells: cells that count, with their numbers of posts.
     domain, right: see `share`.
-    truths: further labels that an unread post may truly have, as far as they affect the share. Labels given by the
-        predictors are always considered.
+    truths: labels that an unread post may truly have, in addition to the labels that the predictors give. Only labels
+        that affect the share are needed.
     """
-    # By stratum: [posts in the domain, right posts], as read and as guessed; and the fields of each possible Turn.
+    # For each stratum, `read` and `guessed` contain the number of posts in the domain and the number of right posts:
+    # `read` by the labels that people gave, `guessed` by the detectors' labels. `turning` contains the fields of each
+    # Turn.
     read, guessed = (dict[str, list[float]]({name: [0, 0] for name in uniform.drawn}) for _ in range(2))
     turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
 
-    @cache  # called repeatedly with the same labels, since cells also differ in stratum
+    @cache  # the same labels occur in several cells, because cells also differ in their stratum
     def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
         cell = Cell("", "", True, truth, said, other)
         inside = domain(cell)
@@ -180,7 +186,8 @@ def strata_of(
             turn[0] += posts
             if cell.read:
                 turn[1:3] = turn[1] + posts, turn[2] + posts * (true == could)
-            # Hardly any of the few posts on which the predictor disagrees with the detectors may have been read.
+            # In one stratum, few or none of the posts on which the predictor disagrees with the detectors may have been
+            # read, so also pass the rate over all strata.
             if could == as_said and could[1]:
                 turn[3] = uniform.lone_right
     found = []
@@ -192,10 +199,10 @@ def strata_of(
 
 
 class Lone(NamedTuple):
-    """Unread posts to which the predictor alone gives a label, while the detectors agree on another.
+    """Unread posts to which the predictor gives a label while the detectors agree on a different one.
 
-    posts: number of posts.
-    bounds: the predictor's share of right labels if all these posts are wrong, and if all are right.
+    posts: number of these posts.
+    bounds: the label's precision if the predictor is wrong on all these posts, and if it is right on all of them.
     """
 
     posts: int
@@ -203,9 +210,9 @@ class Lone(NamedTuple):
 
 
 def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
-    """Return the unread posts that the predictor labels `label` while the detectors agree on another label.
+    """Return the unread posts that the predictor labels `label` while the detectors agree on a different label.
 
-    Returns None if there are none, if the share cannot be estimated, or if its bounds differ by at most FAR.
+    Returns None if there are no such posts, if precision cannot be estimated, or if its bounds differ by at most FAR.
     """
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
     if_wrong: list[Stratum] = []
@@ -247,22 +254,22 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
-    """Estimate recall on the posts of a recall set that are in one language.
+    """Estimate recall in one language from its recall-oriented set.
 
-    found: post id -> predicted label.
+    found: mapping from post id to predicted label, for the posts that people found in the language.
     label: the language.
-    false_yes: greatest share of these posts that may be in another language.
+    false_yes: greatest share of these posts that may in fact not be in the language.
     """
     plain = counted(sum(said == label for said in found.values()), len(found))
     return Measured(in_recall(plain.estimate, false_yes), plain.posts)
 
 
 class TwoFrames(NamedTuple):
-    """Recall from a uniform set and a recall-oriented set of one language.
+    """Recall in one language, estimated from a uniform set and a recall-oriented set.
 
-    part: share of the language's posts that the recall-oriented draw can reach.
-    inside: recall among these on the uniform set, without posts of the recall-oriented set.
-    outside: recall among the other posts.
+    part: share of the language's posts that are within reach of the recall-oriented draw.
+    inside: recall within reach, from the uniform set without the posts of the recall-oriented set.
+    outside: recall out of reach, from the uniform set.
     p: p-value of the test that both sets have the same recall within reach.
     estimate: recall on all posts of the language.
     """
@@ -278,7 +285,7 @@ class TwoFrames(NamedTuple):
         return self.p < DIFFER
 
 
-DIFFER = 0.01  # the sets differ if p is smaller
+DIFFER = 0.01  # the two sets are considered to differ if p is smaller than this
 
 
 def two_frames(
@@ -299,10 +306,12 @@ def two_frames(
 
 
 def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estimate:
-    """Combine recall inside and outside the reach.
+    """Combine the recall within reach and the recall out of reach.
 
-    If nothing is known about the posts outside, the value assumes the recall inside for them, and the interval any
-    recall.
+    If the recall out of reach is unknown, the value assumes that it equals the recall within reach, while the interval
+    allows any recall there.
+
+    part: share of the posts that are within reach.
     """
     if part.value is None or inside.value is None:
         return inside if part.value is None else UNKNOWN
@@ -331,22 +340,24 @@ def recall(
     false_yes: float = 0.0,
     apart: Collection[str] = (),
 ) -> Measured:
-    """Estimate recall from the uniform set, the recall-oriented sets, or both.
+    """Estimate recall in one language from the uniform set, a recall-oriented set, or both.
 
-    If both have posts in the language and the reach of the recall-oriented draw is known, recall is a times the recall
-    within reach, from both sets, plus 1 - a times the recall elsewhere, from the uniform set alone; a is the share of
-    the language's posts within reach (Hartley 1962, Multiple frame surveys, Proceedings of the Social Statistics
-    Section, American Statistical Association, with one frame inside the other). If the reach is unknown, only the
-    recall-oriented set counts, and the figure describes the posts of its authors.
+    If there are both sets and the reach of the recall-oriented draw is known, recall is a * r + (1 - a) * s. Here a is
+    the share of the language's posts that are within reach, r is the recall within reach, estimated from both sets, and
+    s is the recall out of reach, estimated from the uniform set alone (Hartley 1962, Multiple frame surveys,
+    Proceedings of the Social Statistics Section, American Statistical Association, with one frame inside the other).
+
+    If the reach is unknown, only the recall-oriented set is used. The figure then describes only posts by the authors
+    from whom this set was drawn.
 
     label: the language.
     uniform: the uniform set, None if there is none.
-    sets: recall-oriented sets.
-    reach: posts within reach of their draws.
+    sets: the recall-oriented sets.
+    reach: posts within reach of the recall-oriented draws.
     false_yes: see `recall_in`.
-    apart: ids of posts of the uniform set to leave out.
+    apart: ids of posts to leave out of the uniform set. They are used only if the language has no recall-oriented set.
 
-    Returns UNKNOWN as the estimate if the two sets differ within reach.
+    The estimate is UNKNOWN if the recall within reach differs between the two sets.
     """
     found = sets.get(label, {})
     if uniform and not found:
@@ -365,13 +376,13 @@ def recall(
 def precision(
     label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool, false_yes: float = 0.0
 ) -> Measured:
-    """Estimate precision from the uniform set, the precision-oriented sets, or both.
+    """Estimate precision in one language from the uniform set, a precision-oriented set, or both.
 
     label: the language.
     uniform: the uniform set, None if there is none.
     sets: precision-oriented sets.
-    with_und: whether posts that people labelled und count, as wrong; otherwise they are left out.
-    false_yes: greatest share of the right posts of a precision set that may be wrong.
+    with_und: whether posts that people labelled und count as wrong; otherwise they are left out.
+    false_yes: greatest share of wrong posts among those that people confirmed in the precision-oriented set.
     """
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
@@ -397,19 +408,19 @@ def und_last(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=lambda label: (label == UND, label))
 
 
-# --- precision on recall sets with equal or given weights of languages
+# --- precision on recall-oriented sets, with equal or given weights for the languages
 
 
 def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float] | None = None) -> Measured:
-    """Estimate precision on recall sets as if languages were equally common, or as common as the weights state.
+    """Estimate precision from recall-oriented sets, as if all languages were as common as their weights state.
 
-    Undefined posts and posts of languages without a recall set do not count.
+    Posts labelled und, and posts in languages without a recall-oriented set, do not count.
 
     label: the language.
     sets: recall-oriented sets.
     weights: weight of each language, None for equal weights.
 
-    Returns UNKNOWN as the estimate if the language's own weight is 0.
+    The estimate is UNKNOWN if the weight of `label` is 0.
     """
     own = sets[label]
     own_weight = weights.get(label, 0.0) if weights is not None else 1.0
@@ -430,7 +441,7 @@ def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float
 
 
 def natural_weights(uniform: Uniform) -> dict[str, float]:
-    """Return label -> estimated number of posts of the draw with this label."""
+    """Return the estimated number of posts in the draw for each label."""
     weights: dict[str, float] = {}
     for cell, posts in uniform.cells.items():
         weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weights[cell]

@@ -1,6 +1,6 @@
 """Evaluation of a predictor on gold sets of posts.
 
-This module chooses the sets for each measure, refuses what the sets cannot measure, and writes the report's
+This module chooses the sets for each measure, refuses measures that the sets do not allow, and writes the report's
 explanations. The report is a dict that can be written as JSON. measures.py computes the figures, and
 reports/evaluation_report.py renders the report.
 """
@@ -27,9 +27,9 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 
-# Measures, in the order of reports.
+# Measures, in the order in which reports show them.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
-# Measure -> designs whose sets measure it; the design that samples all posts comes last.
+# For each measure, the designs whose sets can measure it. The design that samples the whole stream comes last.
 _BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
 SOURCES = {measure: [each for each in _BY_POPULATION if measure in each.sets.measures] for measure in MEASURES}
 
@@ -48,19 +48,20 @@ def evaluate_posts(
     judge: Mapping[str, float] | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """Return the report on a file or on a predictor of the corpus.
+    """Return the evaluation report on a predictor, whose labels are in a file or in the corpus.
 
-    predictions: path of a file, or name of a predictor.
+    predictions: path of a file, or name of a predictor in the corpus.
     folders: folders of the gold sets.
-    against: predictions of a second predictor, "" for none.
+    against: path or name of a second predictor, "" for no comparison.
     allow_erased: whether to accept sets with erased posts.
     unfinished: whether to accept unfinished sets.
-    vanished: ids of posts that are gone from their source, or a file of them.
+    vanished: ids of posts that no longer exist at their source, or a file with these ids.
     measure: measures to report; all if empty.
     balanced_precision: whether to report balanced precision.
-    missing_rate: range of relative error rates of unresolved audits, as LOW:HIGH.
-    judge: options of the certificate if the predictor is a machine judge, otherwise None.
-    reading: how predictions are read, see `subjects.subject_of`.
+    missing_rate: range of the ratio between error rates in unresolved and resolved audits, as LOW:HIGH; "" for equal
+        rates.
+    judge: options of the judge's certificate if the predictor is a machine judge, otherwise None.
+    reading: options for reading the predictions, see `subjects.subject_of`.
     """
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
     others = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
@@ -97,7 +98,7 @@ def evaluate(
     against: a second predictor, None for no comparison.
     vanished: ids of posts to leave out.
     measures: measures to report; all that the sets allow if empty.
-    balanced: whether to report precision on the recall sets as well, named balanced precision.
+    balanced: whether to report balanced precision as well, which is measured on the recall-oriented sets.
     rates: see `join`.
 
     Raises EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
@@ -111,7 +112,7 @@ def evaluate(
     confused = parts.confused(joined, left)
     figures = _figures(subject, joined, left, wanted, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *missing]
-    # Accuracy, and the first mean of each measure.
+    # The report's head shows accuracy and the first mean of each measure.
     first = {each["measure"]: each for each in reversed(rows) if each["measure"].startswith("mean_")}
     heads = [each for each in rows if each["measure"] == "accuracy" or each is first.get(each["measure"])]
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
@@ -135,7 +136,7 @@ def evaluate(
 def _compared(
     subject: Subject, against: Subject, left: Left, wanted: Collection[str], rates: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the comparison of two predictors, with the figures of the second."""
+    """Return the comparison of two predictors, together with the figures of the second predictor."""
     compared = comparison(subject, against, left, rates)
     theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
     others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
@@ -153,7 +154,7 @@ def _compared(
 def _figures(
     subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
-    """Return (slug, rows, explanations) of each section with figures. Some sections consist of explanations only."""
+    """Return the report's sections as (slug, rows, explanations) tuples. Some sections have explanations only."""
     found: list[tuple[str, list[Row], Sequence[str]]] = []
     if "accuracy" in wanted:
         found.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
@@ -179,7 +180,7 @@ def _figures(
     every = [row for _, rows, _ in found for row in rows]
     measures = {row["measure"] for row in every}
     if "width_share" in measures:
-        # If a set's task is not in this installation, no further work can be planned.
+        # Suggest more work only if the set's task is in this installation.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
         found.append(("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1]))))
     if any("false_yes" in row["of"] for row in every):
@@ -214,8 +215,10 @@ def _measured_on(measure: str, joined: Joined) -> str:
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     """Return a sentence on where more audits would narrow recall most.
 
-    It names at most three labels on which the detectors agree and where each post that was read represents many others.
-    Returns "" if all posts were read, or if every interval is narrow.
+    The sentence names up to three labels on which the detectors agree. They are those whose unread posts contribute
+    most to the uncertainty, because each post that people read represents many others.
+
+    Returns "" if people read all posts, or if every interval is narrow.
     """
     of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
     known = [row for row in of_label if row["value"] is not None]
@@ -237,10 +240,11 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
 def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
     """Return rows and a sentence on vanished and erased posts, which no measure counts.
 
-    A post may be labelled `de` in one set and `not-en` in another. The sentence counts it once.
+    A post may be labelled `de` in one set and `not-en` in another. The rows count it under both labels, while the
+    sentence counts it once.
 
     sets: the gold sets.
-    vanished: ids of posts that are gone from their source.
+    vanished: ids of posts that no longer exist at their source.
     """
     gone = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
     erased = sum((gold.erased for gold in sets), Counter[str]())
@@ -313,9 +317,9 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
 
 
 def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
-    """Return the measures of the report.
+    """Return the measures to report.
 
-    Raises EvaluationError if the sets cannot support a measure, or if no measure uses a set.
+    Raises EvaluationError if the sets do not allow a requested measure, or if a set is not used by any measure.
     """
     designs = [DESIGNS[gold.design] for gold in sets]
     told = {measure for design in designs for measure in design.sets.measures}
@@ -335,7 +339,8 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
         raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
     wanted = [measure for measure in measures or MEASURES if measure in told]
     for gold, design in zip(sets, designs, strict=True):
-        # Uniform sets provide natural weights for balanced precision, and posts for a comparison.
+        # Balanced precision and comparisons also use sets whose own measures were not requested: balanced precision
+        # takes natural weights from uniform sets, and a comparison uses the posts of both kinds of set.
         also = (balanced or against) and gold.population != TRIGGERS
         if not (also or set(wanted) & set(design.sets.measures)):
             raise EvaluationError(
@@ -365,7 +370,7 @@ def _warnings(
     """Yield the report's warnings.
 
     wanted: measures of the report.
-    is_all: whether the user chose no measures, so that missing precision is worth a warning.
+    is_all: whether the user did not choose any measures. Only then is it worth a warning that precision is missing.
     """
     for gold in sets:
         if not gold.finished:

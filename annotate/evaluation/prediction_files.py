@@ -33,7 +33,7 @@ class RecordSet:
     digest: str
     manifest: Mapping[str, Any]
     size: int
-    noun: str  # a unit of the set: post or record
+    noun: str  # what a unit of the set is called: post or record
 
     def described(self) -> dict[str, Any]:
         """Return the set's description in a report."""
@@ -51,7 +51,7 @@ class PublishedSet(RecordSet):
     """A set of records or of message-reply pairs, exported in a published format.
 
     format: name of the format.
-    files: file of the format -> number of rows.
+    files: mapping from each file of the format to its number of rows.
     """
 
     labels: list[str]
@@ -77,9 +77,9 @@ def check_set(
 
     folder: folder of the set.
     name: name of the set.
-    files: name -> digest, from the manifest.
+    files: mapping from file name to digest, from the set's manifest.
     needed: names of files that the set must have.
-    noun: word for a unit in messages.
+    noun: what messages call a unit of the set.
     finished: whether the set is finished.
     unfinished: whether to accept an unfinished set.
 
@@ -115,7 +115,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 f"{sets[0].folder} is a set in the format {sets[0].format} and {folder} in {gold.format}, whose "
                 "predictions are not in one folder; measure on each by itself."
             )
-        # The number of pairs is unknown until they are read.
+        # A set of message-reply pairs may be empty too, but its size is unknown until its pairs are read.
         if gold.format != TITLE and not gold.size:
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
@@ -152,10 +152,11 @@ def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
 
 
 def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
-    """Return the names of one system, or of two that are compared.
+    """Return the names under which a report shows one system, or two that it compares.
 
     spelled: systems as the user named them.
-    names: preferred names. If they are not distinct, the names of the files or folders are used, then `spelled`.
+    names: preferred names. If they are missing or not distinct, the names of the files or folders are used. If these
+        are not distinct either, `spelled` is used.
     """
     for found in (list(names), [Path(each).resolve().name for each in spelled]):
         if found and len(set(found)) == len(found):
@@ -169,7 +170,7 @@ def described(name: str) -> dict[str, str]:
 
 
 def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """Yield line number, id and cells of each row of a table.
+    """Yield the line number, the id and the cells of each row of a table.
 
     Raises EvaluationError for a row that cannot be read.
     """
@@ -183,7 +184,7 @@ def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, st
 
 
 def number_in(value: Any) -> float:
-    """Return the number in a cell, NaN if there is none."""
+    """Return the number in a cell, or NaN if the cell does not contain a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -197,7 +198,7 @@ def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
     wanted: number of rows of the test file.
     tested: name of the test file, for the message.
 
-    Raises EvaluationError if the numbers differ.
+    Raises EvaluationError if the file cannot be read, or if its number of lines differs from `wanted`.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -218,7 +219,7 @@ def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
 def check_labels(path: Path, said: Iterable[str], labels: Collection[str]) -> None:
     """Check that each line is one of the labels.
 
-    Raises EvaluationError for the first that is not.
+    Raises EvaluationError for the first line that is not.
     """
     for number, value in enumerate(said, 1):
         if value not in labels:

@@ -29,7 +29,7 @@ from corpora.sources.readers import Columns, header_of
 from corpora.sources.rejects import repeated
 
 ROUNDED = 0.005  # rounding error of a score with two decimals
-REFUSED = ""  # in place of a label: the system gave none, which counts as wrong
+REFUSED = ""  # stands in place of a label if the system gave none, which counts as a wrong answer
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Predictions:
     labels: predicted label of each unit, REFUSED if there is none, (n,).
     scores: probability of each label of the set, (n, K); None if the file has only labels.
     notes: sentences for the report about the file.
-    others: label -> number of other items with this label, if these are counted.
-    mapping: coarse label of an imported predictor -> the labels it stands for.
+    others: number of items outside the set with each label, if these are counted.
+    mapping: the labels that each coarse label of an imported predictor stands for.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Predictions:
 def of_predictor(
     corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
 ) -> Predictions:
-    """Return an imported predictor's labels of the units of a corpus.
+    """Return the labels that an imported predictor gives to the units.
 
     corpus: name of the corpus.
     spelled: name of the predictor.
     ids: ids of the units.
     labels: labels of the set.
-    others: ids of further items whose labels are counted.
+    others: ids of items outside the set whose labels are counted as well.
 
-    Raises EvaluationError or CorpusError if the predictor lacks a unit.
+    Raises EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
     """
     check_corpus(spelled, corpus)
     found = find_predictor(corpus, spelled)
@@ -93,9 +93,9 @@ def read_table(
     path: the file.
     ids: ids of the units, (n,).
     labels: labels of the set, (K,).
-    columns: field -> column of the file.
+    columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
-    others: ids of further items whose labels are counted.
+    others: ids of items outside the set whose labels are counted as well.
 
     Raises EvaluationError if the file lacks or repeats a unit, or has invalid values.
     """
@@ -112,11 +112,12 @@ class _Reader:
     """Reader of one file of predictions.
 
     said: label of each unit.
-    scores: (n, K); None if the file has no score columns.
-    lines: id -> line number.
-    strange: label that is not in the set -> line on which it first occurs.
-    outside: number of rows about items that do not count.
-    swapped: whether such a row has a unit's id in place of a label.
+    scores: probability of each label for each unit, (n, K); None if the file has no score columns.
+    others: number of items outside the set with each label.
+    lines: line number of each id.
+    strange: for each label that is not in the set, the line on which it first occurs.
+    outside: number of rows about items that are not counted.
+    swapped: whether one of these rows has a unit's id where the label should be.
     """
 
     def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
@@ -135,7 +136,7 @@ class _Reader:
     def read(self, own: Mapping[str, str], format: str | None) -> None:
         """Read the file.
 
-        own: field -> column of the file.
+        own: mapping from field to the column that the user named for it.
         format: format of the file, None to derive it from the file's name.
         """
         check_file(self.path, format)
@@ -198,7 +199,7 @@ class _Reader:
             self.scores[self.place[key]] = found or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
-        """Return the scores of a row, scaled to add up to 1; empty if all cells are empty.
+        """Return the scores of a row, scaled to add up to 1, or an empty list if all cells are empty.
 
         Raises EvaluationError if the cells are not probabilities.
         """
@@ -287,7 +288,7 @@ def _refusals(number: int, units: int) -> str:
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
-    """Check that a header with ids has a label column or all score columns.
+    """Check that a header with an id column also has a label column, or a score column for each label.
 
     Raises EvaluationError otherwise.
     """
@@ -309,7 +310,7 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
 
 
 def _taken(label: str, labels: Sequence[str]) -> str:
-    """Return the set's spelling of a label; REFUSED if it is empty, or und where the set has no such label."""
+    """Return the set's spelling of a label; REFUSED if it is empty, or if it is und and und is not in the set."""
     label = matching(label, labels)
     return REFUSED if label == UND and UND not in labels else label
 

@@ -1,6 +1,6 @@
-"""Evaluation of ranked labels on an exported set of documents with several labels each.
+"""Evaluation of ranked labels on an exported set of documents, each of which may have several labels.
 
-This module reads the predictions; kinds/forms/labels.py has the measures.
+This module reads the predictions, and kinds/forms/labels.py computes the measures.
 """
 
 import json
@@ -35,9 +35,10 @@ from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
 
-# Files with the concepts of the vocabulary, as concept -> label and parents: for EURLEX57K, and for other sets.
+# Files that contain the label and the parents of each concept in the vocabulary. EURLEX57K has the first file, and all
+# other sets have the second.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
-FIRST = 5  # labels taken as the answer; documents of EURLEX57K have about as many
+FIRST = 5  # number of top labels taken as the answer; a document of EURLEX57K has about as many labels
 TEXTS = texts("ranked")
 # Names of the buckets, after Chalkidis et al. 2019.
 NAMES = {
@@ -54,9 +55,9 @@ NAMES = {
 class LabelledDocuments:
     """The documents of one split of a set.
 
-    truth: document -> its labels.
-    parents: label of the vocabulary -> its direct parents.
-    buckets: bucket -> its labels; empty if there are no training documents.
+    truth: the labels of each document.
+    parents: the direct parents of each label in the vocabulary.
+    buckets: the labels in each bucket; empty if there are no training documents.
     frequent_over: a label is frequent if more than this many training documents have it.
     """
 
@@ -73,9 +74,11 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
 
     gold: the set.
     split: name of the split.
-    frequent_over: threshold for frequent labels in training documents, None for the set's own.
+    frequent_over: a label is frequent if more than this many training documents have it; None for the number in the
+        set's manifest.
 
-    Raises EvaluationError if the split is empty or the buckets cannot be counted, GoldSetError if the set is damaged.
+    Raises EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
+    damaged.
     """
     place, manifest = gold.folder / "manifest.json", dict(gold.manifest)
     over = frequent_over or get(place, get(place, manifest, "concepts", dict), "frequent_over", int)
@@ -127,15 +130,16 @@ def grade(
     frequent_over: int | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """Return the report.
+    """Return the evaluation report.
 
-    spelled, against: files, or names of ranked predictors of the corpus.
-    sets: the gold set, as a sequence of one.
-    split: split whose documents are measured.
-    first, threshold: take this many top labels as the answer, or all labels with at least this score. By default, the
-        answer is the top FIRST labels, or all labels if they have no scores.
-    frequent_over: counts the buckets with this threshold instead of the set's own.
-    reading: see `ranking_of`.
+    spelled: path of a file, or name of a ranked predictor in the corpus.
+    sets: a sequence with the gold set as its only element.
+    against: path or name of a second system's rankings, "" for no comparison.
+    split: name of the split to measure.
+    first: number of top labels that are taken as the answer. By default FIRST, or all labels if they have no scores.
+    threshold: score from which labels are taken as the answer, instead of the first labels.
+    frequent_over: see `read_documents`.
+    reading: options for reading the rankings, see `ranking_of`.
 
     Raises EvaluationError if the predictions cannot be measured.
     """
@@ -169,7 +173,9 @@ def grade(
 def _measures(run: Run, first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
     """Return the measures of a system on the documents.
 
-    first: number of top labels in an answer, used if `threshold` is None.
+    run: the system's rankings.
+    first: number of top labels that are taken as the answer if `threshold` is None; None for all labels.
+    threshold: score from which labels are taken as the answer.
     """
     if threshold is not None and not run.has_scores:
         raise EvaluationError(f"--threshold is for scores, and {run.system} has labels without; leave it out.")
@@ -218,8 +224,8 @@ def _words(documents: LabelledDocuments, first: int | None, threshold: float | N
 
 # --- rankings of labels for documents: TREC runs, tables, and ranked predictors of a corpus
 #
-# A table has either an id column and a score column for each label, or the columns id and label. In the latter, a row
-# has one label or all labels of a document.
+# A table has either an id column and a score column for each label, or the columns id and label. In a table with the
+# column label, a row contains either one label or all labels of a document.
 
 
 @dataclass(frozen=True)
@@ -247,7 +253,8 @@ def ranking_of(
     documents: ids of the documents.
     labels: all labels of the vocabulary.
     corpus: name of the corpus.
-    column, file_format: how tables are read.
+    column: columns of a table, as given with --column.
+    file_format: format of the file, None to derive it from the file's name.
 
     Raises EvaluationError if there is nothing to measure.
     """
@@ -274,7 +281,7 @@ def read_ranking(
     path: the file.
     documents: ids of the documents.
     labels: all labels of the vocabulary.
-    columns: field -> column of the file.
+    columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
 
     Raises EvaluationError if the file is neither a run nor a table, or contains none of the documents.
@@ -290,7 +297,8 @@ def read_ranking(
             check_file(path, format)
             header = header_of(path, format)
         table = _Table(path, format or "", documents, labels, columns or {})
-        # A TREC run has six columns, in a file with any name.
+        # A TREC run may have any file name. It has six columns, while a TSV table without an id column has two or
+        # three.
         is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
         if is_run and columns:
             raise CorpusError(f"{path} is a TREC run, which has no columns to name; leave --column out.")
@@ -307,7 +315,8 @@ def read_ranking(
 class _Table:
     """Reader of one table of labels.
 
-    scores: document -> label -> score; without scores, the negative rank of the label.
+    scores: for each document, a mapping from label to score. If the file has no scores, the negative rank of a label
+        takes the place of its score.
     """
 
     def __init__(
@@ -336,13 +345,13 @@ class _Table:
         return Ranked(self.path.name, found, outside, sum(not each for each in found.values()), has_scores)
 
     def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """Yield location, document and cells of each row."""
+        """Yield the location, the document and the cells of each row."""
         for line, document, raw in rows_of(self.path, self.format, columns):
             yield f"{self.path}, line {line:,}:", document, raw
 
     def _read_scores(self, header: Sequence[str]) -> None:
-        """Read a table with a column of scores per label. An empty cell means no score."""
-        # JSON objects need not all have the same labels.
+        """Read a table with a column of scores for each label. An empty cell means that the label has no score."""
+        # In JSONL, each line may have different labels, so there is no header to look them up in.
         scored = self.labels if self.format == "jsonl" else [column for column in header if column in self.labels]
         columns = Columns({"id": self.id} | {f"score {label}": label for label in scored}, ("id",))
         for where, document, raw in self._rows(columns):
@@ -356,7 +365,7 @@ class _Table:
             }
 
     def _read_labels(self) -> bool:
-        """Read rows of one or several labels. Returns whether they have scores."""
+        """Read a table whose rows contain one or several labels. Returns whether the labels have scores."""
         score = self.columns.get("score", "score")
         columns = Columns({"id": self.id, "label": self.label, "score": score}, ("id", "label"), bare=True)
         scored: set[bool] = set()
@@ -390,7 +399,7 @@ def _score(value: Any, where: str) -> float:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return sentences for the report on documents without a ranking and on rankings of other documents."""
+    """Return sentences for the report on documents without a ranking, and on rankings of documents outside the set."""
     told = []
     if outside := len(run.outside):
         documents = are(outside, "document is", "documents are")

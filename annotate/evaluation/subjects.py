@@ -1,6 +1,6 @@
 """Predictors and gold sets of an evaluation, and checks that they fit together.
 
-Labels that a predictor or a set does not distinguish count as one class.
+Labels count as one class if a predictor or a set does not distinguish them.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from corpora.predictions.predictor_labels import Predictor, find_predictor, pred
 from corpora.sources.compression import format_of
 from corpora.sources.readers import named_columns
 
-NAMED = 5  # ids or labels that a message lists
+NAMED = 5  # a message lists at most this many ids or labels
 UNFAIR_LOOK = (
     "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair sample. "
     "Wait until the round is done, then extend the task or its audit for the next look."
@@ -34,11 +34,12 @@ class EvaluationError(Exception):
 class Subject:
     """A predictor to measure.
 
-    labels: returns the labels of the given ids, and of further ids as far as they are known.
-    others: label -> number of further items with this label, if these are counted.
-    corpus: corpus that the labels are from, "" for a file.
-    file: file that the labels are from, None for a predictor of the corpus.
+    labels: function that returns the labels of the given ids. Ids in an optional second argument are left out of the
+        result if their labels are unknown.
+    corpus: corpus that the labels are from, "" if they are from a file.
+    file: file that the labels are from, None if they are from the corpus.
     warnings: sentences for the report about the file.
+    others: number of items outside the sets with each label, if these are counted.
     """
 
     name: str
@@ -60,15 +61,15 @@ class Subject:
         return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
 
     def voted_in(self, gold: GoldSet) -> bool:
-        """Return whether its answers are among the set's labels, as they are where detectors agreed.
+        """Return whether the predictor is one of the detectors whose agreement determined labels of the set.
 
-        Sets that ask about one language have only people's labels. A file does not count, since it may have a
-        detector's name without coming from that detector.
+        Only uniform sets have such labels; in other sets, all labels come from people. The result is False for a file,
+        because a file may have a detector's name without coming from that detector.
         """
         return self.predictor is not None and gold.population == STREAM and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
-        """Return whether a gold set names it as the predictor that drew its posts."""
+        """Return whether `spelled`, the predictor that drew the posts of a gold set, is this predictor."""
         return self.predictor is not None and self.spelled == spelled
 
 
@@ -77,7 +78,7 @@ def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subjec
 
     corpus: name of the corpus.
     spelled: name of the predictor.
-    others: ids of further items whose labels are counted.
+    others: ids of items outside the sets whose labels are counted as well.
 
     Raises CorpusError if the corpus has no such predictor.
     """
@@ -97,14 +98,15 @@ def of_file(
 ) -> Subject:
     """Return the predictor whose labels are in a file.
 
-    Labels of the gold sets are accepted even if they are not languages; the file may spell ar-Latn as ar_LATN.
+    Labels of the gold sets are accepted even if they are not languages. The file may spell such a label with an
+    underscore, for example ar-Latn as ar_LATN.
 
     path: the file.
-    declared: coarse label -> labels it stands for.
-    columns: field -> column of the file.
+    declared: the labels that each coarse label stands for.
+    columns: mapping from field to column of the file.
     format: format of the file, None to derive it from the file's name.
     sets: the gold sets.
-    others: ids of further items whose labels are counted, EVERY_LABEL for all.
+    others: ids of items outside the sets whose labels are counted as well, EVERY_LABEL for all items.
 
     Raises CorpusError if the file has no valid predictions.
     """
@@ -148,15 +150,15 @@ def subject_of(
     file_format: str | None = None,
     others: Collection[str] = (),
 ) -> Subject:
-    """Return the predictor in a file or in the corpus.
+    """Return a predictor whose labels are in a file or in the corpus.
 
     sets: the gold sets.
     spelled: path of a file, or name of a predictor.
-    corpus: name of the corpus, "" for that of the sets.
-    map, column, file_format: how a file is read.
-    others: ids of further items whose labels are counted, except those in the sets.
+    corpus: name of the corpus, "" for the corpus of the sets.
+    map, column, file_format: options for reading a file.
+    others: ids of items whose labels are counted as well; those in the sets are left out.
 
-    Raises EvaluationError for a predictor if no corpus is named, or one that the sets are not from.
+    Raises EvaluationError if `spelled` is not a file and the corpus is unknown or is not the corpus of the sets.
     """
     if is_file(spelled):
         return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
@@ -175,7 +177,7 @@ def subject_of(
 
 
 def check_corpus(spelled: str, corpus: str) -> None:
-    """Check that there is a corpus to look a predictor up in.
+    """Check that a corpus is known in which the predictor can be looked up.
 
     Raises EvaluationError otherwise.
     """
@@ -202,7 +204,7 @@ def first_of(ids: list[str]) -> str:
 def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
     """Read the gold sets in these folders and check that they may be used together.
 
-    Raises GoldSetError if a folder is not a gold set, EvaluationError if the sets may not be used.
+    Raises GoldSetError if a folder is not a gold set, and EvaluationError if the sets must not be used.
     """
     sets: list[GoldSet] = []
     for folder in folders:
@@ -248,14 +250,15 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
 # --- classes
 
 
-# If people were asked "Is this Chinese?", both zh-CN and zh-TW are right, on those posts only.
 def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Return coarse code -> classes that are right on posts for which people used the code.
+    """Return, for each coarse code, the classes that are right on posts for which people used the code.
 
-    codes: labels of the gold sets and languages asked about in them.
-    folded: label -> class.
+    For example, if people were asked "Is this Chinese?" about a post, both zh-CN and zh-TW are right on this post.
 
-    Raises EvaluationError if a predictor's class mixes labels of a code with other labels.
+    codes: labels of the gold sets, and languages that people were asked about.
+    folded: mapping from label to class.
+
+    Raises EvaluationError if a class of a predictor contains both labels that a code includes and other labels.
     """
     found = {}
     for code in sorted(set(codes)):

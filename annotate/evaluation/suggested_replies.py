@@ -1,12 +1,14 @@
 """Evaluation of replies that a system suggests for the test pairs of a set of message-reply pairs.
 
-The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, Dist-1 and Dist-2 and, for references in the response set,
-precision at one and mean reciprocal rank.
+The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, Dist-1 and Dist-2. Precision at one and mean reciprocal rank are
+also reported for the examples whose reference reply is in the response set.
 
-A set has files test/LANGUAGE/*.tsv with four columns, of which the first two are message and reply, and
-rsp_set/LANGUAGE/response_lm_cluster.txt with three columns, of which the second is the reply. A line of
-LANGUAGE_model_responses.txt has the message, the reference reply and up to three suggested replies. Its lines may be in
-any order (Zhang et al. 2021, and the code published with it).
+A set contains the following files. The formats are those of Zhang et al. 2021 and the code published with it.
+- test/LANGUAGE/*.tsv has four columns. The first two are the message and the reply.
+- rsp_set/LANGUAGE/response_lm_cluster.txt has three columns. The second is the reply.
+
+Predictions are in LANGUAGE_model_responses.txt. A line contains the message, the reference reply and up to three
+suggested replies. The lines may be in any order.
 """
 
 from collections import Counter, defaultdict, deque
@@ -29,9 +31,9 @@ from corpora.threads.messages import compared
 from corpora.threads.reply_files import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
-# Language -> an example for each test pair that is measured, in the order of the set.
+# For each language, an example for each test pair that is measured, in the order of the set.
 Measured = Mapping[str, list[Example]]
-RETRIEVED = ("p1", "mrr")  # measures of examples with a reference in the response set
+RETRIEVED = ("p1", "mrr")  # measures that count only examples whose reference reply is in the response set
 TEXTS = texts("replies")
 
 
@@ -47,8 +49,8 @@ class Tested:
 class Suggested:
     """A system's suggested replies.
 
-    replies: language -> suggested replies for each test pair, in the order of the set.
-    told: sentences for the report about pairs or files without a counterpart.
+    replies: for each language, a list with the suggested replies for each test pair, in the order of the set.
+    told: sentences for the report, for example about test pairs without predictions and files that were not used.
     """
 
     replies: dict[str, list[list[str]]]
@@ -56,9 +58,9 @@ class Suggested:
 
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Return language -> its test set.
+    """Return the test set of each language.
 
-    Raises EvaluationError if there are no test pairs, GoldSetError for a file with other columns.
+    Raises EvaluationError if there are no test pairs, and GoldSetError if a file has the wrong number of columns.
     """
     found: dict[str, Tested] = {}
     for folder in sorted(path for path in (gold.folder / "test").glob("*") if path.is_dir()):
@@ -91,7 +93,7 @@ def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
 def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     """Read the replies suggested for the test pairs from a file, or from a folder with a file per language.
 
-    Raises EvaluationError if a test pair is missing or the path has no such file.
+    Raises EvaluationError if there is no file of predictions, or if a file lacks a test pair of its language.
     """
     told: list[str] = []
     files = _files(path, tests, told)
@@ -102,9 +104,9 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
 
 
 def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str, Path]:
-    """Return language -> its file.
+    """Return the file of each language.
 
-    A file in a language without test pairs is left out, with a sentence in `told`.
+    A file in a language without test pairs is left out, and a sentence about it is added to `told`.
     """
     example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
@@ -132,11 +134,11 @@ def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str
 
 
 def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[list[str]]:
-    """Return the replies suggested for each test pair. Lines for a repeated pair are matched in order."""
+    """Return the replies suggested for each test pair. If the set repeats a pair, its lines are matched in order."""
     waiting, outside = Counter(tested.pairs), 0
     said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     for example in examples(path):
-        # Trailing empty cells are not suggestions; an empty cell before others keeps its rank.
+        # Empty cells at the end of a line are not suggestions. An empty cell before a suggestion keeps its rank.
         pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
         while replies and not replies[-1]:
             replies.pop()
@@ -181,11 +183,11 @@ def _short(text: str) -> str:
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
-    """Return the report.
+    """Return the evaluation report.
 
     predictions: file or folder of predictions.
-    sets: the gold set, as a sequence of one.
-    against: predictions of a second system, None for no comparison.
+    sets: a sequence with the gold set as its only element.
+    against: file or folder of a second system's predictions, None for no comparison.
 
     Raises EvaluationError if the predictions do not fit the set.
     """
@@ -234,7 +236,7 @@ def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
 
 
 def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
-    """Return all examples, and those of each language if there are several."""
+    """Return all examples and, if there are several languages, the examples of each language."""
     found: list[tuple[dict[str, str], list[Example]]] = [({}, [each for of in examples.values() for each in of])]
     return found + [({"language": code}, of) for code, of in examples.items() if len(examples) > 1]
 
@@ -264,7 +266,7 @@ def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
 
 
 def _comparison(first: Measured, second: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
-    """Return the rows, and a sentence about languages that only one system has."""
+    """Return the rows, and a sentence about languages for which only one system has predictions."""
     both = [language for language in first if language in second]
     if not both:
         raise EvaluationError(

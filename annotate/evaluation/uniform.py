@@ -1,9 +1,12 @@
 """A uniform set of posts joined with a predictor's labels, and the error rates of its single-annotator labels.
 
-A share of the readers' decisions is adjudicated, and a share of the adjudicators' decisions is checked by a second
-adjudicator (controls/checks.py). If a label is wrong, a predictor that agrees with it is wrong and one that disagrees
-may be right. Error rates are pooled over all languages, since each has few checks; they do not show if readers of one
-language err more often. Adjudicators' slips are assumed to be independent of the predictor's labels.
+A random share of the labels that one reader gave is checked by an adjudicator, and a share of the adjudicators'
+decisions is checked by a second adjudicator (controls/checks.py). If a label is wrong, a predictor that agrees with it
+is wrong, while a predictor that disagrees may be right.
+
+Error rates are pooled over all languages, because each language has few checks. They therefore do not show whether the
+readers of one language err more often than others. Adjudicators' mistakes (slips) are assumed to be independent of the
+predictor's labels.
 """
 
 from collections import Counter, defaultdict
@@ -16,14 +19,14 @@ from annotate.core.estimation.annotator_error import Errors, of_adjudicators, pa
 from annotate.core.estimation.detector_error import without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
-# A label that nobody gives: the truth of a post that has none of the labels considered.
+# Stands for the true label of a post if that is none of the labels that are considered. No predictor gives this label.
 ANOTHER = "?"
-# In place of a predicted label that is unknown.
+# Stands for a predicted label that is unknown.
 NOT_TOLD = "-"
 
 
 class Cell(NamedTuple):
-    """Properties that the posts of one cell of a uniform set share.
+    """The properties shared by all posts in one cell of a uniform set.
 
     stratum: label on which the detectors agreed, "" if they disagreed.
     agreed: class of that label.
@@ -31,10 +34,11 @@ class Cell(NamedTuple):
     truth: the label that counts as true.
     said: the predictor's label.
     other: label of a second predictor, for a comparison.
-    word: who decided the truth alone: `adjudicated`, or a reader in the first instance: `audited` for posts of the
-        audit, `read` for others; "" if several people did.
+    word: who gave the label, if one person did: `adjudicated` for an adjudicator, `audited` for a reader of an audited
+        post, `read` for a reader of any other post. "" if several people gave it. A checked label keeps its reader's
+        value.
     first: the reader's label if an adjudicator checked it in a random check, otherwise "".
-    chance: probability with which it was checked.
+    chance: probability with which the reader's label was chosen for a check.
     """
 
     stratum: str
@@ -49,7 +53,7 @@ class Cell(NamedTuple):
 
     @property
     def pool(self) -> str:
-        """Return the pool of the label as it is now: the adjudicators' if a reader's label was checked."""
+        """Return the pool of the current label, which is the adjudicators' pool if the reader's label was checked."""
         return ADJUDICATED if self.first else self.word
 
     @property
@@ -60,27 +64,29 @@ class Cell(NamedTuple):
 
 Cells = Mapping[Cell, int]
 Of = Callable[[Cell], bool]
-# One reader's labels where the detectors agree have their own checks, and are hardly ever wrong.
+# Single-reader labels of audited posts form a pool of their own. They have separate checks and are hardly ever wrong,
+# because the detectors agree on these posts.
 OF_READERS = AUDITED, READ = ("audited", "read")
 ADJUDICATED = "adjudicated"
-ASSUMED = 0.01  # error rate for which a report states the effect if nothing was checked
+ASSUMED = 0.01  # if no label was checked, a report states the effect of this error rate
 
 
 @dataclass(frozen=True)
 class Uniform:
     """A uniform set of posts.
 
-    posts: id -> cell.
-    missing: id -> cell of posts chosen for the audit that nobody could label. They are not among `posts`; if the set
-        does not name them, their ids are made up.
-    slips: adjudicators' error rate, from posts that two decided.
-    rates: least and greatest ratio of the detectors' error rate in missing posts to that in posts of the same stratum
-        that were read. A rate is capped where it would make all missing posts wrong.
-    counts: number of posts per cell, if counted already, since there may be very many posts.
+    posts: mapping from id to cell.
+    missing: mapping from id to cell for the posts that were chosen for the audit but that nobody could label. They are
+        not among `posts`. If the set does not state their ids, ids are made up.
+    slips: adjudicators' error rate, estimated from posts that two adjudicators decided; None if there are no such
+        posts.
+    rates: least and greatest ratio between the detectors' error rate in missing posts and in the posts of the same
+        stratum that were read. A ratio has no effect beyond the point at which all missing posts are wrong.
+    counts: number of posts per cell, if the caller has counted them already; otherwise `posts` are counted.
     cells: number of posts per cell.
     drawn: number of posts per stratum.
-    read: number of these that people read.
-    weights: number of posts of the draw that each post of a cell represents, 0 if it was not read.
+    read: number of posts per stratum that people read.
+    weights: number of posts in the draw that each post of a cell represents, 0 if the cell was not read.
     """
 
     posts: Mapping[str, Cell]
@@ -105,9 +111,10 @@ class Uniform:
 
     @cached_property
     def lone_right(self) -> float | None:
-        """The predictor's share of right labels among the posts read where it disagrees with agreeing detectors.
+        """The share of right labels among the posts on which the predictor differs from the detectors' agreed label.
 
-        Each post is weighted by the number of other posts that it represents. None if there are no such posts.
+        Only posts that people read count, each weighted by the number of unread posts that it represents. The share is
+        None if there are no such posts.
         """
         lone = {
             cell: posts * (self.weights[cell] - 1)
@@ -118,10 +125,11 @@ class Uniform:
         return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
 
     def errors(self, slips: Estimate | None) -> dict[str, Errors]:
-        """Return pool -> error rates of its labels, from the checks; pools without checks are left out.
+        """Return the error rates of the labels in each pool, estimated from the checks.
 
-        A check that an adjudicator gets wrong is not a reader's error. Such a mistake counts in `gained` or `gone` only
-        if the predictor disagrees with the reader.
+        Pools without checks are left out. The rates are corrected for slips, because a check that an adjudicator gets
+        wrong is not a reader's error. A slip can affect `gained` and `gone` only if the predictor disagrees with the
+        reader.
 
         slips: adjudicators' error rate.
         """
@@ -132,7 +140,7 @@ class Uniform:
         for cell, posts in self.cells.items():
             if not cell.first:
                 continue
-            # Each check represents 1 / chance labels including itself, one more than Unread counts.
+            # A check represents 1 / chance labels, including itself. Add 1, because Unread.add subtracts 1.
             represented = 1 + 1 / cell.chance
             agrees, wrong = cell.said == cell.first, cell.truth != cell.first
             lost, gained, gone = groups[cell.word]
@@ -154,15 +162,15 @@ class Uniform:
 
     @cached_property
     def of_other(self) -> "Uniform":
-        """The same set with the two predictors exchanged, without ids, since predictors are compared on all posts."""
+        """The same set with the two predictors exchanged. It only has counts, because no ids are needed for it."""
         cells = Counter({cell.of_other: posts for cell, posts in self.cells.items()})
         missing = {key: cell.of_other for key, cell in self.missing.items()}
         return replace(self, posts={}, missing=missing, counts=cells)
 
     def with_each(self, change: Callable[[str, Cell], Cell]) -> "Uniform":
-        """Return the set with changed cells.
+        """Return a copy of the set in which each post has a new cell.
 
-        change: returns the new cell for a post's id and cell.
+        change: function that returns the new cell of a post, called with the post's id and cell.
         """
         posts, missing = (
             {key: change(key, cell) for key, cell in cells.items()} for cells in (self.posts, self.missing)
@@ -171,7 +179,7 @@ class Uniform:
 
     @cached_property
     def by_rate(self) -> tuple["Uniform", ...]:
-        """The set at the likeliest rate for missing posts (nearest to 1), and at the least and greatest rates."""
+        """The set reweighted for the likeliest ratio in `rates`, the one nearest to 1, and for the two end points."""
         least, most = self.rates
         likeliest = min(most, max(least, 1.0))
         return tuple(map(self._tilted, dict.fromkeys((likeliest, least, most)) if self.missing else (1.0,)))
@@ -179,7 +187,10 @@ class Uniform:
     def _tilted(self, rate: float) -> "Uniform":
         """Return the set reweighted so that the posts that were read also represent the missing posts of their stratum.
 
-        If missing posts are wrong more often, right posts count as unread, so that the wrong ones gain no precision.
+        If missing posts are wrong more often, some of the right posts count as unread. The number of wrong posts is not
+        increased instead, because the estimate would then appear more precise than it is.
+
+        rate: ratio of error rates, see `rates`.
         """
         if rate == 1:
             return self
@@ -192,10 +203,10 @@ class Uniform:
             if not (cell.read and lost):
                 tilted[cell] += posts
                 continue
-            # If all missing posts are wrong, their error rate is read / off times as high. If no wrong post was read,
-            # half a post counts, as in Jeffreys' prior.
+            # If all missing posts are wrong, their error rate is read / off times that of the read posts. If no read
+            # post is wrong, count half a post as wrong, as Jeffreys' prior does.
             most = read / (off or 0.5)
-            # The error rate among read and missing posts together, as a multiple of that among read posts.
+            # The error rate of the read and missing posts together, as a multiple of the error rate of the read posts.
             times = (read + lost * min(rate, most)) / (read + lost)
             kept = min(1.0, times)
             if cell.truth == cell.agreed:
@@ -210,16 +221,16 @@ class Uniform:
         return replace(self, missing={}, counts=self.cells)
 
     def extremes(self, worth: Callable[[Cell], int], truths: Collection[str]) -> tuple["Uniform", "Uniform"]:
-        """Return the set with each missing post labelled so that the share is lowest, and so that it is highest.
+        """Return two sets in which all missing posts have labels that make the share as low and as high as possible.
 
-        worth: effect of a cell's posts on the share.
-        truths: see `share`.
+        worth: returns the effect of a cell's posts on the share, see `metrics.worth`.
+        truths: see `metrics.share`.
         """
         return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
 
     def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
         def most(cell: Cell) -> tuple[int, int]:
-            """Return the sort key of a cell: its effect, then its gain over the effect if the detectors are right."""
+            """Return a sort key: the cell's effect, then how low the effect would be if the detectors were right."""
             return worth(cell), -worth(cell._replace(truth=cell.agreed))
 
         found = self.cells.copy()
@@ -235,7 +246,7 @@ class Uniform:
 
     @cached_property
     def _said_in(self) -> dict[str, list[tuple[str, str]]]:
-        """Stratum -> predictors' labels of its posts, most frequent first."""
+        """For each stratum, the pairs of labels that the two predictors give to its posts, most frequent first."""
         found: dict[str, Counter[tuple[str, str]]] = {}
         for cell, posts in self.cells.items():
             found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
@@ -249,14 +260,15 @@ class Uniform:
 def turns(
     cells: Cells, weights: Mapping[Cell, float], found: Mapping[str, Errors], domain: Of, right: Of
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """Return source of error -> how single-annotator errors change a share.
+    """Return, for each source of error, how wrong single-annotator labels change a share.
 
-    The result lists, for each way in which posts of the domain can turn, how many turn because their label is wrong.
+    The changes are (way, turned) tuples. `way` is what a post adds to the domain and to the right labels if it has its
+    true label, and `turned` estimates how many posts of the domain change in this way.
 
     cells: number of posts per cell.
     weights: number of posts that each post of a cell represents.
-    found: pool -> error rates of its labels.
-    domain, right: see `share`.
+    found: error rates of the labels in each pool.
+    domain, right: see `metrics.share`.
     """
 
     def way(cell: Cell, truth: str) -> Way:

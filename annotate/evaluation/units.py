@@ -1,4 +1,4 @@
-"""Units of an exported set with one label each, in the form that every evaluation of such a set uses."""
+"""Units of an exported set in which each unit has one label, as used by the evaluation of such sets."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.gold_set import UNCONFIRMED
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get, manifest_of
 
-# A field slices the units if it has at most this many values; otherwise it holds texts or names.
+# Units are sliced by a field only if it has at most this many values. Fields with more values contain texts or names.
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 
@@ -30,17 +30,17 @@ class Units(RecordSet):
     Lists and arrays have one element per unit, (n,).
 
     form: form of the answer, a name in kinds/forms.
-    labels: labels of the task, grades best first.
+    labels: labels of the task. Grades are listed from best to worst.
     ids: id of each unit.
     gold: gold label of each unit.
-    chances: probability that the unit was drawn from the corpus and, in an unfinished set or one drawn in parts,
-        labelled.
+    chances: probability that the unit was drawn from the corpus. If the set is unfinished or was drawn in parts, it is
+        the probability that the unit was drawn and labelled.
     weights: number of units that each unit represents, scaled to a minimum of 1.
     scarce: languages of an unfinished set in which fewer than LEAST_COUNT of the drawn units have a label.
-    groups: index of the group of units drawn together, None if units were drawn one by one.
-    slices: name of a slice, such as `language` -> value of each unit, "" if it has none.
-    votes: label -> share of people's answers, for each unit; empty if nobody answered.
-    offsets: position in `jsonl` at which the unit's row starts.
+    groups: index of the group with which each unit was drawn, None if units were drawn one by one.
+    slices: for each slice, such as `language`, the value of each unit, "" if the unit has none.
+    votes: for each unit, a mapping from label to its share of people's answers; empty if nobody answered.
+    offsets: position in `jsonl` at which the row of each unit starts.
     """
 
     corpus: str
@@ -58,7 +58,10 @@ class Units(RecordSet):
     offsets: Sequence[int]
 
     def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of some units, read from the file. In memory, 100,000 rows would take a gigabyte."""
+        """Yield the rows of the units at these places.
+
+        The rows are read from the file each time, because 100,000 rows would take a gigabyte of memory.
+        """
         with self.jsonl.open("rb") as file:
             for place in places:
                 file.seek(self.offsets[place])
@@ -73,7 +76,7 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     split: name of the split, "" for all units.
     sequential: whether the intervals must hold at every look at the data.
 
-    Raises GoldSetError if the set was altered, EvaluationError if nothing can be measured on it.
+    Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
     try:
         found = _read(folder, unfinished, split)
@@ -127,16 +130,17 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     )
 
 
-# The language of a unit and the probability with which it was drawn; None for any probability.
+# The language of a unit and the probability with which it was drawn. None instead of a probability stands for all units
+# of the language.
 Stratum = tuple[str, float | None]
 
 
 def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple[Floats, list[str]]:
-    """Return the labelled share of each unit's stratum, (n,), and languages with strata of too few labels.
+    """Return the share of labelled units in each unit's stratum, (n,), and the languages with too few labels.
 
-    A stratum is a language, or a part of one if the parts of the draw have different probabilities. People read
-    languages and parts at different speeds, so the units that were read are a random sample only within a stratum.
-    Fewer than LEAST_COUNT labels are too few.
+    A stratum is a language, or a part of one if the draw has parts with different probabilities. People read languages
+    and parts at different speeds, so the units that they have read are a random sample only within a stratum. A
+    language has too few labels if one of its strata has fewer than LEAST_COUNT, although more units were drawn.
     """
     drawn, read = Counter[Stratum](), Counter[Stratum]()
     for draw in draws:
@@ -156,7 +160,7 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple
 def _check(found: "_Columns", name: str, jsonl: Path) -> None:
     """Check that the units can be measured.
 
-    Raises EvaluationError if not, GoldSetError for impossible probabilities.
+    Raises EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
     """
     if found.split and not found.ids:
         raise EvaluationError(
@@ -193,8 +197,8 @@ class _Columns:
     groups: list[Any] = field(default_factory=list)
     votes: list[Mapping[str, float]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
-    # Name -> value of each unit, for columns that may be slices; and names of columns that are not: those of every set,
-    # and those with too many values.
+    # `values` contains the value of each unit for columns that may become slices. `dropped` contains the names of other
+    # columns: those that every set has, and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     # Units with equal votes share one mapping.
@@ -251,12 +255,12 @@ class _Columns:
 
 
 def is_text(name: str, value: Any) -> bool:
-    """Return whether a column is what people read: the text, or a field of a record."""
+    """Return whether a column contains what people read, which is the text or a field of a record."""
     return isinstance(value, str) and (name == "text" or name not in COLUMNS)
 
 
 def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return annotator -> label of the answer that counts."""
+    """Return the label of each annotator's answer. Answers that were voided are left out."""
     return {
         each["annotator"]: each["label"]
         for each in row.get("judgments") or ()

@@ -1,7 +1,8 @@
-"""Posts that a predictor labels X and nobody read, because another predictor drew the precision set.
+"""Posts that a predictor labels X but that nobody read, because a different predictor drew the precision-oriented set.
 
-In the article's Venn diagram ("Precision"), v1's set contains only those posts labelled German by v2 that v1 also
-labels German. The others can be counted, but people's labels of them are unknown.
+For example, if predictor v1 drew the set of German posts, the set contains only those of v2's German posts that v1 also
+labels German (see the Venn diagram in the article, section "Precision"). The rest of v2's German posts can be counted,
+but people's labels of them are unknown.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ from corpora.predictions.predictor_labels import find_predictor, labels_where, t
 
 Left = list[tuple[GoldSet, list[GoldRow]]]
 T = TypeVar("T")
-SHOWN = 10  # languages that a warning lists
+SHOWN = 10  # a warning lists at most this many languages
 
 
 def spelled(others: Iterable[str]) -> str:
@@ -54,13 +55,13 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
 
 
 def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]]:
-    """Return where posts were counted, and rows of counts for each language of another predictor's precision set.
+    """Count posts to which the predictor gives a label whose precision-oriented set a different predictor drew.
 
-    The rows count the posts that this predictor labels so, in the uniform set or else in the corpus; those that no
-    person was shown; and those that the other predictor labels differently. A post was shown if it is in one of the
-    sets, unless it is there only because the detectors agreed.
+    Returns where posts were counted, which is the uniform set or otherwise the corpus, and rows for each such label.
+    The rows state how many of the posts no person was shown, and how many the different predictor labels differently. A
+    post was shown if it is in one of the sets, unless it is there only because the detectors agreed.
 
-    Returns "" and no rows if there is no such language, or nothing to count in.
+    Returns "" and no rows if there is no such label, or if neither a uniform set nor a corpus is available.
     """
     foreign = {language: sorted(others) for language, others in sorted(joined.strangers.items())}
     if not foreign or not (joined.tells_read or subject.corpus):
@@ -79,7 +80,8 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     return over, rows
 
 
-# Language -> (posts that the predictor labels so, those never shown, those that the other labels differently).
+# For each language, the number of posts to which the predictor gives this label, how many of them no person was shown,
+# and how many the predictor that drew the set labels differently (None if unknown).
 Counted = dict[str, tuple[int, int, int | None]]
 
 
@@ -111,7 +113,7 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
 
 
 def _known(read: Callable[[], T]) -> T | None:
-    """Call a function that reads the corpus. Returns None if the corpus no longer has the data."""
+    """Return the result of a function that reads the corpus, or None if the corpus no longer has the data."""
     try:
         return read()
     except CorpusError:
@@ -129,7 +131,7 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
         if len(others) == 1 and others[0] not in outside:
             apart = lambda other=others[0]: labels_where(subject.corpus, by, find_predictor(subject.corpus, other))  # noqa: E731
             outside[others[0]] = _known(apart) if others[0] else None
-    # The corpus compares unmerged labels, so the number is unknown for a class of several labels.
+    # Labels are compared in the corpus before they are merged, so the number is unknown for a class of several labels.
     classes = {*joined.fold.values(), *joined.asked}
     found: Counted = {}
     for language, others in foreign.items():

@@ -1,4 +1,4 @@
-"""Evaluation on XGLUE's tasks from files TASK/LANGUAGE.prediction, in which line n is for row n of the test file.
+"""Evaluation on XGLUE's tasks. Line n of TASK/LANGUAGE.prediction is the prediction for row n of the test file.
 
 As in XGLUE's own evaluation, the measures are accuracy, nDCG by query and BLEU-4, per language and averaged. Two
 systems are compared row by row.
@@ -45,16 +45,16 @@ from annotate.reports.tables import many
 from corpora.core.languages import published_code
 
 TEXTS = texts("xglue")
-# Task -> its measure.
+# The measure of each task.
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
 NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The test rows of one language with their predictions: labels, texts, or numbers to rank by.
+    """The test rows of one language, with predictions that are labels, texts, or numbers to rank by.
 
-    groups: query of each row; empty if rows have none.
+    groups: query of each row; empty if the task has no queries.
     """
 
     language: str
@@ -74,8 +74,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Graded:
-    """One of XGLUE's tasks in one set.
+    """The predictions for one of XGLUE's tasks.
 
+    gold: the set on which they are measured.
     extra: languages with predictions but without test rows.
     """
 
@@ -89,7 +90,7 @@ class Graded:
         return MEASURES[self.task]
 
     def of(self, each: Measured | None = None) -> dict[str, str]:
-        """Return the slice for a language, or for all languages."""
+        """Return the slice of a report row for one language, or for all languages."""
         return {"task": self.task.upper()} | ({"language": each.language} if each else {})
 
     def seed(self, each: Measured) -> str:
@@ -97,11 +98,11 @@ class Graded:
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
-    """Return the report.
+    """Return the evaluation report.
 
     predictions: folder of predictions.
     sets: the gold sets.
-    against: predictions of a second system, None for no comparison.
+    against: folder of a second system's predictions, None for no comparison.
 
     Raises EvaluationError if the predictions do not fit the sets.
     """
@@ -213,7 +214,7 @@ def _tasks(gold: PublishedSet) -> list[str]:
 
 
 def check_sets(sets: Iterable[PublishedSet]) -> None:
-    """Check that the sets have test files and that no two are of the same task.
+    """Check that the sets have test files and that no two sets are for the same task.
 
     Raises EvaluationError otherwise.
     """
