@@ -1,12 +1,12 @@
 """Access rights, authentication and the rate limit of the API.
 
-All rights are decided here; tests/annotate/access/test_access.py tests every combination. A person with an Annotator
-row is an annotator, and an adjudicator if the row is marked so. Staff are managers (work/accounts.py). Managers may see
-everything, and the permissions of the admin site decide what they may change. A manager who may change tasks may also
-pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in work/accounts.py decides
-whose account may be changed; only superusers make managers. A person's flags, and the replies and notes to them, are
-shown only to that person and to managers (work/flags.py, work/notes.py). The login and the documentation
-(annotate/manual/views.py) are public.
+This module decides all rights; tests/annotate/access/test_access.py tests every combination. A user with an Annotator
+row is an annotator, and also an adjudicator if the row's `adjudicates` is set. Staff are managers (work/accounts.py).
+Managers may see everything, and the permissions of the admin site decide what they may change. A manager who may change
+tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
+work/accounts.py decides whose account a manager may change. Only superusers make managers. An annotator's flags, and
+the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py, work/notes.py).
+The login and the documentation (annotate/manual/views.py) are public.
 """
 
 import binascii
@@ -116,16 +116,19 @@ def may(user, right: str) -> bool:
 
 
 def check_right(user, right: str) -> Annotator | None:
-    """Return the user's Annotator row, or None if a manager has none. Raise NotAllowed if the user lacks the right."""
+    """Return the user's Annotator row, or None if the user is not an annotator.
+
+    Raise NotAllowed if the user lacks the right.
+    """
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
-        # Users who may not even look get the reason for that.
+        # Users who may not even view the page are told that, not which permission they lack to change something.
         may_look = right in ("annotate", "read", "adjudicate") or is_manager(user)
         raise NotAllowed(_(REFUSALS[right if may_look else "manage"]))
     return annotator
 
 
-# URL argument -> function that looks it up. The view receives the object under the same name.
+# URL argument -> function that looks up the object, which the view receives under the name of the argument.
 NAMED: dict[str, Callable[[Any], Any]] = {
     "task": lambda name: _only(_task(name)),
     "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
@@ -137,7 +140,8 @@ OF_ANNOTATORS = ("annotate", "read", "adjudicate")
 def with_right(right: str):
     """Return a decorator that checks a right and looks up the objects named by the URL.
 
-    Views with a right of annotators also receive the Annotator, which is None for a manager who may only look.
+    For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. It is None for a manager who is
+    not an annotator, which is possible only with the right `read`.
     """
 
     def decorate(view):
@@ -155,7 +159,11 @@ def with_right(right: str):
 
 
 def with_permit(view):
-    """Turn view(request, permit, ...) into a view of a task's URL for annotators. The view must not change anything."""
+    """Decorate a view so that it receives the annotator's permit for the task named by the URL.
+
+    The view is called as view(request, permit, ...). It must not change anything: operations that do so obtain the
+    permit in their own transaction.
+    """
 
     @wraps(view)
     def checked(request, task, **named):
@@ -182,13 +190,13 @@ def active_seconds(request) -> float | None:
 # --- Refusals (annotate/core/refusals.py) as HTTP status codes
 
 API = "/api/"
-# Refusal -> its status. Any other refusal is a conflict with an earlier change.
+# Class of a refusal -> HTTP status. All other refusals are conflicts with an earlier change.
 STATUSES = {InvalidAnswer: 400, ActionError: 400, BadTable: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
 
 
 def status_of(refusal: Exception | None) -> int:
-    """Return the status of a page that may show a refusal; 200 if there is none."""
+    """Return the HTTP status of a page that shows a refusal, or 200 if it shows none."""
     if refusal is None:
         return 200
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
@@ -200,8 +208,8 @@ def status_of(refusal: Exception | None) -> int:
 class TokenAuthentication(auth.TokenAuthentication):
     """Knox's authentication with two changes.
 
-    A token that is not ASCII is refused instead of raising an error, and expired tokens are looked for only if no
-    token matches.
+    A token that is not ASCII is refused, whereas it would make Knox fail. Expired tokens are looked for only if no
+    valid token matches.
     """
 
     def authenticate_credentials(self, token: bytes):
@@ -209,7 +217,7 @@ class TokenAuthentication(auth.TokenAuthentication):
             raise AuthenticationFailed
         text = token.decode()
         for found in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
-            with suppress(TypeError, binascii.Error):  # not a token; Knox reports it below
+            with suppress(TypeError, binascii.Error):  # the text is not a token; Knox reports that below
                 if compare_digest(hash_token(text), found.digest):
                     return self.validate_user(found)
         return super().authenticate_credentials(token)
@@ -226,7 +234,7 @@ class TokenScheme(KnoxTokenScheme):
     target_class = TokenAuthentication
 
 
-# --- The session and the user, which every request needs: Django's queries, prepared once
+# --- Session and user. Every request looks them up, so the queries are Django's own but prepared only once.
 
 
 class SessionStore(db.SessionStore):
@@ -241,7 +249,7 @@ class SessionStore(db.SessionStore):
         try:
             super().save(must_create)
         except UpdateError as error:
-            # Django mistakes a storage fault for a session that was deleted meanwhile.
+            # Django reports a storage fault as if the session had been deleted meanwhile, so raise the fault itself.
             fault = error.__context__
             if fault and is_storage_fault(fault):
                 raise fault from fault.__cause__
@@ -268,27 +276,30 @@ def _user(key) -> QuerySet[User]:
 
 
 class NoMetadata(BaseMetadata):
-    """Return no metadata: the Allow header lists the methods, and the schema describes requests and responses."""
+    """The body of responses to OPTIONS, which is empty.
+
+    The Allow header lists the methods, and the schema describes requests and responses.
+    """
 
     def determine_metadata(self, request, view) -> None:
         return None
 
 
-# --- Rate limit of the API: requests a minute for each user, or for each address without a login
+# --- Rate limit of the API: requests per minute for each user or, without a login, for each IP address
 #
-# Counts are kept in files of the data folder. In memory, each worker would count separately, so three workers would
-# accept three times as many. A cache that is read and then written misses simultaneous requests, which matter most. A
-# database row would add a commit to each request, and on SQLite other people's answers would wait for it.
+# The counts are kept in files in the data folder. In memory, each worker would count separately, so three workers would
+# accept three times as many requests. A cache that is read and then written would miss simultaneous requests, which
+# matter most. A database row would add a commit to each request, and on SQLite other people's answers would wait for
+# that commit.
 
-NETWORK = 64  # bits; an IPv6 customer controls all addresses with the same prefix of this length
+NETWORK = 64  # length of an IPv6 prefix in bits; one customer controls all addresses that begin with the same prefix
 
 
 def address_of(request) -> str | None:
-    """Return the client's IP address, or its network for IPv6.
+    """Return the client's IP address or, for IPv6, the address of its network.
 
-    Return None without an address, as behind a local socket.
-
-    Behind proxies, it is the address that the outermost of them saw (ASSAY_PROXIES in deploy/env.example).
+    If the site runs behind proxies, the address is the one that the outermost proxy saw (ASSAY_PROXIES in
+    deploy/env.example). Return None if there is no address, for example behind a local socket.
     """
     try:
         address = ip_address(BaseThrottle().get_ident(request) or "")
@@ -300,15 +311,18 @@ def address_of(request) -> str | None:
 
 
 MINUTE = 60  # seconds
-# A user's slot is their primary key. Addresses share a fixed number of slots, so that many addresses cannot fill the
-# disk.
+# The number of a user's slot is their primary key. All addresses share a fixed number of slots, so that requests from
+# many addresses cannot fill the disk.
 ADDRESSES = 1 << 16
-# A slot holds the minute, counted from the epoch, and the number of requests in it.
-NUMBER = 4  # bytes each
+# A slot holds two numbers: the minute, counted from the epoch, and the number of requests in that minute.
+NUMBER = 4  # size of each number, in bytes
 
 
 class PerMinute(BaseThrottle):
-    """Refuse requests beyond ASSAY_API_RATE in a clock minute, or ASSAY_API_RATE_UNKNOWN without a login."""
+    """A throttle that limits the requests in each clock minute.
+
+    A user may send ASSAY_API_RATE requests, and an address without a login ASSAY_API_RATE_UNKNOWN.
+    """
 
     def allow_request(self, request, view) -> bool:
         if request.user.is_authenticated:
@@ -323,7 +337,9 @@ class PerMinute(BaseThrottle):
 def _allows(rate: int, name: str, place: int) -> bool:
     """Count a request, and return whether it is within the limit.
 
-    rate: requests a minute; 0 for no limit
+    rate: maximum number of requests per minute; 0 for no limit
+    name: name of the file that holds the counts
+    place: number of the slot in the file
     """
     try:
         return not rate or _count(settings.DATA_DIR / "requests" / name, place, int(time.time() // MINUTE)) <= rate
@@ -332,7 +348,7 @@ def _allows(rate: int, name: str, place: int) -> bool:
 
 
 def _count(path: Path, place: int, minute: int) -> int:
-    """Count a request in a slot of the file, and return the number of requests in the minute."""
+    """Count a request in a slot of the file, and return the number of requests in this minute."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

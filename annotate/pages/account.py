@@ -1,4 +1,4 @@
-"""Login, lockout, passwords and API tokens."""
+"""Pages for login, lockout, passwords and API tokens."""
 
 import re
 import unicodedata
@@ -37,7 +37,7 @@ from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
 BACKEND = "annotate.pages.access.PasswordBackend"
-MAILS_APART = 300  # minimum seconds between two mails to one account
+MAILS_APART = 300  # minimum time between two mails to one account, in seconds
 TOO_MANY = 429
 
 
@@ -45,9 +45,10 @@ TOO_MANY = 429
 
 
 class ForgottenForm(PasswordResetForm):
-    """Mail a reset link to an account with a password and a mail address.
+    """A form that mails a link for resetting the password.
 
-    The page is the same if there is no such account.
+    Only active accounts that have a password and a mail address get the mail. The page looks the same whether or not
+    there is such an account, so it does not reveal who has one.
     """
 
     email = forms.CharField(
@@ -66,8 +67,8 @@ class ForgottenForm(PasswordResetForm):
         ]
 
     def send_mail(self, *arguments, **options):
-        # Send in a thread: the response time would otherwise reveal whether the account exists. The thread does not
-        # inherit the language of the request.
+        # Send in a thread, because the response time would otherwise reveal whether the account exists. The thread
+        # does not inherit the language of the request, so set it.
         send = override(get_language())(super().send_mail)
         Thread(target=send, args=arguments, kwargs=options).start()
 
@@ -75,7 +76,7 @@ class ForgottenForm(PasswordResetForm):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def forgotten(request):
-    """Show the form that requests a reset link, or whom to ask if no mail can be sent."""
+    """Show the form that requests a reset link. If the site cannot send mail, show whom to ask instead."""
     form = ForgottenForm(request.POST if request.method == "POST" and settings.MAIL else None)
     sent = form.is_valid()
     if sent:
@@ -90,7 +91,7 @@ def forgotten(request):
 
 
 class Reset(PasswordResetConfirmView):
-    """The page that the mailed link opens."""
+    """The page that the mailed link opens, where the user sets a new password."""
 
     template_name = "annotate/reset.html"
     success_url = reverse_lazy("home")
@@ -122,13 +123,13 @@ def accept_invite(request, token):
         login(request, user, backend=BACKEND)
         return redirect("home")
     shown = render(request, "annotate/invite.html", {"form": form, "invited": user})
-    # The URL contains the token, and a browser would send it as the referrer of styles and scripts.
+    # The URL contains the token. Without this header, the browser would send it in requests for styles and scripts.
     shown["Referrer-Policy"] = "strict-origin"
     return shown
 
 
 class ChangeForm(PasswordChangeForm):
-    """Check the old password as the login does, so that wrong ones count towards the lockout."""
+    """A form that checks the old password as the login does, so that wrong passwords count towards the lockout."""
 
     def __init__(self, request, *arguments):
         super().__init__(request.user, *arguments)
@@ -155,7 +156,7 @@ def change_password(request):
 
 
 def locked_out(request, response, credentials):
-    """Return the response of django-axes after too many wrong passwords."""
+    """Return the page that a user gets after too many wrong passwords. django-axes calls this function."""
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
     context = {"name": name, "minutes": max(1, ceil(seconds / 60)), "mail": settings.MAIL}
@@ -169,11 +170,18 @@ def locked_out(request, response, credentials):
 
 @require_http_methods(["GET", "POST"])
 def account(request):
-    """Show the user's API tokens. A new token is shown once; only its hash is stored."""
+    """Show the user's API tokens, or make, revoke or renew one.
+
+    A new token is shown only once, because only its hash is stored.
+
+    POST fields:
+    make: present to make a token
+    revoke, renew: key of the token to revoke or renew
+    """
     made = None
     now = timezone.now()
     if request.method == "POST":
-        # Compare in Python: the database may not be able to compare arbitrary input.
+        # Compare keys in Python, because a database query may fail on arbitrary input.
         own = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
         if "make" in request.POST:
             _, made = AuthToken.objects.create(request.user)
@@ -188,37 +196,41 @@ def account(request):
     )
 
 
-# --- Login. A form sent after the session ended is carried through the login and can be sent again. drafts.js keeps
-# drafts of typed text; without JavaScript, the login page carries the form.
+# --- Login. If a user sends a form after their session has ended, they can send it again after the login: drafts.js
+# keeps a draft of typed text and, without JavaScript, the login page carries the whole form.
 
-FORM = "form"  # query parameter of the login page
-CARRIED = "carried"  # field of the login form, and salt of its signature
-CARRIED_FOR = 24 * 3600  # lifetime, in seconds
-CARRIED_MOST = 1 << 20  # maximum length of a form, in characters
+FORM = "form"  # query parameter of the login page: the URL to which the form was sent
+CARRIED = "carried"  # field of the login form that holds the carried form, and salt of its signature
+CARRIED_FOR = 24 * 3600  # lifetime of a carried form, in seconds
+CARRIED_MOST = 1 << 20  # maximum length of a carried form, in characters
 NOT_CARRIED = re.compile("csrfmiddlewaretoken|.*password.*|next|carried")
 PERSON = "person"  # cookie with the signed primary key of the last user
-DRAFT, ACCEPTED = "draft", "accepted"  # field and cookie for drafts.js
+DRAFT, ACCEPTED = "draft", "accepted"  # form field with the number of a draft, and cookie with a saved draft's number
 NUMBER = re.compile(r"[0-9]{2,20}")
-# Names of views that save nothing yet, so the draft is kept.
+# Endings of the names of views that save nothing. After a request to them, drafts.js must keep the draft.
 STEPS = ("preview", "choose")
 
 
 class LogInMiddleware(LoginRequiredMiddleware):
-    """Redirect to the login and back, and tell drafts.js in a cookie which drafts were saved."""
+    """Send users without a session to the login, and back to their page afterwards.
+
+    Also set cookies: one identifies the user to whom a carried form may be shown again, the other tells drafts.js
+    which draft was saved.
+    """
 
     def handle_no_permission(self, request, view_func):
         if request.method != "POST" or request.path_info.startswith(API):
             return super().handle_no_permission(request, view_func)
         led = redirect_to_login(way_back(request))
         if not request.headers.get("HX-Request") and _carried(request, request.path):
-            # With status 307, the browser sends the form to the login page.
+            # Status 307 makes the browser send the form again, now to the login page.
             led["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
             led.status_code = 307
         return led
 
     def process_response(self, request, response):
         user = getattr(request, "_cached_user", None)
-        # Cacheable pages, such as the documentation, contain nothing about a person.
+        # Cacheable pages, such as the documentation, must contain nothing about a person, so set no cookie there.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
             return response
         person = Signer(salt=PERSON).sign(str(user.pk))
@@ -234,7 +246,8 @@ class LogInMiddleware(LoginRequiredMiddleware):
 class LogIn(LoginView):
     """The login page.
 
-    A form sent after the session ended is offered again after the login, but only to the user who sent it.
+    If a form was sent after the session ended, the user can send it again after the login. Only the user who sent it
+    gets it back.
 
     ?form=: the URL to which the form was sent
     """
@@ -273,7 +286,10 @@ class LogIn(LoginView):
 
 
 def way_back(request) -> str:
-    """Return the page that a form was on: the referrer, or else the nearest page above the form's URL."""
+    """Return the URL of the page that contained a form.
+
+    This is the referrer if it is a page of this site, otherwise the nearest page above the URL of the form.
+    """
     came_from = request.headers.get("Referer", "")
     if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure()):
         parts = urlsplit(came_from)
@@ -283,7 +299,7 @@ def way_back(request) -> str:
 
 
 def nearest(path: str) -> str:
-    """Return the URL itself, or the nearest one above it that shows a page."""
+    """Return the path if it shows a page, otherwise the nearest path above it that does."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":
@@ -304,7 +320,8 @@ def _is_page(path: str) -> bool:
 def _takes_get(view) -> bool:
     """Return whether a view accepts GET.
 
-    Decorators such as require_POST keep the methods in a closure, around what they wrap.
+    Decorators such as require_POST keep the allowed methods in a closure variable, so look for this variable in each
+    wrapper around the view.
     """
     if (of_class := getattr(view, "view_class", None)) is not None:
         return hasattr(of_class, "get") and "get" in of_class.http_method_names
@@ -317,7 +334,9 @@ def _takes_get(view) -> bool:
 
 
 def _carried(request, path: str) -> str:
-    """Return the form as signed text. Empty if the sender is unknown, or the form is too large or has files.
+    """Return the form in the request as signed text.
+
+    The text is empty if the sender is unknown, or if the form is empty, is too large or has files.
 
     path: the URL to which the form was sent
     """
@@ -333,7 +352,7 @@ def _carried(request, path: str) -> str:
 
 
 def _read(carried: str, user) -> dict | None:
-    """Return the form that was carried through the login if this user sent it, otherwise None."""
+    """Return the form that the login page carried. Return None if it is invalid, is too old or has another sender."""
     try:
         form = loads(carried, salt=CARRIED, max_age=CARRIED_FOR)
     except BadSignature:

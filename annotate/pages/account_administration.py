@@ -1,6 +1,6 @@
-"""Account pages for managers: annotators and their languages, links that set a password, and new managers.
+"""Managers' pages for accounts: annotators and their languages, invitation links, and new managers.
 
-The pages of tasks show what people have done. Other rights are granted in the admin site.
+The pages of a task show what people have done in it. Other rights are granted in the admin site.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ NOTHING_CHANGED = "Nothing was changed."
 def accounts(request):
     """List the accounts.
 
-    ?q=: searches names, user names and language codes
+    ?q=: part of a name or user name, or a language code; without it, all accounts are listed
     """
     query, sort = request.GET.get("q", "").strip(), sort_of(request)
     found = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
@@ -58,11 +58,11 @@ def accounts(request):
 
 
 def languages(request):
-    """List the requests for languages, or decide one.
+    """List the requests of annotators who want to read more languages, or decide one request.
 
     POST fields:
-    grant, refuse: primary key of a request
-    level-ID: level to grant, if it differs from the one requested
+    grant, refuse: primary key of the request to grant or refuse
+    level-ID: level to grant for the request with this primary key, if it differs from the level requested
     """
     if request.method == "GET":
         rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
@@ -82,9 +82,12 @@ def languages(request):
 
 
 def new_accounts(request):
-    """Add one annotator, or many from a table. The response shows the invitation links, which are shown only once.
+    """Add one annotator, or many from a table. Only the response to this request shows the invitation links.
 
-    POST fields: username, name, email, languages, adjudicates; or table, as text or as an uploaded file.
+    POST fields:
+    username, name, email, languages, adjudicates: for one annotator
+    table: text of a table
+    file: a table as an uploaded file
     """
     if request.method == "GET":
         return manage_page(request, "new_accounts", said={}, codes=_codes())
@@ -99,7 +102,11 @@ def new_accounts(request):
 
 
 def _rows(request) -> list[Row]:
-    """Return the people in the form. Raise BadTable with all faults, or InvalidAnswer if the account exists."""
+    """Return the people in the form.
+
+    Raise BadTable with a list of all faults if the form or the table is invalid, and InvalidAnswer if the annotator
+    already exists.
+    """
     posted = request.POST
     action_forms.check_size(request)
     if "username" in posted:
@@ -125,14 +132,17 @@ def _person(posted: Mapping[str, str], username: str) -> Row:
 
 
 def _codes() -> list[tuple[str, str]]:
-    """Return the language codes that may be entered, with their names, in order of the names."""
+    """Return the languages that may be entered as (code, name) tuples, sorted by name."""
     learn_languages()
     named = [(code, each.name) for code, each in LANGUAGES.items() if not each.labels]
     return sorted(named, key=lambda pair: pair[1])
 
 
 def _links(request, made):
-    """Show the invitation links. Also mail them if possible."""
+    """Show invitation links, and mail each to its annotator if possible.
+
+    made: (annotator, token) tuples; the token is None if the annotator needs no link
+    """
     paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in made]
     # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
@@ -176,10 +186,10 @@ def change_account(request, person):
 
 
 def act_on_account(request, person):
-    """Act on an account. The response shows a new link, which is shown only once.
+    """Perform an action on an account.
 
     POST field:
-    do: one of ACTS, or link
+    do: a key of ACTS, or link to make an invitation link, which only the response to this request shows
     """
     work.check_may_change(request.user, [person.user])
     what = request.POST.get("do", "")
@@ -213,7 +223,7 @@ def _unlock(annotator: Annotator) -> str:
     return f"{annotator} may log in at once; {many(wrong, 'wrong password')} forgotten."
 
 
-# Name of an action on an account -> function that performs it and returns what happened.
+# Name of an action on an account -> function that performs it and returns a sentence about the result.
 ACTS: Mapping[str, Callable[[Annotator], str]] = {
     "withdraw": _withdraw,
     "lock_out": _lock_out,
@@ -227,11 +237,11 @@ ACTS: Mapping[str, Callable[[Annotator], str]] = {
 
 @sensitive_variables("outcome")
 def new_manager(request):
-    """Make a manager. The response shows the password, which is shown only once.
+    """Make a manager. Only the response to this request shows the password.
 
     POST fields:
     name: user name
-    sure: the user name again, to confirm a change of an existing account
+    sure: the user name again, to confirm that an existing account becomes a manager's
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")

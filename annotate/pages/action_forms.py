@@ -1,6 +1,7 @@
-"""Forms of the actions that managers run as jobs, built from the actions' options.
+"""Forms for the actions that managers run as jobs, built from the options of the actions.
 
-A form has the options and texts of the command. In addition, it offers uploads, and choices such as existing corpora.
+A form has the same options and help texts as the command. It also offers uploads, and lists of choices such as the
+existing corpora.
 """
 
 import os
@@ -35,12 +36,13 @@ from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
 
-# --- The folder `inbox` of the data folder, with files for jobs that were uploaded or copied there. An upload gets its
-# final name once the whole request was read, so a closed tab or an oversized file leaves nothing behind.
+# --- The inbox: a folder in the data folder for the files that jobs read. Managers upload the files or copy them there.
+# An upload gets its final name only after the whole request was read, so a closed tab or an oversized file leaves
+# nothing behind.
 
 ARRIVING = ".arriving-"
-STALE = 24 * 3600  # seconds before an upload that a killed server left is removed
-LONGEST = 120  # maximum length of a name, in characters
+STALE = 24 * 3600  # age at which the unfinished upload of a killed server is removed, in seconds
+LONGEST = 120  # maximum length of a file name, in characters
 
 
 def folder() -> Path:
@@ -56,7 +58,7 @@ def files() -> list[Path]:
 
 
 def named(name: str) -> Path:
-    """Return a file in the inbox. Raise NotFound if there is none of this name."""
+    """Return the file in the inbox that has this name. Raise NotFound if there is no such file."""
     found = next((path for path in files() if path.name == name), None)
     if found is None:
         raise NotFound(f"There is no file {name!r} in the inbox. It may have been deleted meanwhile; upload it again.")
@@ -67,13 +69,13 @@ class Arriving(UploadedFile):
     """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
-        # The request closes it.
+        # The request closes the file.
         file = NamedTemporaryFile(prefix=ARRIVING, dir=folder())  # noqa: SIM115
         super().__init__(file, name, content_type, 0, charset)
 
 
 class ToInbox(FileUploadHandler):
-    """Receive uploads of managers only, up to ASSAY_UPLOAD_MOST."""
+    """An upload handler that accepts only files of managers, up to the size ASSAY_UPLOAD_MOST."""
 
     def new_file(self, *args, **kwargs) -> None:
         super().new_file(*args, **kwargs)
@@ -101,7 +103,7 @@ class ToInbox(FileUploadHandler):
 
 def check_size(request) -> None:
     """Raise InvalidAnswer if an uploaded file was too large."""
-    _ = request.FILES  # reads the request, if nothing has yet
+    _ = request.FILES  # reads the body of the request if that has not happened yet
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
             f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, which is as much as may be uploaded. Lay it "
@@ -110,9 +112,10 @@ def check_size(request) -> None:
 
 
 def with_uploads(request) -> QueryDict:
-    """Return the values of a form, with uploaded files (upload-NAME) added to the choices for NAME.
+    """Return the values of a form after moving its uploaded files into the inbox.
 
-    Raise InvalidAnswer for a file that is too large, is empty or has an invalid name.
+    A file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file is too
+    large, is empty or has an invalid name.
     """
     check_size(request)
     posted = request.POST.copy()
@@ -123,9 +126,10 @@ def with_uploads(request) -> QueryDict:
 
 
 def keep(arrived: UploadedFile) -> Path:
-    """Move an uploaded file into the inbox and return its path. If the same file is already there, return that.
+    """Move an uploaded file into the inbox and return its path.
 
-    Raise InvalidAnswer if the file has an invalid name or is empty.
+    If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
+    the uploaded file is empty or has an invalid name.
     """
     name = Path(arrived.name or "").name
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
@@ -207,7 +211,7 @@ DEEDS: Mapping[str, Deed] = {
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
     "evaluate": Deed("Evaluate", "Evaluate", ("predictions", "gold", "against", "judge", "column"), ("out", "format")),
 }
-# Options that take a file or a name, so that a file may be uploaded.
+# Options that take either a name or a file. Their fields offer the known names, and also an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
 # (action, option) or option -> function that returns its choices.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
@@ -220,7 +224,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "predictor": lambda: _predictors(),
     **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *in_inbox()]),
 }
-# Options that are typed, because they name a new corpus or task.
+# Options whose value is typed instead of chosen, mostly because it names a new corpus or task.
 TYPED = {
     ("import_corpus", "corpus"),
     ("import_threads", "corpus"),
@@ -228,7 +232,7 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 TRY = "dry_run"  # has a button instead of a field
-# Options that accept only files with one extension.
+# Option that accepts only files with a certain extension -> the extension.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}
 SETS = ("export_gold", "import_gold", "export_pairs")
 
@@ -238,7 +242,7 @@ def in_inbox(ending: str = "") -> Choices:
 
 
 def gold_sets() -> Choices:
-    """Return the folders that jobs exported or imported, newest first."""
+    """Return the gold sets that jobs exported or imported, as choices of their folders, newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
     folders = [(job_store.folder(job) / "out", job) for job in done]
     return [
@@ -262,8 +266,9 @@ class Field:
 
     kind: line, number, lines, choice, choices or yes
     value: current value
-    choices: (value, text, whether it is selected)
-    otherwise: default, in words
+    choices: (value, text, is_selected) tuples
+    is_file: whether the field also offers an upload
+    otherwise: the default as text, which the page shows while the field is empty
     """
 
     name: str
@@ -306,11 +311,12 @@ def label_of(option: Option) -> str:
 def form(
     name: str, given: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> tuple[list[Field], dict[str, list[Field]]]:
-    """Return the fields that are always visible, and the other fields by their heading.
+    """Return the form of an action: the fields that are always visible, and a mapping from heading to other fields.
 
-    given: option -> value
-    without: options to leave out
-    defaults: defaults that differ from those of the options
+    name: name of the action
+    given: mapping from option name to current value
+    without: names of options to leave out
+    defaults: mapping from option name to the default that replaces the option's own
     """
     deed, action = deed_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
@@ -323,7 +329,7 @@ def form(
 
 
 def choices_of(action: str, option: Option) -> Choices | None:
-    """Return the choices for an option, or None if it is typed."""
+    """Return the choices for an option, or None if the form offers none."""
     if (action, option.name) in TYPED:
         return None
     if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
@@ -362,7 +368,10 @@ def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapp
 
 
 def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
-    """Return the values in a form, for the action to read. Raise ActionError for an invalid choice."""
+    """Return the values in a form as `Action.read` takes them.
+
+    Raise ActionError if a value is not among the choices for its option.
+    """
     deed, action = deed_named(name)
     found: dict[str, Any] = {}
     for option in action.options:
@@ -387,12 +396,12 @@ def begin(request, action: str, given: Mapping[str, Any]):
 
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
-    """Return the refusal of an action with the form's names of the options."""
+    """Return the refusal of an action after replacing option names with the labels of the form."""
     return ActionError(as_on_page(str(error), options))
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
-    """Replace option names such as --size by the form's names."""
+    """Replace option names such as --size with the labels of the form."""
     for option in sorted(options, key=lambda each: -len(each.spelled)):
         if option.spelled.startswith("--"):
             named = "Only say what it would do" if option.name == TRY else label_of(option)

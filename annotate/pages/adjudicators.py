@@ -48,11 +48,11 @@ CASES = {
 
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
-    """Return what an adjudicator sees of a unit.
+    """Return the context that shows a unit to an adjudicator.
 
-    A unit that is reviewed blind shows no votes and no judgments, since they would bias the review. They stay hidden
-    after the decision, which may be undone. While the task is open, nothing that happened after the adjudicator's own
-    decision is shown.
+    If the unit is reviewed blind, votes and judgments are hidden, because they would bias the review. They stay hidden
+    after the decision, because the adjudicator may undo it. While the task is open, the adjudicator sees nothing that
+    happened after their own decision.
 
     posted: values of the unit's form if it is shown again
     """
@@ -105,13 +105,16 @@ def _history(
 
 
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
-    """Return other cases of the same text, each with its cells in the list as (heading, cell)."""
+    """Return the other cases about the same text as (unit, cells) tuples.
+
+    The cells are those of the unit's row in the list of cases, as (heading, text) tuples.
+    """
     found = adjudication.of_one_text(unit, annotator)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
 
 
 def _came_to(move: Transition) -> str:
-    """Return the stage that a unit moved to, in words."""
+    """Return a description of the stage that a unit moved to."""
     if move.to_stage == stages.QUEUED:
         said = {"language": label_name(move.language), "number": move.round}
         return _("waits for readers of %(language)s, round %(number)s") % said
@@ -122,8 +125,8 @@ def _came_to(move: Transition) -> str:
 class Row:
     """A unit in the list of cases.
 
-    cells: the kind's columns; empty for a unit that is reviewed blind
-    agreed: the answer with which the unit can be settled in bulk, or an empty string
+    cells: texts of the columns that the kind defines; empty if the unit is reviewed blind
+    agreed: the answer that all annotators gave, with which the unit can be settled in bulk; otherwise empty
     """
 
     unit: Unit
@@ -151,7 +154,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
-    """Return (decision, text, label) for each decision of an adjudicator."""
+    """Return a (decision, text of the unit, label) tuple for each decision of an adjudicator."""
     listed = list(judgments)
     labels = seen(annotator, ((each.unit, each.label) for each in listed))
     return [(each, each.unit.in_a_line, task.kind.pages.short(said)) for each, said in zip(listed, labels, strict=True)]
@@ -166,20 +169,30 @@ def decision(judgment: Judgment, task: Task) -> str:
 
 @dataclass(frozen=True)
 class Cut:
-    """The filter of the list of cases. Empty fields match everything."""
+    """A filter for the list of cases. An empty field matches all cases.
+
+    language: language of a queue in which the unit has waited
+    case: a key of CASES
+    """
 
     language: str = ""
     case: str = ""
 
     @classmethod
     def asked(cls, sent: QueryDict) -> "Cut":
-        """Return the filter in a URL. Cases that are reviewed blind have no language."""
+        """Return the filter that the query of a URL describes.
+
+        Units that are reviewed blind cannot be filtered by language, so with these the filter has none.
+        """
         language, case = sent.get("language", ""), sent.get("case", "")
         known = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
         return replace(known, language="") if known.case == adjudication.BLIND else known
 
     def query(self, **more: Any) -> str:
-        """Return the filter as a query string with a question mark, or an empty string if there is nothing in it."""
+        """Return the filter as a query string that begins with a question mark. An empty filter gives an empty string.
+
+        more: other parameters to add
+        """
         said = {"language": self.language, "case": self.case} | more
         encoded = urlencode({name: value for name, value in said.items() if value})
         return f"?{encoded}" if encoded else ""
@@ -189,9 +202,10 @@ class Cut:
 
 
 def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
-    """Return the filters of the list as (text, number of cases, query, whether it is selected), largest first.
+    """Return the context that offers filters by case and by language.
 
-    The languages count only the cases of the selected case.
+    Each filter is a (text, number of units, query string, is_selected) tuple; the filter with the most units comes
+    first. If a case is selected, the numbers for the languages count only units of this case.
     """
     everything = adjudication.to_adjudicate(task, annotator)
     cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
@@ -214,10 +228,10 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     """Return the position of a unit in the filtered list.
 
     Keys of the result:
-    number: its number, None if it is not in the list
+    number: position of the unit, counted from 1; None if the unit is not in the list
     of: length of the list
-    previous, next: neighbouring units, None if there are none
-    first: first other unit in the list
+    previous, next: primary keys of the units before and after it, None at the ends of the list
+    first: primary key of the first unit in the list, leaving out this one; None if there is none
     """
     listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit, annotator)
     at = bisect_left(listed, (own,))
@@ -233,11 +247,11 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def next_to_adjudicate(task: Task, cut: Cut, before: dict[str, Any], decided: Judgment) -> str:
-    """Return the URL of the next unit in the filtered list, or of the list if it is empty.
+    """Return the URL of the next unit in the filtered list, or the URL of the list if no other unit is in it.
 
-    After the last unit comes the first one that was skipped.
+    After the last unit, start again with the first unit, which the adjudicator has skipped.
 
-    before: position of the unit before the decision, which may change it
+    before: result of `place` before the decision, which may change the list
     """
     unit = before["next"] or before["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])
@@ -250,7 +264,10 @@ def settled(count: int) -> str:
 
 
 def for_another(count: int) -> str:
-    """Return a note on the cases that this adjudicator may not decide, or an empty string."""
+    """Return a note about the cases that only another adjudicator may decide. It is empty if there are none.
+
+    count: number of these cases
+    """
     if not count:
         return ""
     said = ngettext(
@@ -266,7 +283,12 @@ def cases(request, annotator, task):
 
 
 def settle_together(request, annotator, task):
-    """Settle the selected cases with the answer that all their annotators gave, each case separately."""
+    """Settle each selected case with the answer on which its annotators agreed.
+
+    POST fields:
+    case: mark of a selected row (Row.mark); repeated for each selected row
+    reason: how the adjudicator knows
+    """
     marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
     chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
     try:
@@ -282,7 +304,8 @@ def settle_together(request, annotator, task):
 def _list(request, annotator, task, *, refusal=None, found=None):
     """Show the list of cases.
 
-    refusal, found: result of settling cases in bulk
+    refusal: error to show
+    found: result of settling cases in bulk, if some were refused
     """
     cut = Cut.asked(request.GET)
     page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
@@ -312,9 +335,9 @@ def _list(request, annotator, task, *, refusal=None, found=None):
 
 
 def adjudicate(request, annotator, task, unit):
-    """Show a unit to adjudicate. Units that annotators may still receive are not shown.
+    """Show a unit to adjudicate, or settle or discard it and continue with the next unit.
 
-    POST settles or discards the unit and continues with the next.
+    A unit that annotators may still receive is not shown.
     """
     found = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
@@ -358,7 +381,7 @@ def _bench(request, annotator, unit, refusal=None):
 
 
 def choose(request, annotator, task, unit):
-    """Show the concept picker after a change. Nothing is stored."""
+    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     found = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
         raise NotFound(_("In this task a label is one of a few, and is not looked for."))
@@ -369,7 +392,7 @@ def choose(request, annotator, task, unit):
 
 
 def _just_decided(request, annotator, task) -> dict:
-    """Return the decision that the adjudicator made just before this page."""
+    """Return the context about the decision that led to this page, so that the adjudicator can undo it."""
     unit = whole_number(request.GET.get("decided"))
     just = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
     return {"just": just, "just_said": decision(just, task) if just else ""}

@@ -2,7 +2,8 @@
 
 Past answers are in self_service.py, guidelines and tests in qualification_test.py.
 
-GET shows a page. POST performs one operation and returns the next unit to htmx, or redirects.
+A GET request shows a page. A POST request performs one operation; then the view renders the next unit if the request
+comes from htmx, and otherwise redirects.
 """
 
 from collections import Counter
@@ -32,14 +33,14 @@ from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of, permits
 
-# Steps without a test to take.
+# Steps at which the annotator has no test to take.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
 def home(request):
-    """Show the annotator's tasks: the one to continue, those with a test or other work, and those without work.
+    """Show the annotator's tasks: the task to continue, other tasks with work or a test, and tasks without work.
 
-    Redirects managers who do not annotate to the manager dashboard.
+    Redirect managers who do not annotate to the manager dashboard.
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
@@ -67,18 +68,24 @@ def home(request):
 
 
 def rest(request, annotator):
-    """Suggest a break if the annotator has worked long without one. The queue requests this now and then."""
+    """Suggest a break if the annotator has worked long without one. The page of the queue requests this regularly."""
     return render(request, "annotate/_rest.html", _rest(annotator))
 
 
 def _rest(annotator) -> dict:
-    """Return the minutes worked without a break; 0 if that is not long."""
+    """Return the context with the minutes worked without a break, or with 0 if no break needs to be suggested."""
     stretch = personal_progress.without_pause(annotator)
     return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
 def _rows(annotator, found: list[Permit]) -> list[dict]:
-    """Return a row for each open task: those with work first, then those with a test, each group by last use."""
+    """Return a row for each open task.
+
+    Tasks with work come first, then tasks with a test to take, then the others. Within each group, the task that the
+    annotator used last comes first.
+
+    found: the annotator's permits for the open tasks
+    """
     listed = [permit.task for permit in found]
     trials = _by_task(annotator, [task for task in listed if task.test_items])
     done = personal_progress.progress_in(found)
@@ -114,7 +121,9 @@ def _by_task(annotator, tasks) -> dict[int, list]:
 def may_do(permit: Permit, own: Progress, trials=None) -> dict:
     """Return whether the annotator may work on the task, and the state of their tests.
 
-    A stopped annotator is offered nothing that would be refused, nor is anybody if the task is closed.
+    If the annotator is stopped or the task is closed, the result offers nothing that would be refused.
+
+    trials: the annotator's trials in the task, if they are already known
     """
     task = permit.task
     if permit.stopped:
@@ -129,9 +138,10 @@ def may_do(permit: Permit, own: Progress, trials=None) -> dict:
 
 
 def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, before=None, posted=None, **extra):
-    """Show a unit or a sheet in the queue, or why there is none. htmx gets only the part that changes.
+    """Show a unit or a sheet, or say why there is none. For htmx, render only the part of the page that changes.
 
-    closed: result of the answer just given
+    leases: the leases of the unit or of the sheet; empty if there is nothing to show
+    closed: result of storing the previous answer, if this request stored one
     before: lease of the unit that was on the screen, if known
     posted: values of the unit's form if it is shown again
     """
@@ -190,9 +200,10 @@ def _show(request, permit, leases, **extra):
 
 
 def _anything_for(permit) -> bool:
-    """Return whether Start would hand out a unit.
+    """Return whether the button Start would hand out a unit.
 
-    Units that are open in the other mode count, since they are handed out again.
+    Units that the annotator holds count even if they were handed out on the other page (queue or sheet), because Start
+    hands them out again.
     """
     if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
@@ -207,7 +218,7 @@ def _next(request, permit, lease, **extra):
     """Show the next unit to htmx, or redirect to it."""
     why_empty = None
     if lease is None:
-        # hand_out skips units that others have locked; take waits for them.
+        # hand_out skips units that other transactions have locked, so let take wait for them.
         lease = handing_out.take(permit.annotator, permit.task)
         why_empty = None if lease or not request.htmx else personal_progress.why_empty(permit)
     if not request.htmx:
@@ -228,8 +239,9 @@ def judge(request, task):
 
     POST fields:
     lease: primary key of the lease
-    answer, reason: the answer, or only a reason if its button was pressed
-    skip: skips the unit
+    answer: the answer; repeated if it has several labels
+    reason: the reason of the answer; sent alone if the button of a reason was pressed
+    skip: present to skip the unit
     comment: text
     active_ms: working time (milliseconds)
     """
@@ -243,7 +255,7 @@ def judge(request, task):
             # Save the answer and hand out the next unit in one transaction.
             lease = handing_out.hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
-        # Find the lease even if it has expired.
+        # `leased` returns the lease even if it has expired.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
@@ -254,11 +266,11 @@ def flag(request, task):
 
     POST fields:
     lease: primary key of the lease
-    flag: one of KINDS in work/flags.py
-    words: text
+    flag: a key of KINDS in work/flags.py
+    words: message to the manager
     active_ms: working time (milliseconds)
 
-    The other fields of the unit's form are kept.
+    The page keeps what was typed into the other fields of the unit's form.
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
@@ -283,14 +295,14 @@ def flag(request, task):
 
 
 def _again(request, permit, lease, **extra):
-    """Show the same unit again, with what was typed and chosen."""
-    # A browser counts a line break as one character but sends two.
+    """Show the same unit again, with everything that was typed or chosen in its form."""
+    # Browsers count a line break as one character but send two, which could make the comment too long.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
 def choose(request, permit):
-    """Show the concept picker after a change. Nothing is stored."""
+    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
@@ -313,7 +325,7 @@ def undo(request, task):
 
 
 def pause(request, annotator, task):
-    """Return the open unit or sheet to the queue."""
+    """Return the unit or the sheet that the annotator holds to the queue."""
     handing_out.release_all(annotator, task)
     return redirect("home")
 
@@ -351,8 +363,8 @@ def judge_sheet(request, annotator, task):
     """Answer the units of a sheet.
 
     POST fields:
-    lease: primary key of a lease, one for each post
-    answer-LEASE: an answer, or skip
+    lease: primary key of a lease; repeated for each post of the sheet
+    answer-LEASE: the answer to the post with this lease, or skip
     active_ms: working time on the whole sheet (milliseconds)
     """
     _check_sheets(task)
@@ -363,7 +375,8 @@ def judge_sheet(request, annotator, task):
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
     leases = handing_out.take_sheet(annotator, task)
-    # Without htmx, show refusals at once. Reloading sends the form again, which changes nothing.
+    # Without htmx, show refusals in this response. If the user reloads it, the browser sends the form again, which
+    # changes nothing.
     if request.htmx or refused:
         return _next_sheet(request, permit_of(annotator, task), leases, outcome=outcome)
     return redirect("sheet", task=task.name)
@@ -380,7 +393,7 @@ def _mark(task, said: str | None):
 
 
 def replies_and_notes(permits) -> dict:
-    """Return the context of _messages.html: the annotator's replies and notes on the start page."""
+    """Return the context of _messages.html, which shows replies and notes to the annotator on the start page."""
     return {"replies": list(flags.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
 
 
@@ -390,10 +403,10 @@ def put_reply_away(request, annotator, flag):
 
 
 def put_note_away(request, annotator, note):
-    """Dismiss a note.
+    """Dismiss a note that the annotator has read.
 
     POST field:
-    queue: present if the note was shown above the queue
+    queue: present if the note was shown above the queue, so that the response leads back there
     """
     found = notes.put_away(annotator, note)
     return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")

@@ -1,7 +1,8 @@
-"""The REST API: the operations of the pages, for programs that annotate for a person.
+"""The REST API, which offers the operations of the pages to programs that annotate on a person's behalf.
 
-A refusal is {"code", "detail"}. Its codes are those of annotate/core/refusals.py, and Django REST framework's for
-requests that reach no operation. Posting an answer again is safe: it returns the first judgment.
+A refused request gets a JSON object with the keys code and detail. annotate/core/refusals.py defines the codes. A
+request that reaches no operation gets a code of Django REST framework instead. A program may safely post an answer
+again, because it then gets the judgment that was stored the first time.
 """
 
 from csp.constants import SELF, UNSAFE_INLINE
@@ -71,7 +72,7 @@ class ConceptSerializer(serializers.Serializer):
     parameters=[TypedSerializer],
 )
 def concepts(request, permit):
-    """At most ten, best first; none if nothing was typed."""
+    """Returns at most ten concepts, the best match first. Returns none if `typed` is empty."""
     wanted = sent(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are no concepts; its address lists them.")
@@ -90,7 +91,7 @@ def tasks(request, annotator):
 
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
 def task_in_full(request, permit):
-    """Request it once, before the first unit; units do not repeat the answers."""
+    """Request the task once, before the first unit, because units do not repeat the possible answers."""
     return TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
 
 
@@ -104,7 +105,7 @@ def own_progress(request, permit):
 
 @resource("POST", "annotate", "Take the next unit", NextSerializer)
 def take(request, annotator, task):
-    """Returns the unit that you already hold, if any. `lease` is null if there is none, and `why` gives the reason."""
+    """If you already hold a unit, returns that unit. If there is none for you, `lease` is null and `why` says why."""
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
         raise stopped
@@ -130,7 +131,11 @@ def skip(request, annotator, lease):
 
 
 def _closed(annotator, lease, said, answer):
-    """Store an answer or a skip and, if requested, hand out the next unit in the same transaction."""
+    """Store an answer or a skip. If the next unit is requested, hand it out in the same transaction if possible.
+
+    said: validated data of the request
+    answer: function of the task's kind and of `said` that returns the answer, or None for a skip
+    """
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
         following = None
@@ -138,14 +143,16 @@ def _closed(annotator, lease, said, answer):
             following = queue.hand_out(closed.permit, closed.held)
     if said["take_next"]:
         task = permit.task
-        # hand_out skips units that others have locked; take waits for them.
+        # hand_out skips units that other transactions have locked, so let take wait for them.
         closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return closed.judgment
 
 
 @resource("POST", "annotate", "Flag a unit for the manager", FlaggedSerializer, FlagSerializer)
 def flag(request, annotator, lease):
-    """A disturbing unit goes to another person and does not count as a skip; any other stays with you."""
+    """A unit flagged as disturbing goes to another annotator and does not count as skipped. With any other flag, you
+    keep the unit.
+    """
     said, following = sent(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         done = flags.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
@@ -164,7 +171,7 @@ def release(request, annotator, lease):
 
 @resource("POST", "annotate", "Undo your last answer or skip", NextSerializer)
 def undo(request, annotator, task):
-    """Returns its unit, which is open again."""
+    """Returns the unit, which you can answer again."""
     return {"lease": answer_changes.undo(annotator, task), "why": ""}
 
 
@@ -193,25 +200,27 @@ def _begin(annotator, task, language, kind):
         trial.task = task
     question = qualification.next_question(trial) if trial else None
     if trial and question is None:
-        trial.refresh_from_db()  # another tab may have finished it meanwhile
+        trial.refresh_from_db()  # the annotator may have finished it in another tab meanwhile
     return {"question": question, "result": None if question else ResultSerializer.row(trial)}
 
 
 @resource("POST", "annotate", "Begin or continue practice", TrialSerializer)
 def practise(request, annotator, task, language):
-    """Practice comes before the first test and must be completed."""
+    """You must complete practice before your first test."""
     return _begin(annotator, task, language, Trial.PRACTICE)
 
 
 @resource("POST", "annotate", "Begin or continue the test", TrialSerializer)
 def take_test(request, annotator, task, language):
-    """Begins another test if you failed and have tries left; once you have passed, reports that."""
+    """If you failed and have tries left, begins another test. If you have already passed, returns that result."""
     return _begin(annotator, task, language, Trial.TEST)
 
 
 @resource("POST", "annotate", "Answer a question of practice or test", AnsweredSerializer, TrialAnswerSerializer)
 def answer_question(request, annotator, question):
-    """Practice returns the right answer at once, a test at its end with the result."""
+    """In practice, the response has the right answer. In a test, the result after the last question has the right
+    answers to the questions that you missed.
+    """
     said = sent(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
         label = judgments.read_answer(permit.task.kind, [said["label"]]).label
@@ -219,7 +228,8 @@ def answer_question(request, annotator, question):
     return AnsweredSerializer.row(answered)
 
 
-# Use View.options: these views render a template and YAML, which cannot represent the metadata of OPTIONS.
+# These views render a template and YAML, neither of which can represent DRF's metadata. So answer OPTIONS requests as
+# Django does.
 class Docs(SpectacularSwaggerSplitView):
     options = View.options
 
@@ -228,7 +238,7 @@ class Schema(SpectacularAPIView):
     options = View.options
 
 
-# Swagger sets inline styles. Its scripts are served by this installation.
+# Swagger UI sets inline styles, so allow them. It needs no other permission, because its scripts come from this site.
 docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(Docs.as_view(url_name="api-schema"))
 
 urlpatterns = [

@@ -1,7 +1,7 @@
-"""Adjudication through the API: the list of cases, one unit, and decisions.
+"""The API for adjudicators: list the units to decide, get one of them, and decide it.
 
-Operations, rights and refusals are those of the pages (adjudicators.py). A unit shows what its page shows: no votes,
-judgments or history if it is reviewed blind.
+Operations, rights and refusals are the same as on the pages (adjudicators.py). The API shows as much of a unit as its
+page does: if the unit is reviewed blind, its votes, judgments and history are hidden.
 """
 
 from django.core.paginator import EmptyPage, Paginator
@@ -144,7 +144,9 @@ class OtherPostSerializer(serializers.Serializer):
 
 
 class DossierSerializer(DisputedSerializer):
-    """Of a unit that is checked blind, votes, judgments and history are empty, and the outcome is null for good."""
+    """If the unit is checked blind, votes, judgments and history are empty, and the outcome stays null even after the
+    decision.
+    """
 
     url = string(allow_blank=True, help_text="its source")
     sets = serializers.ListField(child=strings(), help_text=SETS)
@@ -187,7 +189,7 @@ class DossierSerializer(DisputedSerializer):
     parameters=[WantedSerializer],
 )
 def waiting(request, annotator, task):
-    """Units that you have judged as an annotator are left out."""
+    """The list leaves out units that you have judged as an annotator."""
     cut = sent(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, cut["language"], cut["case"]), PER_PAGE)
     try:
@@ -196,7 +198,7 @@ def waiting(request, annotator, task):
         raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
     heads = task.kind.pages.list_heads
     units = [
-        # Units that are reviewed blind have no cells.
+        # A unit that is reviewed blind has no cells, so its `told` is empty.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
         for unit, cells in adjudication.told(page, annotator)
     ]
@@ -210,14 +212,14 @@ def waiting(request, annotator, task):
 
 @resource("GET", "adjudicate", "Get a unit with everything an adjudicator may know about it", DossierSerializer)
 def dossier(request, annotator, task, unit):
-    """It waits for an adjudicator, or is decided by one."""
+    """The unit must be waiting for an adjudicator, or an adjudicator must have decided it."""
     return DossierSerializer.row(adjudication.shown(task, annotator, unit), annotator)
 
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
 def settle(request, annotator, task, unit):
-    """Some units, chosen at random, then go to a second adjudicator. Repeating a decision returns the first; a
-    different one is refused until you take that back.
+    """A random sample of settled units goes to a second adjudicator. If you send the same decision again, you get the
+    first one back. A different decision is refused until you undo the first.
     """
     found, said = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
     label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
@@ -233,14 +235,16 @@ def settle(request, annotator, task, unit):
     DiscardSerializer,
 )
 def discard(request, annotator, task, unit):
-    """Repeating a decision returns the first; a different one is refused until you take that back."""
+    """If you send the same decision again, you get the first one back. A different decision is refused until you undo
+    the first.
+    """
     found, said = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
     return adjudication.discard(annotator, found.pk, said["reason"], said["comment"])
 
 
 @resource("POST", "adjudicate", "Undo your decision")
 def unsettle(request, annotator, task, unit):
-    """The unit waits for an adjudicator again."""
+    """Afterwards, the unit waits for an adjudicator again."""
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)
 

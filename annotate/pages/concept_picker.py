@@ -1,12 +1,14 @@
-"""The concept picker: the panel beside a document in which concepts of a vocabulary are chosen.
+"""The concept picker: the panel beside a document in which annotators choose concepts of a vocabulary.
 
-The panel keeps its state in its form, so that it works without JavaScript; nothing is stored before the answer is sent.
-The form fields:
+The panel keeps its state in its form, so that it works without JavaScript. Nothing is stored until the answer is sent.
+The form has these fields:
 
-answer: concepts chosen so far
-way: how each was found
-view, at, typed: what is shown
-do: command of a button (add KEY WAY, drop KEY, open PLACE or show VIEW)
+answer: keys of the concepts that are chosen
+way: how the annotator found each of them
+view: the tab that is open
+at: the place in the vocabulary that is open
+typed: text of the search
+do: command of the button that was pressed (add KEY WAY, drop KEY, open PLACE, show VIEW or find)
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,7 +40,7 @@ from corpora.vocabulary.concept_index import (
 )
 from corpora.vocabulary.thesaurus import VocabularyError
 
-# --- Lists of concepts for pages and the API, by search or by place in the vocabulary
+# --- Lists of concepts for pages and the API, found by a search or by browsing the vocabulary
 
 FOUND = 10  # maximum number of search results
 MOST = 100  # maximum number of concepts shown at one place; no place in EuroVoc has more
@@ -48,12 +50,12 @@ MOST = 100  # maximum number of concepts shown at one place; no place in EuroVoc
 class Row:
     """A concept in a list.
 
-    language: language of the name, if it differs from the one asked for
-    path: names of its scheme and broader concepts
-    way: how it was found, if it is chosen here
-    found: the other label that matched the search
+    language: language of the name if it differs from the language of the document, otherwise empty
+    path: names of the concept's scheme and of its broader concepts
+    way: how the concept was found; if it is chosen from this list, the answer records this
+    found: label that matched the search, if it is not the name
     narrower: number of narrower concepts
-    votes: who chose it, for adjudicators
+    votes: annotators who chose the concept, which only adjudicators see
     """
 
     key: str
@@ -80,17 +82,17 @@ class Place:
 
 
 def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
-    """Return the concepts with these keys, in the same order. Unknown keys are left out."""
+    """Return the concepts with these keys, in the order of the keys. Unknown keys are left out."""
     found = concepts_of(vocabulary, keys)
     return [found[key] for key in keys if key in found]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Build rows of concepts.
+    """Builds lists of concepts for a document.
 
     language: language of the document
-    chosen: concept key -> how it was found
+    chosen: mapping from the key of a chosen concept to how it was found
     """
 
     vocabulary: Vocabulary
@@ -105,7 +107,12 @@ class Listing:
         found: Mapping[str, str] = MappingProxyType({}),
         votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[Row]:
-        """Return a row for each concept, in the same order."""
+        """Return a row for each concept, in the same order.
+
+        way: how these concepts were found; if empty, the chosen concepts keep what `chosen` says
+        found: mapping from concept key to the label that matched the search
+        votes: mapping from concept key to the annotators who chose the concept
+        """
         tree, names = tree_of(self.vocabulary), names_in(self.vocabulary, self.language)
         return [
             Row(
@@ -123,7 +130,9 @@ class Listing:
         ]
 
     def _is_own(self, tag: str) -> bool:
-        """Return whether the language of a label need not be shown.
+        """Return whether a label is in the document's language, so that its language need not be shown.
+
+        A label without a language counts as being in it.
 
         tag: language tag of the label
         """
@@ -133,9 +142,10 @@ class Listing:
         return [label_of_scheme(scheme, self.language)] if scheme else []
 
     def found(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
-        """Return the search results. Raise VocabularyError as vocabulary_search.find does.
+        """Search the vocabulary and return the results. Raise VocabularyError as concept_index.find does.
 
-        also: other languages to search
+        typed: text of the search
+        also: languages to search in addition to the language of the document
         """
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
         others = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
@@ -162,9 +172,9 @@ class Listing:
         return current.exclude(broader__is_deprecated=False)
 
     def _top_schemes(self) -> Any:
-        """Return the domains, or the schemes if there are no domains.
+        """Return the domains of the vocabulary, or its schemes if it has no domains.
 
-        A scheme without a domain in a vocabulary with domains is the whole vocabulary, so it is left out.
+        If a vocabulary has domains, a scheme without a domain is the whole vocabulary, so it is left out.
         """
         schemes = self.vocabulary.schemes.filter(domain=None)
         domains = schemes.exclude(parts=None)
@@ -195,7 +205,7 @@ class Listing:
         }
 
     def _some(self, concepts: Any) -> dict[str, Any]:
-        """Return at most MOST concepts of a place, by name, and a note if there are more."""
+        """Return the context that lists the concepts at a place: at most MOST rows, and a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
         more = _("There are more than %(number)s here. Search for what is missing.") % {"number": MOST}
@@ -212,7 +222,11 @@ SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse",
 class State:
     """The state of the panel, read from its form.
 
-    ways: concept key -> how it was found, in the order of choice
+    ways: mapping from the key of each chosen concept to how it was found, in the order in which they were chosen
+    view: the tab that is open
+    at: the place in the vocabulary that is open
+    typed: text of the search
+    is_sure: whether the user means both a concept and a broader one
     """
 
     ways: dict[str, str] = field(default_factory=dict)
@@ -223,7 +237,7 @@ class State:
 
 
 def read_state(posted: QueryDict) -> State:
-    """Return the state after the button's command."""
+    """Read the state of the panel from its form and apply the command of the button that was pressed."""
     state = State(
         ways=ways_in(posted),
         view=posted.get("view", ""),
@@ -250,7 +264,10 @@ def read_state(posted: QueryDict) -> State:
 
 
 def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """Return the panel for a unit to answer. It starts with the concepts of an answer that the annotator undid."""
+    """Return the panel for answering a unit.
+
+    If the annotator undid an answer to this unit, its concepts are chosen at the start.
+    """
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     address = reverse("choose", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
@@ -259,15 +276,16 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
 def of_change(
     judgment: Judgment, number: int, said: Change | None, permit: Permit, posted: QueryDict | None
 ) -> dict[str, Any]:
-    """Return the panel for changing an answer. It starts with the current answer.
+    """Return the panel for changing an answer. The concepts of the current answer are chosen at the start.
 
     number: number of the answer in its URL
-    said: latest change of the answer, None if there is none
+    said: latest change of the answer, None if the answer was never changed
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
-    # Ways of a changed answer are stored only in some cases, and annotators must not learn which.
+    # If an answer was changed, how its concepts were found is stored only in some cases. Annotators must not learn in
+    # which, so never show it.
     ways = {} if said else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     now = {key: ways.get(key, "") for key in task.kind.form.facets(said.label if said else judgment.label)}
     state = read_state(posted) if posted is not None else State(now)
@@ -286,7 +304,10 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
 
 
 def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
-    """Return the panel for an adjudicator. It shows who chose which concept, unless the unit is reviewed blind."""
+    """Return the panel for an adjudicator.
+
+    It shows which annotators chose each concept, unless the unit is reviewed blind.
+    """
     if unit.task.vocabulary_id is None:
         return {}
     state = read_state(posted) if posted is not None else State()
@@ -297,7 +318,10 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """Return the concepts of the annotator's last answer to the unit if it was undone, so that they stay chosen."""
+    """Return the concepts of the last answer to the unit that the annotator undid, so that they stay chosen.
+
+    The result is a mapping from concept key to how the concept was found.
+    """
     own = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own.exclude(voided_at=None).order_by("-pk").first()
     chosen = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()
@@ -305,7 +329,7 @@ def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
 
 
 def _votes(unit: Unit) -> dict[str, list[str]]:
-    """Return concept key -> annotators who chose it, most votes first."""
+    """Return a mapping from concept key to the annotators who chose the concept, most votes first."""
     live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator__user").order_by("pk")
     found: dict[str, list[str]] = {}
     for judgment in live:
@@ -324,10 +348,12 @@ def _panel(
     reads: Sequence[str],
     votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the context of the panel.
+    """Return the template context of the panel.
 
+    suggestions: keys of the suggested concepts
     address: URL that receives the panel's commands
-    reads: other languages to search
+    reads: languages that the user reads, which a search covers in addition to the language of the document
+    votes: mapping from concept key to the annotators who chose the concept
     """
     version, asked = version_of(task), task.kind.form.vocabulary(task.kind)
     listing = Listing(version, item.language, state.ways)

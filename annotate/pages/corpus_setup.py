@@ -1,4 +1,4 @@
-"""Pages of corpora and of the inbox, and the form that maps a file's columns to fields for a new corpus.
+"""Pages for corpora and the inbox, and the form that creates a corpus from a file.
 
 Imports and other operations on a corpus run as jobs (job_pages.py).
 """
@@ -30,7 +30,7 @@ from corpora.storage import layout
 from corpora.storage.inventory import corpora_there
 from corpora.storage.layout import read_manifest
 
-# Field -> other usual column names, for a first guess.
+# Field -> other column names that files often use for it. The form preselects a column with one of these names.
 ALSO: Mapping[str, tuple[str, ...]] = {
     "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key"),
     "text": ("body", "content", "tweet", "message", "sentence", "full_text", "document"),
@@ -42,7 +42,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("id", "text")
 POSTS, RECORDS = "posts", "records"
-CUT = 160  # maximum length of a cell, in characters
+CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
 def corpora(request):
@@ -63,7 +63,7 @@ def corpus(request, name):
         "corpus",
         row=row,
         manifest=manifest,
-        # (source file, URL of its rejected rows or an empty string)
+        # (source file, URL of the list of its rejected rows, which is empty if no row was rejected)
         files=[
             (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
             for number, source in enumerate(manifest.sources if manifest else [], start=1)
@@ -76,7 +76,7 @@ def corpus(request, name):
 
 
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """Return the actions on a corpus as (URL, text, whether it is the next step)."""
+    """Return the actions that a corpus allows as (URL, link text, is_next_step) tuples."""
     unread = row["holds"] == POSTS and row["voted"] < row["rows"]
     found = [("prelabel", "Prelabel", True)] if unread else []
     if not row["fault"]:
@@ -93,10 +93,10 @@ def rejects(request, name, number):
 
 
 def inbox_page(request):
-    """Show the inbox.
+    """Show the inbox, upload files to it, or delete a file.
 
     POST fields:
-    file: file to upload
+    file: file to upload; may be repeated
     delete: name of a file to delete
     """
     if request.method == "POST":
@@ -116,14 +116,15 @@ def inbox_page(request):
 
 
 def new_corpus(request):
-    """Choose a file, then map its columns and start the import.
+    """Let the manager choose a file and map its columns to fields, then start the import.
 
     POST fields:
-    file, upload-file: name in the inbox, or a file to upload
+    file: name of a file in the inbox
+    upload-file: a file to upload instead
     holds: posts or records
     corpus, licence, source, format, text_may_leave: options of import_corpus
-    column-FIELD: column of a field
-    fields, language, labels: for records
+    column-FIELD: name of the file's column that holds FIELD
+    fields, language, labels: options of import_corpus that only records have
     """
     if request.method == "GET":
         return _new_corpus(request, request.GET, request.GET.get("file", ""))
@@ -144,7 +145,12 @@ def new_corpus(request):
 
 
 def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """Return the options of import_corpus in a form."""
+    """Return the options of import_corpus that the manager entered.
+
+    Raise InvalidAnswer if the file holds records and the form does not name their fields.
+
+    path: the file to import
+    """
     said = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
     leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
     given: dict[str, Any] = {**said, "files": [str(path)], "text_may_leave": leave}
@@ -157,7 +163,7 @@ def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
-    """Return FIELD=COLUMN for each field whose column has another name."""
+    """Return FIELD=COLUMN for each field whose column is not named after the field."""
     chosen = {field: posted.get(f"column-{field}", "").strip() for field in fields}
     return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
 
@@ -176,7 +182,7 @@ def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: Excepti
             found = sample(path, said.get("format") or None)
             context |= {"sample": _shown(found), "fields": _fields(found, said), "licences": FREE_LICENCES}
         except CorpusError as error:
-            # Replace the path, which is of no use on the page, by the name.
+            # Managers know the file by its name, so show the name instead of its path on the server.
             refusal = refusal or InvalidAnswer(str(error).replace(str(path), name))
     return manage_page(request, "new_corpus", refusal=refusal, **context)
 
@@ -191,7 +197,7 @@ def _shown(found: Sample) -> dict[str, Any]:
 
 
 def _fields(found: Sample, said: Mapping[str, str]) -> list[tuple[str, bool, str]]:
-    """Return (field, whether posts need it, selected column) for each field."""
+    """Return a (field, is_required_for_posts, selected column) tuple for each field."""
     return [
         (field, field in NEEDED, said.get(f"column-{field}", _guess(field, found.columns)))
         for field in (*FIELDS, "language", "labels")

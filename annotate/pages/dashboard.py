@@ -1,8 +1,7 @@
-"""The manager dashboard: all tasks, forecasts, people, hours, flags and notes.
+"""The manager dashboard, with all tasks, forecasts, people, hours, flags and notes.
 
-Also what all manager pages share: their frame, cached figures and table downloads.
-
-Pages of one task are in task_reports.py.
+This module also holds what all managers' pages share: the frame, the page that waits for figures, and the download of
+tables. The reports about one task are in task_reports.py.
 """
 
 from collections import defaultdict
@@ -39,13 +38,19 @@ from annotate.work import flags, notes
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicators
 
-# --- Tables that the query string filters and downloads
+# --- Tables that the query string of a URL filters, sorts or downloads
 
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # tells Excel that the file is UTF-8
 
 
 def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
-    """Return a page's context with the URL's path and query set in every table, at any depth."""
+    """Return the context of a page after giving the path and query of its URL to every table in it.
+
+    The tables need both for their filters and links. Tables in nested containers are included.
+
+    path: path of the URL
+    given: parameters of the query string
+    """
     if isinstance(value, Table):
         return replace(value, path=path, given=given)
     if type(value) is dict:
@@ -56,8 +61,9 @@ def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
 
 
 def downloaded(context: Any, name: str) -> HttpResponse:
-    """Return a table of the page as a CSV file. Raise Http404 if the page has no such table.
+    """Return a table of a page as a CSV file. Raise Http404 if the page has no table with this name.
 
+    context: template context of the page
     name: name of the table
     """
     for table in _tables(context):
@@ -87,7 +93,7 @@ def _tables(value: Any) -> Iterator[Table]:
 
 # --- The frame of all manager pages
 
-# (URL name, title) of the pages that belong to no task.
+# (URL name, title) of the managers' pages that are not about one task.
 DESK = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
@@ -106,7 +112,13 @@ def sort_of(request) -> str:
 def manage_page(
     request, name: str, task: Task | None = None, /, *, refusal: Exception | None = None, status: int = 0, **context
 ):
-    """Render a manager page by the name of its template, with the tabs of its task. A refusal sets the status."""
+    """Render a manager page, or return one of its tables as CSV if the query string asks for it.
+
+    name: name of the page's template
+    task: the task whose tabs the page shows, if any
+    refusal: error to show; it also sets the HTTP status unless `status` is given
+    status: HTTP status
+    """
     context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
     context = offered(context, request.path, request.GET.dict())
     if "csv" in request.GET and name != "counting":
@@ -116,13 +128,16 @@ def manage_page(
 
 
 def done(request, sentence: str, to: str, *args: Any):
-    """Redirect to a page that shows the sentence."""
+    """Redirect to a page, which shows the sentence as a message.
+
+    to, args: URL or view, as for django.shortcuts.redirect
+    """
     messages.success(request, sentence)
     return redirect(to, *args)
 
 
 def shows_figures(view):
-    """Wrap a view whose figures may not be computed yet. Until they are, the browser reloads the page."""
+    """Decorate a view whose figures might not be computed yet. Until they are, show a page that reloads itself."""
 
     @wraps(view)
     def shown(request, *args, **named):
@@ -148,7 +163,10 @@ def log_change(request, thing: Model, words: str, act: int = CHANGE) -> None:
 
 
 def tabs(task: Task) -> list[tuple[str, str]]:
-    """Return (URL name, title) of a task's pages. Pages without content are left out."""
+    """Return the tabs of a task's pages as (URL name, title) tuples.
+
+    Pages about quality controls are included only if the task's kind has these controls.
+    """
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
@@ -160,17 +178,16 @@ def tabs(task: Task) -> list[tuple[str, str]]:
     ]
 
 
-FEW = 5  # maximum number of stalled queues of a task, and of failed jobs, on the dashboard
-FORETOLD = 12  # number of open tasks, newest first, with a forecast
-# Seconds for which all managers share the live counts.
-LIVELY = 5
+FEW = 5  # maximum number of stalled queues of each task, and of failed jobs, on the dashboard
+FORETOLD = 12  # number of open tasks for which the dashboard makes forecasts; they are the newest
+LIVELY = 5  # time for which the live counts are cached, in seconds
 
 
 @shows_figures
 def manage(request):
     open_tasks = Task.objects.filter(is_open=True)
     (rows, states), counted_at = all_tasks(open_tasks)
-    # A task opened after the figures were computed has none yet.
+    # If a task was opened after the figures were computed, they do not include it yet.
     open_tasks, sort = [task for task in open_tasks if task.pk in states], sort_of(request)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
@@ -194,12 +211,17 @@ def manage(request):
 
 
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
-    """Return a row for each task, the queue states of the open ones, and the time of cached figures."""
+    """Return ((rows, states), counted_at): a row for each task, the queue states of each open task, and the time at
+    which these figures were computed if they come from the cache.
+    """
     return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
-    """Yield each task with stalled queues, the first FEW of these, and the number of the others."""
+    """Yield (task, first FEW stalled queues, number of stalled queues beyond these) for each task that has any.
+
+    The number is negative if the task has fewer than FEW stalled queues.
+    """
     for task in open_tasks:
         stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
         if stuck:
@@ -208,9 +230,9 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
 
 @shows_figures
 def dates(request):
-    """Show the forecasts of the newest FORETOLD open tasks.
+    """Show when the newest FORETOLD open tasks will be finished.
 
-    The start page loads this separately, since it takes longer.
+    The start page loads these forecasts separately, because they take longer to compute.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
     found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
@@ -246,9 +268,9 @@ def everybody(request):
 
 
 def timesheet(request):
-    """Download the hours of a month.
+    """Download the hours that people worked in a month, as a CSV file.
 
-    ?month=: as in 2026-11; by default the current month
+    ?month=: the month in the form 2026-11; by default the current month
     """
     try:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
@@ -263,11 +285,11 @@ def now(request):
 
 
 def live_counts():
-    """Return the live counts. They are cached for all managers."""
+    """Return the current activity of annotators. It is cached, so that all managers share one computation."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
 
 
-# --- Flags of annotators, replies and notes. work/flags.py acts on flags; work/notes.py stores notes.
+# --- Annotators' flags and the replies to them. The operations are in work/flags.py.
 
 ON_A_PAGE = 25
 # Kind of flag -> its name in the list.
@@ -282,8 +304,9 @@ CALLED = {
 def questions(request):
     """List the flags.
 
-    ?kind=, ?task=: only flags of this kind or task (name)
-    ?all=: include those that are settled
+    ?kind=: list only flags of this kind
+    ?task=: list only flags of the task with this name
+    ?all=: also list flags that are settled
     """
     kind, task, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
     found = Flag.objects.standing() if everything else Flag.objects.open()
@@ -310,7 +333,7 @@ def questions(request):
 
 
 def _rows(flags: Iterable[Flag]) -> list[dict]:
-    """Return a row for each flag, with the judgments of its unit so far as (annotator, what they did, answer)."""
+    """Return a row for each flag. It has the judgments of the flagged unit as (annotator, action, answer) tuples."""
     listed = list(flags)
     live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
     said = defaultdict(list)
@@ -332,8 +355,8 @@ def decide(request, flag):
     """Act on a flag.
 
     POST fields:
-    do: one of DOES
-    reply: text of a reply
+    do: a key of DOES
+    reply: text of the reply, if the action is to reply
     """
     act = DOES.get(request.POST.get("do", ""))
     if act is None:
@@ -371,7 +394,7 @@ def _make_example(request, flag):
 DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
 
 
-# --- Notes
+# --- Managers' notes to annotators. The operations are in work/notes.py.
 
 
 def list_notes(request, task):
@@ -392,7 +415,8 @@ def note(request, task):
 
     POST fields:
     withdraw: primary key of a note to withdraw
-    text, language: a new note
+    text: text of a new note
+    language: code of the language whose readers see the new note; empty for all annotators
     """
     if "withdraw" in request.POST:
         notes.withdraw(task, whole_number(request.POST["withdraw"]) or 0)

@@ -1,4 +1,4 @@
-"""The content of annotators' pages, built from database rows. Changes nothing."""
+"""The content of annotators' pages, built from database rows. Nothing in this module changes the database."""
 
 import re
 from collections import Counter
@@ -34,28 +34,30 @@ from annotate.work.moves import seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
-# --- Paragraphs of long texts on pages. Stored, exported and API texts are not changed.
+# --- Paragraphs of long texts. Texts are split only on pages: stored and exported texts, and those of the API, stay as
+# they are.
 #
 # Many news collections have each article on one line of up to 23,000 characters, in which readers lose their place.
-# Such a line is split at ends of sentences; nothing is added or removed.
+# Pages split such a line at the ends of sentences, without adding or removing anything.
 
 
-# LONGEST: length of a line that is split. PART: minimum length of its paragraphs. Wide characters, such as Chinese
-# ones, count twice. In a column of 65 characters, these are 20 and 10 lines.
+# Lines longer than LONGEST are split into paragraphs that have at least the length PART. Wide characters, such as
+# Chinese ones, count twice. In a column of 65 characters, the two lengths are 20 and 10 lines.
 LONGEST = 1300
 PART = 650
 _EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
-# The end of a sentence, with the following space. A full stop after fewer than three letters may belong to "Dr.".
+# The end of a sentence, with the space after it. A full stop after fewer than three letters does not count, because it
+# may belong to an abbreviation such as "Dr.".
 _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the lines of a text, including empty ones, with long lines split."""
+    """Return the lines of a text, including empty lines. Long lines are split into paragraphs."""
     return [part for line in text.splitlines() for part in _parted(line)]
 
 
 def parted(text: str) -> list[str]:
-    """Split a text at empty lines, such as an act into its articles. Empty parts are left out."""
+    """Split a text at empty lines, for example an act into its articles. Empty parts are left out."""
     return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
 
 
@@ -64,7 +66,7 @@ def _parted(line: str) -> list[str]:
         return [line]
     parts, begin, ends = [], 0, [found.end() for found in _END.finditer(line)]
     for end in ends:
-        # A lower-case letter does not begin a sentence.
+        # If a lower-case letter follows, the sentence has not ended.
         if not line[end : end + 1].islower() and _width(line[begin:end]) >= PART:
             parts.append(line[begin:end])
             begin = end
@@ -75,7 +77,7 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-# HTML in the source is shown as text, so Markdown by a manager cannot contain scripts.
+# HTML in Markdown is shown as text, so that what a manager writes cannot run scripts.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -85,12 +87,17 @@ def rendered(source: str) -> SafeString:
 
 @lru_cache(maxsize=256)
 def markdown(source: str) -> SafeString:
-    """Render guidelines. A version never changes, so it is rendered once per process."""
+    """Render guidelines as HTML. The result is cached, because a version of the guidelines never changes."""
     return rendered(source)
 
 
 def guidelines(task: Task, language: str = "") -> dict[str, str]:
-    """Return the guidelines for the language of the record on the screen, and their own language."""
+    """Return the context with a task's guidelines and the language in which they are written.
+
+    The context is empty if the task has no guidelines.
+
+    language: language of the record on the screen, for which the guidelines are chosen
+    """
     found = current(task, language) if language else current(task)
     return {"guidelines": markdown(found.text), "guidelines_language": found.language} if found else {}
 
@@ -101,7 +108,7 @@ def question_about(task: Task) -> str:
 
 
 def title_of(task: Task) -> str:
-    """Return the title of a task, translated if it is the kind's own."""
+    """Return the title of a task. It is translated unless a manager wrote it."""
     return task.kind.titled(task)
 
 
@@ -109,8 +116,9 @@ def title_of(task: Task) -> str:
 class Field:
     """A field of a record.
 
-    title_language: language of the title, if it differs from the page's
-    parts: paragraphs of each part; a field of a document with several zones may have several parts
+    title_language: language of the title if it differs from the language of the page
+    parts: the parts of the field, each as a list of paragraphs; only a field of a document with several zones may have
+        more than one part
     """
 
     name: str
@@ -121,11 +129,12 @@ class Field:
 
 
 def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
-    """Return the context of _record.html: a record's fields in the blocks of its kind, or the lines of a text.
+    """Return the context of _record.html, which shows an item.
 
-    A sensitive text is veiled.
+    A record's fields are arranged in the blocks of its kind; any other text is split into lines. If the item is
+    sensitive, the page veils it.
 
-    may_hurt: whether this text is sensitive, if its kind is not
+    may_hurt: whether this item is sensitive although its kind is not
     """
     veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
@@ -144,7 +153,7 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
         return [field(name, [item.fields[name].splitlines()]) for name in block.fields]
     if len(block.fields) == 1:
         return [field(name, [paragraphs(item.fields[name])]) for name in block.fields]
-    # The non-empty zones of a document, such as the articles of an act.
+    # Show only the zones of a document that are not empty.
     return [
         field(name, [paragraphs(part) for part in parted(item.fields[name])])
         for name in block.fields
@@ -153,7 +162,10 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Return unit -> the order in which the annotator sees its two sets of replies. Other units are left out."""
+    """Return a mapping from unit id to the order in which the annotator sees the unit's two sets of replies.
+
+    Units that do not compare two sets of replies are left out.
+    """
     of_control: dict[QualityControl, list[Unit]] = {}
     for unit in units:
         for control in unit.task.controls:
@@ -162,14 +174,15 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
 
 
 def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """Return the order of one unit's two sets of replies, or None if it does not compare two."""
+    """Return the order in which the annotator sees a unit's two sets of replies, or None if it compares nothing."""
     return sides_in(annotator, [unit]).get(unit.pk)
 
 
 def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return the context of _record.html for two sets of replies, in the annotator's order: (answer, replies) for each.
+    """Return the context of _record.html for two sets of replies that are compared.
 
-    Empty if the unit does not compare two.
+    `sets` has an (answer, replies) tuple for each set, in the order that the annotator sees. The context is empty if
+    `sides` is None, because then the item compares nothing.
     """
     if sides is None:
         return {}
@@ -179,9 +192,9 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
 
 
 def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[tuple]]:
-    """Return the two sets of replies of each judgment as the annotator saw them.
+    """Return, for each judgment, the two sets of replies in the order that the annotator saw.
 
-    Each set is (answer, replies, whether it was chosen). Units that do not compare two sets have an empty list.
+    Each set is an (answer, replies, is_chosen) tuple. If the judged unit does not compare two sets, its list is empty.
     """
     listed = list(judgments)
     sides = sides_in(annotator, (each.unit for each in listed))
@@ -197,10 +210,12 @@ def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[tuple]:
 def question(
     lease: Lease, permit: Permit, posted: QueryDict | None = None, on_page: str | None = None
 ) -> dict[str, Any]:
-    """Return what the queue shows of a unit: text and buttons, but no votes, queue or other annotators.
+    """Return the context that shows a unit in the queue: its text and the buttons for the answers.
+
+    The context has no votes, queue or other annotators, which the annotator must not see.
 
     posted: values of the unit's form if it is shown again
-    on_page: digest of the long lists of buttons on the page, which the page keeps if they are the same
+    on_page: digest of the long button lists that the page already has; if they have not changed, the page keeps them
     """
     kind = permit.task.kind
     asked = kind.pages.ask(lease.unit, permit)
@@ -220,7 +235,7 @@ def question(
 
 
 def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
-    """Return what a sheet shows: the texts, and one question about all of them."""
+    """Return the context that shows a sheet: its texts, and the question that is asked about each of them."""
     kind = permit.task.kind
     return {
         **kind.pages.ask(leases[0].unit, permit),
@@ -231,7 +246,12 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SheetOutcome:
-    """The number of saved answers of a sheet, and the refusals of the others as (sentence, number of answers)."""
+    """The result of sending a sheet.
+
+    saved: number of answers that were saved
+    sent: number of answers that were sent
+    refusals: why the other answers were refused, as (sentence, number of answers) tuples
+    """
 
     saved: int
     sent: int
@@ -243,7 +263,12 @@ def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
 
 
 def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
-    """Return sentences on the units that passing each test would open, and on the tries left for failed tests."""
+    """Return sentences about the tests that an annotator has not passed yet.
+
+    They say how many units wait behind each test, and how many tries the annotator has left after failing one.
+
+    waiting: mapping from language to the number of units that wait behind its test
+    """
     said = []
     for found in states:
         if found.step in (NONE_NEEDED, PASSED, FAILED):
@@ -266,7 +291,7 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
 
 
 def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind) -> list[str]:
-    """Return a short description of each judgment; an empty string for None."""
+    """Return a short description of each judgment. For None, the description is an empty string."""
     listed = list(judgments)
     labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
     return [_said(each, next(labels), kind) if each else "" for each in listed]
@@ -279,13 +304,13 @@ def _said(judgment: Judgment, label: str, kind: Kind) -> str:
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:
-    """Return the reason of an answer: one of the kind's reasons in words, or the annotator's own text."""
+    """Return the reason of an answer: the text of one of the kind's reasons, or what the annotator wrote."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
 
 
 # --- Keyboard shortcuts, shown by `?` and listed in annotate/docs/reference/keys.md
 
-Keys = list[tuple[object, object]]  # (labels of the keys, what they do)
+Keys = list[tuple[object, object]]  # (labels of the keys, action)
 
 _CTRL_ENTER = format_lazy("{} ↵", _lazy("Ctrl"))
 _EVERYWHERE: Keys = [
@@ -340,7 +365,7 @@ def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
 
 
 def of_test(task: Task) -> Keys:
-    """Return the shortcuts of practice and tests, where nothing is skipped or undone."""
+    """Return the shortcuts of practice and tests, which have none for skipping or undoing."""
     return [*_answers(task), ("↵", _lazy("goes on")), *_EVERYWHERE]
 
 

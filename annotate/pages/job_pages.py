@@ -1,6 +1,6 @@
-"""Pages of jobs: the list, progress and outcome, files, and the form that starts a job.
+"""Pages of jobs: the list of jobs, the progress, outcome and files of a job, and the form that starts one.
 
-action_forms.py builds the forms; corpora and files are in corpus_setup.py.
+action_forms.py builds the forms. The pages of corpora and of the inbox are in corpus_setup.py.
 """
 
 import re
@@ -29,10 +29,11 @@ from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
 from annotate.work import job_store
 
-# --- Jobs in words and in a table
+# --- Table of jobs and description of their progress
 
 LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
-UNITS = {"B": (1 << 20, "MB")}  # unit -> (size of the unit shown, its name)
+# Unit of a job's progress -> (number of these units in the unit that the page shows, name of the unit shown)
+UNITS = {"B": (1 << 20, "MB")}
 STATES = {"waiting": "waits", "running": "runs", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -60,7 +61,7 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = 
 
 
 def duration(seconds: float) -> str:
-    """Format a number of seconds in its two largest units."""
+    """Format a number of seconds as seconds, as minutes and seconds, or as hours and minutes."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -71,11 +72,15 @@ def duration(seconds: float) -> str:
 
 
 def progress(of: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the progress of a job for a page.
+    """Return the context that shows a job's progress.
 
-    of: progress as in work/job_store.py
+    Keys of the result:
+    done: amount done
+    total: total amount, None if unknown
+    words: description of the amount, speed and remaining time
+    said: sentences that the job has reported
 
-    The result has done, total (None if unknown), words, and said (sentences reported so far).
+    of: the progress as job_store.progress returns it
     """
     done, total, unit = of["done"], of["total"], of["unit"]
     size, name = UNITS.get(unit, (1, f"{unit}s"))
@@ -92,7 +97,7 @@ def progress(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"done": done, "total": total, "words": ", ".join(told), "said": of["said"]}
 
 
-SHOWN = 200  # number of jobs on the page, newest first
+SHOWN = 200  # maximum number of jobs on the page, which shows the newest
 
 
 def jobs(request):
@@ -103,7 +108,7 @@ def jobs(request):
 
 
 def job(request, job):
-    """Show the progress of a job and its outcome. htmx requests the part that changes until the job has ended."""
+    """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
     context = _told(job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
@@ -116,7 +121,7 @@ def _out(job: Job) -> Path:
 
 
 def _files(job: Job) -> dict[str, Path]:
-    """Return the output files of a job that is done, by their path in the folder."""
+    """Return a mapping from path in the output folder to file. It is empty unless the job is done."""
     out = _out(job)
     listed = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
     return {path.relative_to(out).as_posix(): path for path in listed}
@@ -126,7 +131,8 @@ def _told(job: Job) -> dict[str, Any]:
     action, is_done = by_name()[job.action], job.state == Job.DONE
     title = action_forms.title_of(job)
     about = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
-    # A refused import lists its rejected rows here. For an existing corpus, its page links to them.
+    # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
+    # of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
     return {
         "job": job,
@@ -148,7 +154,7 @@ def _told(job: Job) -> dict[str, Any]:
 
 
 def _leads_to(job: Job) -> list[tuple[str, str]]:
-    """Return the next steps after a job as (URL, text)."""
+    """Return links to the next steps after a job as (URL, text) tuples."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     found = []
@@ -158,7 +164,7 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
     if job.corpus:
         found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
     if job.action in action_forms.SETS:
-        # Measuring on an unfinished set needs the option `unfinished`.
+        # The action `evaluate` accepts an unfinished set only with the option `unfinished`.
         said = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         address = action_forms.address("evaluate", gold=str(_out(job)), **said)
         found.append((address, "Measure a classifier on it"))
@@ -172,7 +178,7 @@ def cancel(request, job):
 
 
 def again(request, job):
-    """Repeat a job that has ended.
+    """Start a new job with the action and options of a job that has ended.
 
     POST field:
     for_good: present to repeat a dry run for real
@@ -210,7 +216,12 @@ def packed(request, job):
 
 
 def do(request, action):
-    """Show the form of an action, or start its job."""
+    """Show the form of an action, or start the action as a job.
+
+    Some actions ask for confirmation first.
+
+    POST fields: the options of the action; sure, once the user has confirmed
+    """
     _, found = action_forms.deed_named(action)
     if request.method == "GET":
         several = {option.name for option in found.options if option.several}

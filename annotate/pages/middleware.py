@@ -1,4 +1,4 @@
-"""Middleware for all pages (cache headers, serialized writes, preferences) and pages for refusals and errors."""
+"""Middleware for all pages (cache headers, serialized writes, preferences), and the pages for refusals and errors."""
 
 import sys
 from contextlib import nullcontext, suppress
@@ -38,9 +38,10 @@ class Middleware:
 
 
 class HeadersMiddleware(Middleware):
-    """Forbid caching unless a view allows it, since nearly every page contains personal or restricted data.
+    """Forbid caching unless a view allows it, because nearly every page contains personal or restricted data.
 
-    Also answers HEAD wherever GET is allowed, with the same headers and no body, as site monitors need.
+    Also answer HEAD requests, which site monitors send, wherever GET is allowed. The response has the headers of GET
+    but no body.
     """
 
     def __call__(self, request):
@@ -57,10 +58,12 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# Prefixes of annotators' short requests. Long ones, such as manager pages, run in parallel.
+# URL prefixes of annotators' requests, which are short. Requests to other pages, such as managers', may take long, so
+# they run in parallel.
 SHORT = ("/tasks/", "/api/")
 METHOD_NOT_ALLOWED = 405
-AT_ONCE = 60  # maximum POST requests, running or waiting, in a process; on SQLite, each has a thread
+# Maximum number of POST requests that run or wait in a process. On SQLite, each of them has a thread.
+AT_ONCE = 60
 
 
 class InTurnMiddleware(Middleware):
@@ -69,7 +72,8 @@ class InTurnMiddleware(Middleware):
     Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement, within
     their transactions. With 32 people at work, that would halve the number of answers per second.
 
-    A waiting write occupies a thread. If too many wait, further ones are refused, so that reading stays possible.
+    A waiting write occupies a thread. If too many writes wait, the server refuses new ones, so that people can still
+    read pages.
     """
 
     def __init__(self, get_response):
@@ -97,22 +101,22 @@ class InTurnMiddleware(Middleware):
 KEPT = "preferences"  # session key
 
 
-# Prefixes of pages in English only: manager pages, API and documentation. Kinds translate their texts
-# (kinds/interface_language.py); locale/ has the others.
+# URL prefixes of pages that are only in English: managers' pages, the API and the documentation. On the other pages,
+# kinds/interface_language.py translates the texts of kinds, and the catalogs in locale/ translate everything else.
 IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 
 
 class PreferencesMiddleware(Middleware):
-    """Apply the user's preferences: request.preferences for templates, the time zone and the language.
+    """Apply the user's preferences: set the time zone, the language, and request.preferences for templates.
 
-    Without a preference, the cookie or the browser decides the language. Responses of the API are the same for
-    everybody. Preferences are kept in the session, so that only the first request after the login queries them. A
-    change made in another browser takes effect at the next login.
+    If the user prefers no language, the cookie or the browser decides it. The API ignores preferences, so its responses
+    are the same for everybody. Preferences are kept in the session, so that only the first request after the login
+    queries them. A change made in another browser therefore takes effect at the next login.
     """
 
     def __call__(self, request):
         kept, path = {}, request.path_info
-        # Do not create a session, so that browsers may cache public pages.
+        # Do not create a session for visitors without one, so that browsers may cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
             if request.user.is_authenticated and KEPT not in request.session:
                 request.session[KEPT] = preferences_of(request.user)
@@ -132,10 +136,10 @@ class PreferencesMiddleware(Middleware):
 
 # --- Refusals and errors: a page, or JSON under /api/
 
-WAIT = 5  # seconds after which a client retries a request refused as busy
-# Missing and hidden objects get the same message.
+WAIT = 5  # seconds after which a client should retry a request that was refused because the server is busy
+# Objects that are hidden from a user get the same message as missing objects.
 NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
-# Further error codes of the API, for requests that reach no operation: code -> status, when it occurs, what to do.
+# Error codes of the API for requests that reach no operation: code -> (status, when it occurs, what to do).
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
     "parse_error": (400, "The body of the request is not JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
@@ -191,7 +195,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 
 
 def bad_request(request, exception):
-    """Handle a request that Django refuses, such as a form with thousands of fields or an unknown Host."""
+    """Return the response to a request that Django refuses, such as a form with thousands of fields."""
     if isinstance(exception, DisallowedHost):
         said = "This site is not served under this name. Use the address that you were given.\n"
         return HttpResponse(said, content_type="text/plain", status=400)
@@ -205,7 +209,7 @@ def bad_request(request, exception):
 
 
 def page_not_found(request, exception):
-    """Handle an unknown URL: a page, or JSON for the API."""
+    """Return the response to an unknown URL: JSON for the API, otherwise a page."""
     if not request.path.startswith(API):
         return defaults.page_not_found(request, exception)
     return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
@@ -221,14 +225,18 @@ def server_error(request):
 
 
 def busy(request):
-    """Refuse a request because too many are running. The client still has its data."""
+    """Refuse a request because too many are running. Nothing is lost, because the client still has what it sent."""
     response = _told_briefly(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
 
 
 def _told_briefly(request, code: str, template: str):
-    """Return one of OTHER_CODES as JSON for the API, otherwise as a page."""
+    """Return the error with this code as JSON for the API, otherwise as a page.
+
+    code: a key of OTHER_CODES
+    template: template of the page
+    """
     status, *sentences = OTHER_CODES[code]
     if request.path.startswith(API):
         return JsonResponse({"code": code, "detail": " ".join(sentences)}, status=status)
@@ -237,13 +245,16 @@ def _told_briefly(request, code: str, template: str):
 
 
 def api_exception_handler(error, context):
-    """Return all refusals with our own messages, except for invalid JSON, where the parser names the position."""
+    """Return the API's response to an error.
+
+    The message is our own. Only for invalid JSON is it the parser's, which names the position of the fault.
+    """
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
     if isinstance(error, RecursionError):
         return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
     if isinstance(error, AuthenticationFailed | NotAuthenticated):
-        # Failed authentications are counted here, since DRF throttles a request only after authentication.
+        # DRF throttles a request only after it was authenticated, so count failed authentications here.
         throttle = PerMinute()
         if not throttle.allow_request(context["request"], context["view"]):
             error = Throttled(throttle.wait())
@@ -261,7 +272,10 @@ def api_exception_handler(error, context):
 
 
 def _no_such_format(context) -> str:
-    """Return a message about an unknown ?format=, which Django REST framework reports as a missing page."""
+    """Return a message about an unknown ?format=, or an empty string if the request has none.
+
+    Django REST framework reports an unknown format as if the page were missing.
+    """
     asked = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
     known = {renderer.format for renderer in context["view"].renderer_classes}
     return f"There is no format {asked[:20]!r} here. Leave ?format= out." if asked and asked not in known else ""
@@ -272,7 +286,7 @@ def _own_words(code: str) -> str:
 
 
 class RefusalMiddleware(Middleware):
-    """Turn refusals, and methods that a URL does not allow, into pages."""
+    """Turn a refusal, or a request whose method the URL does not allow, into a page."""
 
     def __call__(self, request):
         response = self.get_response(request)
@@ -288,7 +302,7 @@ class RefusalMiddleware(Middleware):
 
 
 def refused(request, error: Refusal):
-    # htmx shows the sentence above the current unit, which keeps a typed comment.
+    # With htmx, the refusal appears above the current unit, so a comment that was typed there stays.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
@@ -298,10 +312,11 @@ def refused(request, error: Refusal):
         filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words", "reply", "text")))
     )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
-    # Do not link a stopped annotator to something that would be refused again.
+    # If the annotator is stopped, do not link to a page that would refuse them again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
     context["consent"] = isinstance(error, NotAgreed)
-    # The qualification page shows what comes next. If it was refused itself, the link would lead in a circle.
+    # If an operation of a test was refused, link to the qualification page, which shows the next step. If that page
+    # itself was refused, a link to it would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
@@ -314,7 +329,7 @@ def refused(request, error: Refusal):
 
 
 def _way_on(request, context) -> tuple[str, str]:
-    """Return the URL and the text of the link on a refusal. Both are empty for the start page."""
+    """Return the URL and the text of the link on a refusal's page. If both are empty, it links to the start page."""
     task, name = context["queue_of"], request.resolver_match.url_name or ""
     if "qualification" in context:
         return context["qualification"], _("To the test")
@@ -324,7 +339,7 @@ def _way_on(request, context) -> tuple[str, str]:
         return reverse("manage-questions"), "Back to the questions"
     if task and name.startswith("manage-") and may(request.user, "manage"):
         return reverse("manage-task", args=[task]), _("Back to the task")
-    # Users without a queue would be refused there again.
+    # Users without a queue would be refused there again, so link to the start page.
     if not task or context["paused"] or not may(request.user, "annotate"):
         return "", ""
     if context["on_sheet"]:
@@ -333,13 +348,14 @@ def _way_on(request, context) -> tuple[str, str]:
 
 
 def csrf_failure(request, reason=""):
-    """Replace Django's page, which mentions cookies and DEBUG.
+    """Return the response to a form with a wrong CSRF token.
 
-    The page that sent the form is usually older than the session.
+    Usually the page with the form is older than the session, so the message asks the user to reload it. Django's own
+    page mentions cookies and DEBUG instead.
     """
     sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
     return refused(request, NotAllowed(sentence))
 
 
-# Set the language before the login: store it in a cookie and redirect back.
+# The view that sets the interface language before the login. It stores the language in a cookie and redirects back.
 choose = login_not_required(require_POST(set_language))

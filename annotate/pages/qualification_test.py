@@ -1,7 +1,7 @@
-"""Pages before the work: guidelines and their versions, practice, tests, results and consent.
+"""Pages that annotators see before they may work on a task: guidelines, practice, tests and consent.
 
-One URL for each language shows what comes next; controls/qualification.py performs all actions. After an answer in
-practice, the same URL with ?answered= shows the record again with the right answer.
+Each language of a task has one URL, which shows the annotator's next step. controls/qualification.py performs the
+operations. After an answer in practice, the same URL with ?answered= shows the record again with the right answer.
 """
 
 from django.shortcuts import redirect, render
@@ -26,7 +26,7 @@ def guidelines(request, annotator, task):
     """Show the guidelines in one language.
 
     ?language=: code of the language
-    ?version=: an earlier version, for managers
+    ?version=: an earlier version, which only managers may see
     """
     own = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own[0] if own else "")
@@ -56,7 +56,7 @@ def qualification(request, permit, language):
 
 
 def practise(request, task, language):
-    """Begin practice. This also confirms that the guidelines were read."""
+    """Begin practice. By this, the annotator confirms that they have read the guidelines."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -75,8 +75,8 @@ def answer(request, task, language):
 
     POST fields:
     question: primary key of the question
-    answer: label, repeated if there are several
-    is_sure: present to confirm an answer that seems to have too many labels
+    answer: label; repeated if the answer has several
+    is_sure: present to confirm an answer that the task questions, such as a concept together with a broader one
     """
     question = whole_number(request.POST.get("question"))
     if question is None:
@@ -94,7 +94,7 @@ def answer(request, task, language):
 
 
 def choose(request, permit, language):
-    """Show the concept picker after a change. Nothing is stored."""
+    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
@@ -113,7 +113,13 @@ def _answers(permit, language):
 
 
 def _show(request, permit, language, answered=None, *, posted=None, refusal=None):
-    """Show what comes next, or the right answer after an answer in practice. htmx gets only the part that changes."""
+    """Show the annotator's next step or, after an answer in practice, the right answer.
+
+    For htmx, render only the part of the page that changes.
+
+    answered: the question that was just answered, if any
+    posted: values of the question's form if it is shown again
+    """
     found, task = qualifying.state(permit, language), permit.task
     context = {
         "task": task,
@@ -127,7 +133,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
     question = qualifying.next_question(found.trial) if found.trial else None
     # Only practice explains each answer. A test shows its result at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
-        # The question was read just now, so it is not veiled.
+        # The annotator has just read this record, so do not veil it again.
         context |= {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
     elif question:
         context |= {**_asked(question, permit, posted), "trial": found.trial}
@@ -140,7 +146,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
 
 
 def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
-    """Return the steps as (name, whether it is the current one)."""
+    """Return the steps to a qualification as (name, is_current) tuples. Empty if the language needs no test."""
     if found.step == qualifying.NONE_NEEDED:
         return []
     here = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(found.step, 2)
@@ -160,7 +166,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
 
 
 def _told(answered: TrialAnswer, task) -> dict:
-    """Return the given answer, the right answer and the explanation."""
+    """Return the context that compares the annotator's answer with the right one and explains the latter."""
     gold, kind = answered.gold_answer, task.kind
     language = gold.item.language
     return {
@@ -174,7 +180,14 @@ def _told(answered: TrialAnswer, task) -> dict:
 
 
 def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[str]]]:
-    """Return the labels that were right, missed and wrong, by name, for answers of several labels."""
+    """Compare an answer that has several labels with the right answer.
+
+    Return (heading, names of labels) tuples for the labels that were right, missed and wrong. Empty groups are left
+    out.
+
+    said: the annotator's answer
+    known: the right answer
+    """
     chosen, right = kind.form.facets(said), kind.form.facets(known)
     parts = {
         _("Chosen, and right"): [label for label in chosen if label in right],
@@ -186,7 +199,7 @@ def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[s
 
 
 def _result(trial: Trial, permit) -> dict:
-    """Return the result of a finished test, with the questions that were answered wrongly."""
+    """Return the context for the result of a finished test, including the questions that were answered wrongly."""
     trial.task = permit.task
     return {
         "trial": trial,
@@ -212,7 +225,7 @@ def consent(request, annotator, task):
     """Show the warning about sensitive content, or store the annotator's choice.
 
     POST field:
-    do: agree, or decline, which withdraws an agreement
+    do: agree or decline; declining withdraws an earlier agreement
     """
     interventions.check_sensitive(task)
     permit = permit_of(annotator, task)
@@ -221,7 +234,7 @@ def consent(request, annotator, task):
         if act is None:
             raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
         act(annotator, task.name)
-        # Adjudicators who do not annotate have no queue.
+        # Adjudicators who do not annotate have no queue, so send them to the start page.
         to_queue = act is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
     language, warning = task.kind.sensitive.warning(permit.levels)

@@ -1,4 +1,4 @@
-"""Pages for a user's own past answers and their changes, preferences and languages."""
+"""Pages where users see and change their own answers, preferences and languages."""
 
 from itertools import groupby
 from typing import Any
@@ -31,13 +31,13 @@ from corpora.core.languages import LANGUAGES, UND
 
 PAGE = 50
 LONGEST = 100  # maximum length of a search, in characters
-FEW = 12  # maximum number of answers offered as a filter
+FEW = 12  # a task with more possible answers than this offers none of them as filters
 
 
 def history(request, annotator):
-    """Show the annotator's answers in all tasks.
+    """Show the annotator's answers in all tasks, or in one.
 
-    ?task=: name of one task
+    ?task=: name of the task
     """
     used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
@@ -78,9 +78,10 @@ def _listed(request, annotator, task, context):
 
 
 def _offered(task: Task | None) -> dict[str, str]:
-    """Return the answers by which the list can be filtered, with their text.
+    """Return the filters of the list of answers as a mapping from answer to its text on the page.
 
-    Stored answers of comparisons name systems, which annotators must not learn, so they are not offered.
+    If a task compares systems, its stored answers name the systems. Annotators must not learn these names, so such
+    answers are not offered.
     """
     shown = task.kind.form.filters(task.labels) if task else ()
     labels = {label: task.kind.name(label) for label in shown} if len(shown) <= FEW else {}
@@ -88,7 +89,10 @@ def _offered(task: Task | None) -> dict[str, str]:
 
 
 def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
-    """Return a row for each judgment, in order. Queries run once for the list, or once for each task in it."""
+    """Return a row for each judgment, in the same order.
+
+    The number of database queries depends on the number of tasks in the list, not on the number of judgments.
+    """
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
     changes = answer_changes.latest(judgments)
     numbers = answer_changes.numbers(annotator, changes)
@@ -136,7 +140,7 @@ def _word(annotator, unit, label: str) -> str:
 
 
 def _by_day(rows: list[dict]) -> list[tuple]:
-    """Return (day in the user's time zone, rows)."""
+    """Group rows by day in the user's time zone. Return (day, rows) tuples."""
     return [
         (day, list(of_day))
         for day, of_day in groupby(rows, lambda row: timezone.localdate(row["judgment"].answered_at))
@@ -144,7 +148,10 @@ def _by_day(rows: list[dict]) -> list[tuple]:
 
 
 def change(request, permit, judgment):
-    """Change an answer. POST fields: as for annotators.judge."""
+    """Show the form that changes an answer, or change it.
+
+    POST fields: answer, reason and comment, as in `annotators.judge`
+    """
     own, refusal = _own(permit, judgment), None
     if request.method == "POST":
         try:
@@ -158,7 +165,7 @@ def change(request, permit, judgment):
 
 
 def choose(request, permit, judgment):
-    """Show the concept picker after a change. Nothing is stored."""
+    """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     own = _own(permit, judgment)
     if permit.task.vocabulary_id is None:
         raise NotFound(_("There is no such answer of yours."))
@@ -214,7 +221,7 @@ LEVELS = {
     2: gettext_lazy("2, plain texts"),
     1: gettext_lazy("1, a little"),
 }
-# Regions of the IANA time zone database. Its other names are outdated ones and offsets.
+# Regions of the IANA time zone database. Names outside these regions are outdated names or fixed offsets.
 REGIONS = ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
 
 
@@ -224,7 +231,7 @@ def zones() -> list[str]:
 
 
 def tongues() -> list[tuple[str, str]]:
-    """Return (code, own name) of the interface languages."""
+    """Return the interface languages as (code, name in the language itself) tuples."""
     return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
@@ -270,7 +277,7 @@ def preferences(request):
     if request.method == "POST":
         if not request.POST.keys() & kept.keys():
             raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
-        posted = kept | request.POST.dict()  # missing fields keep their value
+        posted = kept | request.POST.dict()  # fields that the form lacks keep their value
     form = PreferencesForm(posted, initial=kept)
     if form.is_valid():
         kept = accounts.set_preferences(request.user, form.cleaned_data)
@@ -285,7 +292,13 @@ def preferences(request):
 
 
 def languages(request, annotator):
-    """Show the annotator's languages and requests, or request a language. POST fields: language, level, words."""
+    """Show the annotator's languages and their requests for more, or store a new request.
+
+    POST fields:
+    language: code of the language
+    level: how well the annotator reads it, from 1 to 5
+    words: a message to the manager
+    """
     refusal = None
     if request.method == "POST":
         said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")

@@ -1,6 +1,7 @@
-"""Serializers of the API for annotators. They omit votes, a unit's queue and stage, and other people's judgments.
+"""Serializers for annotators in the API.
 
-Those for adjudicators are in api_adjudication.py.
+They omit votes, a unit's queue and stage, and other people's judgments, which annotators must not see. The serializers
+for adjudicators are in api_adjudication.py.
 """
 
 from functools import wraps
@@ -116,7 +117,10 @@ class TaskInFullSerializer(TaskSerializer):
 
 
 def offered(task: Task) -> list[dict]:
-    """Return the possible answers to the question of a task, or to the one about each of its languages."""
+    """Return the possible answers to a task's question. If it asks about each language separately, return all of them.
+
+    The result has a dictionary with the fields of OfferedSerializer for each answer.
+    """
     kind = task.kind
     return [
         {
@@ -132,23 +136,23 @@ def offered(task: Task) -> list[dict]:
 
 
 def fields_of(item, kind: Kind) -> dict[str, str]:
-    """Return a record's fields in the order of its kind. Empty for a post."""
+    """Return the fields of a record in the order of its kind. A post has no fields."""
     return {name: item.fields[name] for name in kind.fields}
 
 
 def text_of(item, kind: Kind) -> str:
-    """Return the text that annotators see. For a record, that is the fields shown, one after another."""
+    """Return the text that annotators see. The text of a record consists of its shown fields, each on its own line."""
     return "\n".join(fields_of(item, kind).values()) if kind.fields else item.text
 
 
 def sets_of(sides: Sides | None) -> list[list[str]]:
-    """Return two sets of replies in the order that the annotator sees. Empty if nothing is compared."""
+    """Return two compared sets of replies in the order that the annotator sees, or an empty list if there are none."""
     return list(sides.sets) if sides else []
 
 
 class LeaseSerializer(serializers.Serializer):
-    """A unit in an annotator's hands. It has no id of the item: ids come from the manager's files, where one such as
-    gold-17 would tell a hidden answer from work. Adjudicators are told it.
+    """A unit that an annotator holds. It does not contain the id of the item, because ids come from the manager's
+    files, and an id such as gold-17 would reveal that the answer is already known. Adjudicators do get the id.
     """
 
     id = integer(source="pk", help_text="use it to judge, skip or release")
@@ -234,7 +238,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
 
 
 class ClosedSerializer(JudgmentSerializer):
-    """What an annotator said of a unit, and what comes next."""
+    """The stored answer or skip, and the next unit if it was requested."""
 
     next = NextSerializer(allow_null=True, default=None, help_text="the next unit if you sent `take_next`; else null")
 
@@ -243,7 +247,7 @@ class ClosedSerializer(JudgmentSerializer):
 
 
 class FlaggedSerializer(serializers.ModelSerializer):
-    """What the manager was told of a unit, and what comes next where it went to another person."""
+    """The stored flag, and the next unit if the flagged unit went to another annotator."""
 
     next = NextSerializer(
         allow_null=True, default=None, help_text="the next unit, if this one is disturbing and you sent `take_next`"
@@ -288,7 +292,7 @@ class MissedSerializer(serializers.Serializer):
 
 
 class ResultSerializer(serializers.Serializer):
-    """What came of a practice or a test; made when it is over, and not before."""
+    """The result of practice or of a test. There is none before the last question is answered."""
 
     kind = string("practice or test")
     passed = boolean()
@@ -330,7 +334,7 @@ class TrialAnswerSerializer(SureSerializer):
 
 
 class AnsweredSerializer(serializers.Serializer):
-    """right, label and explanation are told in practice only."""
+    """In practice, `right`, `label` and `explanation` describe the right answer. In a test, they are null."""
 
     accepted = boolean()
     right = boolean(allow_null=True)
@@ -374,20 +378,24 @@ REFUSED = {
 
 
 def sent(serializer: type[serializers.Serializer], data) -> dict[str, Any]:
-    """Validate the data of a request with a serializer and return it."""
+    """Validate the data of a request with a serializer and return the validated data."""
     read = serializer(data=data)
     read.is_valid(raise_exception=True)
     return read.validated_data
 
 
 def resource(method: str, right: str, summary: str, gives=None, takes=None, *, many: bool = False, **schema):
-    """Return a decorator that turns view(request, ...) into a view of the API.
+    """Return a decorator that turns a function into a view of the API.
 
-    right: one of access.RIGHTS, or "permit"
+    The docstring of the function becomes the view's description in the schema.
+
+    method: the HTTP method that the view allows
+    right: a key of access.RIGHTS, or "permit" for a function that takes the annotator's permit
+    summary: summary of the view in the schema
     gives: serializer of the response; without one, the response has no body
     takes: serializer of the request body
-
-    The view's docstring becomes its description in the schema.
+    many: whether the response is a list
+    schema: other arguments of drf_spectacular's extend_schema
     """
 
     def decorate(view):

@@ -1,6 +1,6 @@
-"""A task's settings and actions, routes of languages, and versions of guidelines.
+"""Managers' pages for a task's settings, actions and guidelines, and for language routes.
 
-work/task_settings.py decides which settings may be changed. Forms of jobs are in action_forms.py.
+work/task_settings.py decides which settings may be changed. action_forms.py builds the forms that start jobs.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,11 @@ from annotate.work.routes import is_language, learn_languages
 def change(request, task):
     """Change settings of a task.
 
-    POST fields: title, labels (codes separated by spaces) and the changeable options; was-NAME is the value that the
-    form showed. Fields that were not edited are ignored.
+    POST fields:
+    title: new title
+    labels: new labels, as codes separated by spaces
+    NAME: new value of the changeable option with this name
+    was-NAME: value that the form showed for this field; a field that still has it is ignored
     """
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
@@ -66,8 +69,8 @@ def switch(request, task):
     """Close or reopen the task.
 
     POST fields:
-    open: yes or no
-    leave_out: yes to leave out units without a label
+    open: yes to reopen the task, no to close it
+    leave_out: yes to leave units without a label out of the gold set
     """
     if (said := request.POST.get("open")) not in ("yes", "no"):
         raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
@@ -81,13 +84,18 @@ def switch(request, task):
 
 
 def extend(request, task):
-    """Draw more items as a job. POST fields: size, dry_run."""
+    """Show the form that enlarges a task, or draw more items for it as a job.
+
+    POST fields:
+    size: new size of the draw
+    dry_run: yes to only show what would be drawn
+    """
     refusal = None
     if request.method == "POST":
         if "size" not in request.POST:
             raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
         given = {"name": task.name, "size": request.POST["size"].strip(), "extend": True}
-        # An unticked box is the same as an option that is not given.
+        # If the box is not ticked, omit the option, as the command line does.
         given |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
             return action_forms.begin(request, "open_task", given)
@@ -139,7 +147,7 @@ def _field(option: Option, value: str) -> Field:
 
 
 def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
-    """Return the actions on a task as (URL, text, short description)."""
+    """Return the actions that a task allows as (URL, link text, short description) tuples."""
     listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
@@ -155,7 +163,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     ]
 
 
-# --- Routes of languages: the queue of each, its waiting units and its readers
+# --- Language routes, with the waiting units and the readers of each queue
 
 
 @shows_figures
@@ -173,7 +181,10 @@ def routes(request):
 
 
 def _queues(task: Task) -> list[tuple[str, Table]]:
-    """Return tables of the busy queues and of the idle ones, which the page folds, each with its heading."""
+    """Return (heading, table) tuples for the busy queues of a task and for its idle queues.
+
+    The busy queues have an empty heading. The page folds the table of idle queues under its heading.
+    """
     use, _ = figures("queues", task, partial(queues_by_use, task))
     folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
@@ -211,9 +222,13 @@ def remove_route(request, language):
 
 
 def _routed(request, route: LanguageRoute, words: str, act: int = CHANGE, sentence: str = ""):
-    """Log the change of a route and discard all cached figures, since other people may read a queue now.
+    """Log the change of a route and redirect to the list of routes.
 
-    words: description of the change; empty if nothing was changed
+    Also discard the cached figures of all open tasks, because the change may let other people read a queue.
+
+    words: description of the change for the log; empty if nothing was changed
+    act: Django's ADDITION, CHANGE or DELETION
+    sentence: message to the user; by default, that the route holds from now on
     """
     if words:
         log_change(request, route, words, act)
@@ -230,7 +245,7 @@ def _said(posted: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-# --- Guidelines by language: a new version with a preview, and older ones
+# --- Guidelines in each language: the editor with its preview, and older versions
 
 MINOR, MAJOR = "minor", "major"
 
@@ -253,7 +268,7 @@ def add(request, task):
     language: code of the language
     text: Markdown
     change: minor or major
-    after: the version from which the text was edited
+    after: primary key of the version that the manager edited
     """
     posted = request.POST
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
@@ -264,7 +279,7 @@ def add(request, task):
         began = int(after) if after.isdecimal() and len(after) < 19 else None
         made = new_version(task, language, text, major=change == MAJOR, after=began)
     except Refusal as refusal:
-        # After a conflict, the manager has seen the newer version and may add theirs after it.
+        # After a conflict, the page shows the newer version, so the manager may now add their text as its successor.
         began_with = {} if isinstance(refusal, WrongStage) else {"after": after}
         return guidelines(request, task, language, posted, refusal=refusal, **began_with)
     log_change(request, made, f"Added as a {change} version.", ADDITION)
@@ -289,13 +304,13 @@ def guidelines(request, task: Task, language: str = "", said: Mapping[str, str] 
     ?language=: code of the language
     """
     language, newest = language or request.GET.get("language", ""), newest_of(task)
-    # If the labels are languages, guidelines may be in any language; otherwise in those of the records.
+    # A task with records offers the languages of the records. If the labels are languages, any language may be typed.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})
     if language not in offered:
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
     held = current(task, language)
-    # After a refusal, keep the text that was typed.
+    # If the text was refused, show it again, so that the manager can correct it.
     text = said.get("text", held.text if held else "")
     begins = held is not None and text == held.text
     around: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""The manager's reports of a task (progress, people, agreement), and decisions about an annotator's work.
+"""Managers' pages about one task: reports on progress, people and agreement, and decisions about an annotator's work.
 
-The figures come from figures/ and quality/; work/interventions.py carries out decisions. All tasks together are in
-dashboard.py.
+figures/ and quality/ compute the figures, and work/interventions.py carries out the decisions. The pages about all
+tasks are in dashboard.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,8 @@ from annotate.work.accounts import check_may_change, may_change
 # Number of bootstrap replicates for a page, which must be fast; `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
-MOST = 20  # maximum number of units shown whose label differs in Dawid and Skene's model
+# Maximum number of units listed for which Dawid and Skene's model gives another label than the majority.
+MOST = 20
 
 
 def _of_person(task: Task) -> Callable[[int], str]:
@@ -86,7 +87,7 @@ def task(request, task):
 
 
 def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
-    """Return the forecast of when the task will be done. Empty if there is none."""
+    """Return the context for the forecast of when the task will be finished. It is empty if there is no forecast."""
     if told is None:
         return {}
     return {
@@ -97,9 +98,11 @@ def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
 
 
 def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
-    """Return which further work narrows the intervals of accuracy most. Empty for a task without such intervals.
+    """Return the context for the work that would narrow the accuracy intervals most.
 
-    decides: whether to link to the page that starts the work
+    The context is empty if the task has no such intervals.
+
+    decides: whether the user may start work, so that the table links to the pages that start it
     """
     if found is None:
         return {}
@@ -116,7 +119,7 @@ def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict
 
 
 def _begins(task: Task, row: Mapping[str, Any]) -> str:
-    """Return the URL of the page that starts a kind of further work; empty if there is none."""
+    """Return the URL of the page that starts the work in a row, or an empty string if no page starts it."""
     if row["work"] == POSTS:
         return reverse("manage-extend", args=[task.name])
     if row["work"] == SECONDS:
@@ -195,7 +198,13 @@ def tests(request, task):
 
 
 def _kept(task, name, report):
-    """Return a report, cached for an hour while the judgments stay the same, so that sorting is fast."""
+    """Return a report from the cache, or compute and cache it.
+
+    A report is cached for an hour unless judgments change, so that sorting its tables is fast.
+
+    name: name of the report
+    report: function that computes the report
+    """
     said = Judgment.objects.filter(unit__task=task)
     state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
     key = f"{name} {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
@@ -203,7 +212,7 @@ def _kept(task, name, report):
 
 
 def _preferences(task, address, sort):
-    """Return the additional context of a task that compares systems."""
+    """Return the context for the comparison of systems. It is empty unless the task compares systems."""
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
@@ -221,7 +230,10 @@ def _preferences(task, address, sort):
 
 @shows_figures
 def agreement(request, task):
-    """Show the agreement report. It is computed on request (?show=1), since it may take seconds."""
+    """Show the agreement report.
+
+    ?show=1: compute the report, which may take seconds; without it, show only the number of judgments
+    """
     if "show" not in request.GET:
         said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
@@ -262,14 +274,20 @@ def rule(request, task):
 
 
 def _voidable(task) -> set[int]:
-    """Return the annotators with answers or skips that can be voided."""
+    """Return the primary keys of the annotators who have answers or skips that can be voided."""
     standing = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
     return set(standing.order_by().values_list("annotator", flat=True).distinct())
 
 
 @shows_figures
 def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
-    """Show an annotator's work and the decisions about it. Figures may be cached; decisions are always current."""
+    """Show an annotator's work in a task and the decisions about it.
+
+    The figures may come from the cache, whereas the decisions are always current.
+
+    patience: how long to wait for figures that are not cached (seconds); None waits until they are computed
+    refusal: error to show
+    """
     said, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
     (rows, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
     found, sort = annotator_statistics.person(task, person, said), sort_of(request)
@@ -304,7 +322,7 @@ def _decided(request, task, annotator, sentence: str):
 
 
 def lift(request, task, person):
-    """Lift an annotator's pauses. Does nothing if there are none."""
+    """Lift all pauses of an annotator in a task."""
     check_may_change(request.user, [person.user])
     running = Pause.objects.filter(annotator=person, task=task, lifted_at=None)
     if not running:
@@ -319,7 +337,7 @@ def pause(request, task, person):
     """Pause an annotator.
 
     POST field:
-    reason: why; for a paused annotator, why they stay paused
+    reason: why the annotator is paused or, if they are paused already, why they stay paused
     """
     check_may_change(request.user, [person.user])
     try:

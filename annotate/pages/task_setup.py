@@ -1,4 +1,4 @@
-"""Pages for a new task: corpus, question, design and forecast. Also previews a kind's page."""
+"""Pages that set up a new task, with a forecast of its work, and the preview of a kind's page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,18 +40,18 @@ from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 
-# --- A kind's page with an invented record, as one HTML file made of the queue's templates
+# --- Preview of a kind's page: one HTML file with an invented record, rendered with the queue's templates
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
-CLASSES = ("sports", "politics")  # for kinds whose labels come from the draw
+CLASSES = ("sports", "politics")  # invented labels for kinds whose labels come from the draw
 READ = 4  # number of languages that the invented annotator reads, if the labels are languages
 
 
 def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
-    """Return a kind's page with an invented record as HTML.
+    """Return the preview of a kind's page as HTML.
 
-    language: language of the record, or the one asked about
+    language: language of the invented record, or the language that the question asks about
     alone: whether to embed the styles, so that the HTML needs no server
     """
     permit = _permit(kind, language)
@@ -69,9 +69,10 @@ def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
 
 
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
-    """Return the context of the question.
+    """Return the template context of the question.
 
-    For concepts, it has a placeholder, since only the database has vocabularies.
+    If the answers are concepts, a placeholder replaces the concept picker, because vocabularies are in the database
+    and the preview does not use it.
     """
     kind, item = permit.task.kind, lease.unit.item
     two = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
@@ -82,19 +83,21 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
 
 
 def usual_language(kind: Kind) -> str:
-    """Return a language that the kind defines, or English."""
+    """Return the default language of a preview: the kind's first language, or English, or else its first label."""
     return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """Return the languages to choose from: the labels if they are languages, otherwise all."""
+    """Return the languages that a preview can show: the kind's own, then its labels if those are languages, otherwise
+    all languages.
+    """
     return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
     """Return the permit of an invented annotator for an unsaved task.
 
-    They read the language and, if the labels are languages, a few more.
+    The annotator reads `language` and, if the labels are languages, a few others too.
     """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
     labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
@@ -119,7 +122,7 @@ def _item(kind: Kind, language: str) -> Item:
 
 
 def _invented(name: str, noun: str, style: str) -> str:
-    """Return an invented sentence, or a document longer than a window."""
+    """Return an invented sentence for a field. For a field shown as a document, return a text too long for a window."""
     sentence = f"The {name.replace('_', ' ')} of an invented {noun}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
@@ -139,7 +142,7 @@ FOR: Mapping[str, str] = {
 
 
 def new_task(request):
-    """Choose the corpus and the question, then set their options and start the draw."""
+    """Let the manager choose a corpus and a question and set the task's options, then open the task as a job."""
     said = request.POST if request.method == "POST" else request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
     if not corpus or not said.get("kind"):
@@ -166,13 +169,16 @@ def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, d
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
-    # A design without a default size requires one.
+    # If the design has no default size, the manager must enter one.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
-    """Return an unused name, and today's date as a seed that was not chosen for its results."""
+    """Return the initial values of the form: an unused task name, and a seed.
+
+    The seed is today's date, which shows that nobody chose it for its results.
+    """
     stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
     taken = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
     names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
@@ -180,9 +186,11 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
 
 
 def _kind(given: str) -> Kind:
-    """Return a built-in kind by its name, or the kind of a file in the inbox.
+    """Return the kind with this name.
 
-    Raise InvalidAnswer for an invalid one.
+    Raise NotFound if there is no such file, and InvalidAnswer if the file does not define a valid kind.
+
+    given: name of a built-in kind, or of a file in the inbox that defines a kind
     """
     try:
         return kind_named(given if given in ASKED_HERE else str(action_forms.named(Path(given).name)), None)
@@ -191,7 +199,10 @@ def _kind(given: str) -> Kind:
 
 
 def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds that can be asked about a corpus, including those of files in the inbox, with their designs."""
+    """Return the kinds that fit a corpus, with their designs.
+
+    They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
+    """
     own = action_forms.in_inbox(".toml")
     found = []
     for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
@@ -213,15 +224,15 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
 
 
 def forecast(request):
-    """Show what the draw in a form gives by language, and when it would be done.
+    """Show how many items of each language the options in the form would draw, and when the task would be finished.
 
-    The page requests this after each change.
+    The page requests this after each change of the form.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not (design in DESIGNS and DESIGNS[design].of_stream and kind.audits_agreement):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
-        # The name has no effect.
+        # The action requires a name, but the name has no effect on the forecast.
         values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
         options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
@@ -254,11 +265,11 @@ def forecast(request):
 
 
 def kind(request):
-    """Preview how annotators will see a kind.
+    """Show how annotators will see a kind.
 
-    ?kind=: name, or file in the inbox
-    ?language=: language of the record
-    ?in-words: describe the kind in words instead
+    ?kind=: name of a built-in kind, or of a file in the inbox
+    ?language=: language of the invented record
+    ?in-words: present to describe the kind as text instead
     """
     given = request.GET.get("kind", "")
     if not given:

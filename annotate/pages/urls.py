@@ -1,4 +1,7 @@
-"""URLs of the pages, each with its required right and allowed methods. api.py has those of the API."""
+"""URL patterns of the pages, with the right that each page requires and the HTTP methods that it allows.
+
+The URL patterns of the API are in api.py.
+"""
 
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
@@ -23,14 +26,14 @@ from annotate.pages import (
 from annotate.pages.access import with_permit, with_right
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
-PERMIT = "permit"  # the view receives the annotator's permit for the task
-OWN = "own"  # any logged-in user; a view that changes something obtains the permit in its transaction
+PERMIT = "permit"  # the user must be an annotator, and the view receives their permit for the task
+OWN = "own"  # any logged-in user may open the page; a view that changes a task obtains the permit in its transaction
 
 
 def page(address, view, name, right, methods=GET):
-    """Return the URL pattern of a view.
+    """Return the URL pattern of a view that checks the user's right and the HTTP method first.
 
-    right: one of access.RIGHTS, PERMIT or OWN
+    right: a key of access.RIGHTS, or PERMIT or OWN
     methods: allowed HTTP methods
     """
     guards = {PERMIT: with_permit, OWN: lambda view: view}
@@ -85,7 +88,7 @@ OF_A_TEST = [
     page("answer/", qualification_test.answer, "qualification-answer", OWN, POST),
     page("choose/", qualification_test.choose, "qualification-choose", PERMIT, POST),
 ]
-# URL below manage/, view, name without manage-, right and methods.
+# (URL below manage/, view, name without the prefix manage-, right, allowed methods)
 OF_MANAGERS = [
     ("", dashboard.manage, "", "manage", GET),
     ("now/", dashboard.now, "now", "manage", GET),
