@@ -1,4 +1,4 @@
-"""The program's version and its environment: file permissions, processors, storage errors, SQLite's write lock."""
+"""The program's version and environment: file permissions, processors, storage errors, and SQLite's write lock."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 VERSION = "0.2.0"
 
 
-# --- Whether the program runs from a checkout or is installed.
+# --- Whether the program runs from a checkout of the repository or is installed.
 
 
 IN_CHECKOUT = (Path(__file__).resolve().parents[1] / "manage.py").is_file()
@@ -21,16 +21,16 @@ IN_CHECKOUT = (Path(__file__).resolve().parents[1] / "manage.py").is_file()
 
 # --- File permissions.
 #
-# Files in the data folder (texts, judgments, password hashes) are readable only by their owner. Files that a user
-# writes elsewhere, such as an exported set, get the permissions of the user's umask.
+# Files in the data folder contain texts, judgments and password hashes, so only their owner may read them. Files that a
+# user writes elsewhere, such as an exported set, get the permissions that the user's umask allows.
 
 
 UMASK = 0o077
-FOLDER = 0o700  # mode of the data folder
+FOLDER = 0o700  # the mode of the data folder
 
 
 def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
+    """Return the umask of the process. It can be read only by setting it, so it remains set only for a moment."""
     found = os.umask(UMASK)
     os.umask(found)
     return found
@@ -41,7 +41,7 @@ _OF_SHELL = _umask()
 
 @contextmanager
 def private() -> Iterator[None]:
-    """Create all files in this block with owner-only permissions, in every thread of the process."""
+    """Within this block, create all files with owner-only permissions. This affects all threads of the process."""
     before = os.umask(UMASK)
     try:
         yield
@@ -50,24 +50,27 @@ def private() -> Iterator[None]:
 
 
 def release(path: Path) -> None:
-    """Give a file or folder outside the data folder the permissions of the user's umask."""
+    """Give a file or folder outside the data folder the permissions that the user's umask allows."""
     path.chmod((0o777 if path.is_dir() else 0o666) & ~_OF_SHELL)
 
 
 # --- Available processors.
 
 
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's CPU quota and period (microseconds), or "max"
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # holds a container's CPU quota and period (microseconds); "max" is no limit
 
 
 def usable() -> int:
-    """Return the number of processors available to this process, at least 1, from its affinity and container quota."""
+    """Return the number of processors that this process may use, at least 1.
+
+    CPU affinity and a container's quota can reduce this number.
+    """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = _QUOTA.read_text().split()
         allowed = min(allowed, -(-int(quota) // int(period)))
     except (OSError, ValueError):
-        pass  # no container, or no limit
+        pass  # The process runs in no container, or the container has no limit.
     return max(1, allowed)
 
 
@@ -81,28 +84,31 @@ _SQLITE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 }
-# PostgreSQL error classes: connection, resources such as disk space, operator shutdown, system; and read-only.
+# Classes of PostgreSQL errors: connections, insufficient resources such as disk space, shutdown by an operator, and
+# system errors. The last one is a single error: the transaction is read-only.
 _POSTGRESQL = ("08", "53", "57P", "58", "25006")
-# Suffixes of the files that SQLite and Assay create next to a database in use.
+# Suffixes of the files that SQLite and Assay create next to a database while it is used.
 _BESIDE = ("-wal", "-shm", "-journal", ".writers")
 
 
 class DatabaseAway(OperationalError):
-    """The database file of an installation is missing. The message is meant for users."""
+    """The error for a missing database file of an existing installation. Its message is meant for users."""
 
 
 def check_not_away(path: str) -> None:
-    """Check that a database file exists if its installation does.
+    """Check that the database file exists if the installation does.
 
-    SQLite would create an empty file in its place and delete the -wal file, and answers with it.
+    If the file were missing, SQLite would create an empty one in its place. It would also delete the -wal file, which
+    may contain answers.
 
-    DatabaseAway: other files of the installation exist without it
+    Raise DatabaseAway if other files of the installation exist but the database file does not.
     """
     corpora = Path(settings.DATA_DIR) / "corpora"
     signs = [f"{path}{end}" for end in _BESIDE if os.path.exists(f"{path}{end}")]
     if corpora.is_dir() and any(corpora.iterdir()):
         signs.append(str(corpora))
-    # Checked last, because a process that sets up an installation creates the database first.
+    # This is checked last. A process that sets up an installation creates the database first, so if other files exist,
+    # the database must exist by now.
     if signs and not os.path.exists(path):
         raise DatabaseAway(
             f"The database file {path} is missing, but {signs[0]} is there: nothing was done, and no empty database "
@@ -112,7 +118,7 @@ def check_not_away(path: str) -> None:
 
 
 def is_storage_fault(error: BaseException | None) -> bool:
-    """Return whether an error, or one of its causes, means that nothing can be stored now."""
+    """Return whether an error, or one of its causes, means that nothing can be stored at the moment."""
     while error is not None:
         if isinstance(error, DatabaseAway):
             return True
@@ -122,23 +128,26 @@ def is_storage_fault(error: BaseException | None) -> bool:
             return True
         if str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRESQL):
             return True
-        # psycopg has no error code for an unreachable server.
+        # If the server cannot be reached, psycopg's error has no code.
         if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-# --- Optional writes, which are skipped if they would make a reader wait.
+# --- Optional writes. They are skipped if a person would have to wait for them.
 
 
 class Occupied(Exception):
-    """SQLite's write lock is held by another process, which can take many seconds while a large task is opened."""
+    """The error raised if another process holds SQLite's write lock.
+
+    A process that opens a large task can hold the lock for many seconds.
+    """
 
 
 @contextmanager
 def not_waiting() -> Iterator[None]:
-    """Raise Occupied in this block instead of waiting for SQLite's write lock."""
+    """Within this block, raise Occupied instead of waiting for SQLite's write lock."""
     connection.waits_to_write = False
     try:
         yield

@@ -1,7 +1,8 @@
-"""Files before their rows are read: compression, format by name, size limits and damage.
+"""Compression, formats, size limits and damage of files. These are checked before the rows of a file are read.
 
-gzip, zstd (windows up to 2 GB, as in Pushshift's dumps), xz and bzip2 are supported, and ZIP files with one file or
-with one file per document. The first bytes determine the compression, not the name.
+gzip, zstd, xz, bzip2 and ZIP are supported. zstd windows may have up to 2 GB, as in Pushshift's dumps. A ZIP file must
+contain one file, or one file for each document. The compression is recognised by a file's first bytes rather than by
+its name.
 """
 
 import bz2
@@ -23,7 +24,8 @@ from corpora.core import CorpusError
 PACKED = {
     ".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".xz": "xz", ".bz2": "bzip2", ".zip": "zip",
 }  # fmt: skip
-_SKIPPED = b"\x2a\x4d\x18"  # end of the magic number of a skippable zstd frame, after a byte from 0x50 to 0x5f
+# A skippable zstd frame starts with a byte from 0x50 to 0x5f, followed by these bytes.
+_SKIPPED = b"\x2a\x4d\x18"
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -32,7 +34,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
 }
-# Unsupported formats: name and the command that unpacks them.
+# Unsupported formats, with their names and the commands that unpack them.
 _OTHERS = {
     b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"),
     b"Rar!\x1a\x07": ("RAR", "unrar x"),
@@ -42,16 +44,18 @@ _OTHERS = {
     b"\x5d\x00\x00": ("LZMA", "xz --decompress --format=lzma"),
 }
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-START = 8  # bytes that identify a format
-_LONGEST_WINDOW = 1 << 31  # bytes, as written by `zstd --long=31`
-_PIECE = 1 << 11  # compressed bytes per step; zstd may expand them to 64 MB
+START = 8  # number of bytes at the start of a file that identify its format
+_LONGEST_WINDOW = 1 << 31  # bytes; `zstd --long=31` writes files with this window
+_PIECE = 1 << 11  # number of compressed bytes read in one step; zstd may expand them to 64 MB
 _DAMAGE = (lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
 def packing_of(path: Path, start: bytes) -> str | None:
-    """Return the compression format by the first bytes, or None for a plain file.
+    """Return the compression format of a file, or None if it is not compressed.
 
-    CorpusError: the format is not supported, or contradicts the file's name
+    start: the first bytes of the file
+
+    Raise CorpusError if the format is not supported, or if it contradicts the file's name.
     """
     for magic, packing in _MAGIC.items():
         if start.startswith(magic):
@@ -75,9 +79,10 @@ def _spreadsheet(path: Path) -> CorpusError:
 
 
 class _Reader(io.RawIOBase):
-    """A raw stream over a decompressor. Damage raises an OSError without an errno.
+    """A raw stream that reads from a decompressor. If the data are damaged, it raises an OSError without an errno.
 
-    taken: called with the number of bytes of each read
+    source: the decompressor
+    taken: a function that is called with the number of bytes after each read
     """
 
     def __init__(self, source: Any, taken: "Progress") -> None:
@@ -104,7 +109,10 @@ def _damage() -> Iterator[None]:
 
 
 class _Zstd(io.RawIOBase):
-    """The concatenated frames of a zstd file. zstandard's own reader does not detect a truncated frame."""
+    """A stream of the frames in a zstd file.
+
+    zstandard's own reader is not used, because it does not detect a truncated frame.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -132,7 +140,7 @@ class _Zstd(io.RawIOBase):
 
 
 def members_of(path: Path) -> list[str]:
-    """Return the names of the files in a ZIP file, without hidden ones."""
+    """Return the names of the files in a ZIP file. Hidden files are omitted."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _files_in(archive)
@@ -156,7 +164,7 @@ def _zip(path: Path, file: BinaryIO) -> Any:
         )
     try:
         return archive.open(names[0])
-    except (RuntimeError, NotImplementedError) as error:  # a password, or an unsupported method
+    except (RuntimeError, NotImplementedError) as error:  # The file needs a password or uses an unsupported method.
         raise CorpusError(
             f"{path} is a ZIP file that cannot be read ({error}); unpack it, and name that file."
         ) from error
@@ -181,15 +189,20 @@ SUFFIXES = {
 }  # fmt: skip
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-# The decompressed size of a file, and of all cells of a Parquet file, is limited, because a few kilobytes may otherwise
-# fill memory and disk. Text is compressed by a factor of 3 to 20; gzip's maximum is about 1,000.
-MOST_TIMES = 200  # times the file's size
-AT_LEAST = 64 << 20  # bytes allowed for any file
-Progress = Callable[[int], object]  # called with the number of bytes read
+# The decompressed content of a file, including all cells of a Parquet file, must not exceed MOST_TIMES times the file's
+# size. Without a limit, a file of a few kilobytes could fill memory and disk. Usually, text is compressed by a factor
+# of 3 to 20, whereas gzip's maximum is about 1,000.
+MOST_TIMES = 200
+AT_LEAST = 64 << 20  # Content up to this many bytes is always allowed.
+Progress = Callable[[int], object]  # a function that is called with the number of bytes read
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format by a file's name without compression suffix, or by a ZIP file's only member, or None."""
+    """Return a file's format, or None if it is unknown.
+
+    The format is given by the suffix before the compression suffix. If a ZIP file's name has no such suffix, the name
+    of its only file is used.
+    """
     known = SUFFIXES.get(unpacked(path).suffix.lower())
     if not known and path.suffix.lower() == ".zip" and len(inside := members_of(path)) == 1:
         known = SUFFIXES.get(Path(inside[0]).suffix.lower())
@@ -202,10 +215,11 @@ def unpacked(path: Path) -> Path:
 
 
 def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
-    """Check whether a path can be imported, without reading the file.
+    """Check that a path can be imported. Its content is not read.
 
-    folder: whether it may be a folder
-    CorpusError: it cannot be imported
+    folder: whether the path may be a folder
+
+    Raise CorpusError if the path cannot be imported.
     """
     try:
         if path.is_dir():
@@ -229,7 +243,7 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
 def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
     """Open a file and decompress it.
 
-    progress: called with the number of bytes of the file that each read consumed
+    progress: a function that is called after each read with the number of bytes that were consumed from the file
     """
     with path.open("rb") as raw:
         packing = packing_of(path, raw.peek(START)[:START])
@@ -243,7 +257,7 @@ def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
 
 
 class _Counted(_Reader):
-    """A file that reports the bytes read from it."""
+    """A file that reports the number of bytes that are read from it."""
 
     def seekable(self) -> bool:
         return bool(self.source.seekable())
@@ -258,7 +272,7 @@ class _Counted(_Reader):
 class Bound:
     """A limit on the size of a file's content.
 
-    CorpusError: the content exceeds the limit
+    Its methods raise CorpusError if the content exceeds the limit.
     """
 
     def __init__(self, path: Path) -> None:
@@ -280,7 +294,7 @@ class Bound:
 
 @contextmanager
 def damage_explained(path: Path, format: str) -> Iterator[None]:
-    """Turn errors while a file is read into a CorpusError."""
+    """Replace errors that occur while a file is read with a CorpusError."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -290,7 +304,7 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
             f"{path} needs more memory than there is for one page of it; write it with smaller pages, or as JSONL."
         ) from error
     except OSError as error:
-        if error.errno is not None:  # an error of the operating system, such as a missing permission
+        if error.errno is not None:  # The operating system reported an error, such as a missing permission.
             raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
         raise CorpusError(
             f"{path} is cut off or damaged ({first_line(error)}); nothing of it was imported. Fetch it again."
@@ -298,7 +312,10 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
 
 
 def looks_like_utf16(start: bytes) -> bool:
-    """Return whether bytes start with a UTF-16 byte order mark, or nearly every other byte is NUL."""
+    """Return whether bytes look like UTF-16.
+
+    They do if they start with its byte order mark or if every other byte is NUL.
+    """
     fewer, more = sorted((start[::2].count(0), start[1::2].count(0)))
     return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (more * 3 > len(start) and more > 2 * fewer)
 
@@ -307,14 +324,15 @@ def first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
 
 
-# --- ZIP files with one document per file.
+# --- ZIP files that contain one file for each document.
 
 
 def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
-    """Yield (name, content) of each file in a ZIP file with a suffix, sorted by name, without hidden files.
+    """Yield the (name, content) of each file in a ZIP file that has a suffix, sorted by name. Hidden files are omitted.
 
-    longest: maximum size (bytes); the content of a longer file is None
-    CorpusError: there is no such file, or the ZIP file is damaged
+    longest: the maximum size of a file (bytes); if a file is larger, its content is None
+
+    Raise CorpusError if no file has the suffix, or if the ZIP file is damaged.
     """
     kind = suffix.removeprefix(".").upper()
     try:
@@ -333,7 +351,8 @@ def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosi
                 bound.take(min(entry.file_size, longest))
                 content = archive.read(entry) if entry.file_size <= longest else None
                 yield PurePosixPath(entry.filename), content
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # RuntimeError: it needs a password
+    # zipfile raises RuntimeError if a file needs a password.
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         raise CorpusError(f"{path} is cut off, damaged or locked ({error}); nothing of it was imported.") from error
 
 

@@ -1,4 +1,4 @@
-"""Published document formats for --format, with the columns and defaults of each, and safe XML parsing."""
+"""The document formats that --format accepts, with the columns and defaults of each, and safe parsing of XML."""
 
 import re
 import zipfile
@@ -16,27 +16,31 @@ from corpora.sources.readers import Columns, Row, places_in, read_rows
 from corpora.sources.text import Fault
 from corpora.storage.layout import Manifest
 
-# --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004): one XML file per story, or a ZIP file of them.
+# --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004).
 #
-# The fields read are language, date, title, headline, paragraphs and topic codes. The id is `<folder>-<file>`, as in
-# the lists of MLDoc: 19970308-428849newsML for 428849newsML.xml in the folder or archive 19970308.
+# Each story is an XML file, and ZIP files of stories can be read too. We read the language, date, title, headline,
+# paragraphs and topic codes. The id is `<folder>-<file>`, as in the lists of MLDoc. For example, the id of
+# 428849newsML.xml in the folder or ZIP file 19970308 is 19970308-428849newsML.
 
 
-# The columns of a story, by the names that --fields, --labels and --column accept.
+# The columns of a story. --fields, --labels and --column accept these names.
 COLUMNS = ("id", "language", "title", "headline", "body", "topics", "posted_at")
 TOPICS = "bip:topics:1.0"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class StoryError(ValueError):
-    """The reason why a file is not a story, as one sentence."""
+    """The reason why a file is not a story, as a sentence."""
 
 
 def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield COLUMNS of each story, numbered in the order of their names.
+    """Yield the number of each story with its COLUMNS, or with a Fault if it cannot be read.
 
-    longest: maximum size of a story (bytes)
-    CorpusError: a file is neither XML nor a ZIP file, or is damaged
+    Stories are sorted by name.
+
+    longest: the maximum size of a story (bytes)
+
+    Raise CorpusError if the path is neither an XML file nor a ZIP file, or if the ZIP file is damaged.
     """
     for number, (key, content) in enumerate(_files_of(path, longest), 1):
         if content is None:
@@ -50,7 +54,7 @@ def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
 
 
 def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
-    """Yield (id, content) of each XML file; the content is None above `longest` bytes."""
+    """Yield the (id, content) of each XML file. The content is None if it is larger than `longest` bytes."""
     if zipfile.is_zipfile(path):
         for name, content in entries_of(path, ".xml", longest):
             yield f"{name.parent.name or path.stem}-{name.stem}", content
@@ -61,9 +65,9 @@ def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:
-    """Return COLUMNS of a story, without missing values.
+    """Return the COLUMNS of a story. Missing values are omitted.
 
-    StoryError: it is not a story
+    Raise StoryError if the content is not a story.
     """
     try:
         story = read_xml(content)
@@ -94,11 +98,11 @@ def _said(element: ElementTree.Element | None) -> str | None:
 class Documents:
     """A document format.
 
-    help: text for --format
-    columns: columns that a document has
-    read: yields the rows of a path, from the path, the maximum size of a document (bytes) and a progress callback
-    fields, labels, language: defaults for a new corpus
-    may_be_empty: fields that need no text
+    help: the help text for --format
+    columns: the columns that a document has
+    read: a function that takes a path, the maximum size of a document (bytes) and a progress callback, and yields rows
+    fields, labels, language: the defaults for a new corpus
+    may_be_empty: the fields that may be empty
     folder: whether a path may be a folder
     """
 
@@ -138,7 +142,14 @@ DOCUMENTS = {
 def terms_of(
     format: str | None, known: Manifest | None, fields: tuple[str, ...], language: str, labels: str
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return the fields, language and label column: as named, else from the corpus, else the format's defaults."""
+    """Return the fields, the language and the name of the label column for an import.
+
+    Values that the user named are kept. If no fields were named, they are those of the corpus. All other missing values
+    are the defaults of the document format.
+
+    known: the manifest of the corpus, or None for a new corpus
+    fields, language, labels: what the user named; empty if nothing was named
+    """
     if (own := DOCUMENTS.get(format or "")) is None:
         return fields, language, labels
     fields = fields or (known.fields if known else ()) or own.fields
@@ -148,7 +159,7 @@ def terms_of(
 def read_any(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
     """Yield each row or document of a path.
 
-    CorpusError: the path cannot be read
+    Raise CorpusError if the path cannot be read.
     """
     if (own := DOCUMENTS.get(format)) is None:
         yield from read_rows(path, format, columns, max_line, progress)
@@ -159,13 +170,13 @@ def read_any(path: Path, format: str, columns: Columns, max_line: int, progress:
             yield number, read if isinstance(read, Fault) else {field: read.get(named[field]) for field in named}
 
 
-# --- Untrusted XML, which is checked for entities before it is read.
+# --- Parsing of untrusted XML. A document must not declare a document type.
 #
-# A document type can define entities that expand from a few hundred bytes to gigabytes. The check uses the parser that
-# then reads the file, so it works for every encoding.
+# A document type can define entities that expand from a few hundred bytes to gigabytes. The check uses the same parser
+# as the reader, so it works for every encoding.
 
 
-# Called with each element's name, attributes and line.
+# A function that is called with the name, the attributes and the line number of each element.
 Seen = Callable[[str, dict[str, str], int], None]
 
 
@@ -173,9 +184,9 @@ _ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
 
 
 class XmlError(ValueError):
-    """The reason why XML is rejected, as one sentence without the file's name.
+    """The reason why XML was rejected, as a sentence that does not name the file.
 
-    line: line number, or 0
+    line: the line number, or 0 if it is unknown
     """
 
     def __init__(self, sentence: str, line: int = 0) -> None:
@@ -184,10 +195,11 @@ class XmlError(ValueError):
 
 
 def check_xml(content: bytes, seen: Seen | None = None) -> None:
-    """Check that XML is well-formed and declares no document type.
+    """Check that XML is well-formed and does not declare a document type.
 
-    seen: called for each element; its name has the form `namespace name`
-    XmlError: the check fails
+    seen: a function that is called for each element; it receives the element's name as `namespace name`
+
+    Raise XmlError if the check fails.
     """
     parser = expat.ParserCreate(namespace_separator=" ")
 
@@ -219,7 +231,7 @@ def check_xml(content: bytes, seen: Seen | None = None) -> None:
 
 
 def _line_of_other_encoding(content: bytes) -> int:
-    """Return the first line that is not UTF-8 in a file that should be, or 0."""
+    """Return the first line that is not UTF-8, or 0 if there is none or if the document declares another encoding."""
     declared = _ENCODING.match(content)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or (declared and declared[1].upper() not in (b"UTF-8", b"UTF8")):
         return 0
@@ -231,9 +243,9 @@ def _line_of_other_encoding(content: bytes) -> int:
 
 
 def read_xml(content: bytes) -> ElementTree.Element:
-    """Return the root element of a checked document.
+    """Check a document and return its root element.
 
-    XmlError: check_xml fails
+    Raise XmlError if the check fails.
     """
     check_xml(content)
     return ElementTree.fromstring(content)  # noqa: S314 - checked above

@@ -1,11 +1,11 @@
-"""Readers of EU acts with their EuroVoc concepts: EURLEX57K and MultiEURLEX (Chalkidis et al. 2019 and 2021).
+"""Readers for EU acts with their EuroVoc concepts: EURLEX57K and MultiEURLEX (Chalkidis et al. 2019 and 2021).
 
-EURLEX57K was published as one file `<celex_id>.json` per act, in the folders train, dev and test. It is now distributed
-as train.jsonl, dev.jsonl and test.jsonl, one act per line, with two keys renamed. MultiEURLEX has the same form; each
-line has an act in up to 23 languages, each of which becomes a record.
+EURLEX57K was published as folders named train, dev and test, with a file `<celex_id>.json` for each act. It is now
+distributed as train.jsonl, dev.jsonl and test.jsonl, with one act per line and two keys renamed. MultiEURLEX also has
+one act per line, but in up to 23 languages. The act in each language becomes a record.
 
-A record holds each part of an act as one text. The articles of the list `main_body` are joined with empty lines, which
-is reversible.
+A record holds each part of an act as one text. The articles in the list `main_body` are joined with empty lines
+between them, and `articles_of` can split the text again.
 """
 
 import re
@@ -21,25 +21,25 @@ from corpora.sources.readers import Row
 from corpora.sources.text import Fault, object_of, values_of
 from corpora.storage.layout import files_in, name_of
 
-# The published keys of an act, in order.
+# The keys of an act as published, in order.
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
-# The keys that the published reader (lmtc-eurlex57k, json_loader.py) joins into an act's text.
+# The keys whose values the published reader (lmtc-eurlex57k, json_loader.py) joins into the text of an act.
 TEXTS = ("header", "recitals", "main_body", "attachments")
-# 99.4% of the acts in EURLEX57K have at most this many concepts, and systems are evaluated on at most as many.
+# In EURLEX57K, 99.4% of the acts have at most this many concepts, and systems are evaluated on at most this many.
 MOST_CONCEPTS = 10
 
 _BETWEEN = "\n\n"
-# Placeholder for an empty line within an article. It is invisible.
+# An empty line inside an article is replaced with this invisible character, because empty lines separate articles.
 _NOTHING = "\u00a0"
 
 
 def joined(articles: Iterable[str]) -> str:
-    """Join articles into one text with empty lines between them. articles_of is the inverse."""
+    """Join articles into one text, with empty lines between them. `articles_of` reverses this."""
     return _BETWEEN.join("\n".join(map(_kept, article.split("\n"))) for article in articles)
 
 
 def articles_of(text: str) -> list[str]:
-    """Split a text made by `joined` into its articles."""
+    """Split a text that was made by `joined` into its articles."""
     return ["\n".join(map(_released, part.split("\n"))) for part in text.split(_BETWEEN)] if text else []
 
 
@@ -52,33 +52,39 @@ def _released(line: str) -> str:
 
 
 def published(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an act in the form of EURLEX57K, by KEYS.
+    """Return an act as it was published in EURLEX57K, with the keys KEYS.
 
-    row: id, url, fields and declared labels of a record
+    row: the id, url, fields and declared labels of a record
     """
     elsewhere = {"celex_id": "id", "uri": "url", "concepts": "declared"}
     act = {key: row[elsewhere.get(key, key)] for key in KEYS}
     return act | {"main_body": articles_of(act["main_body"])}
 
 
-# The columns of an act, by the names that --fields, --labels and --column accept.
+# The columns of an act. --fields, --labels and --column accept these names.
 FIELDS = ("title", "header", "recitals", "main_body", "attachments", "type", "split")
 COLUMNS = ("id", *FIELDS, "concepts", "url")
 LEVELS = ("all_levels", "level_1", "level_2", "level_3")
 FIELDS_OF_MULTI = ("body", "celex_id", "split")
 COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
 
-_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # the renamed keys
+_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # keys that were renamed, with their new names
 _MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
 _SPLITS = {"train", "dev", "test"}
-_Act = tuple[int, str, str, bytes | Fault]  # number; file that holds only this act or ""; split by name or ""; JSON
+# The number of an act; the name of the file if it contains only this act, otherwise ""; the split in the name of the
+# folder or file, or ""; and the act as JSON.
+_Act = tuple[int, str, str, bytes | Fault]
 
 
 def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield COLUMNS of each act: from a folder or ZIP file in the order of file names, else by line number.
+    """Yield the number of each act with its COLUMNS, or with a Fault if it cannot be read.
 
-    longest: maximum size of an act (bytes)
-    CorpusError: there is no act, or the path is damaged
+    In a folder or ZIP file, acts are numbered in the order of the file names. In a file of lines, the number is that of
+    the line.
+
+    longest: the maximum size of an act (bytes)
+
+    Raise CorpusError if there is no act, or if the path is damaged.
     """
     for number, file, split, content in _acts(path, longest, progress):
         what = "file" if file else "line"
@@ -128,7 +134,10 @@ def _too_long(longest: int) -> Fault:
 
 
 def _split(name: str) -> str:
-    """Return the split in the name of a folder or file, such as train.jsonl, or "" if there is not exactly one."""
+    """Return the split that the name of a folder or file contains, or "" unless it contains exactly one.
+
+    For example, return `train` for train.jsonl.
+    """
     found = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
     return found.pop() if len(found) == 1 else ""
 
@@ -138,9 +147,12 @@ def _named(name: object, reason: str) -> str:
 
 
 def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
-    """Return COLUMNS of an act.
+    """Return the COLUMNS of an act.
 
-    RecordError: the first rule that it breaks
+    file: the name of the file if it contains only this act, otherwise ""
+    split: the split in the name of the folder or file, or ""
+
+    Raise RecordError for the first rule that the act breaks.
     """
     if isinstance(raw.get("text"), dict):
         raise RecordError("The act is of MultiEURLEX, with its text by language; import it with --format multi_eurlex.")
@@ -174,7 +186,10 @@ def _text(key: str, value: object) -> str:
 
 
 def _concepts(key: str, value: object) -> list[str]:
-    """Return the ids unchanged. Repeats and spaces are errors, because a corpus would silently drop them."""
+    """Return the concept ids unchanged.
+
+    Raise RecordError if an id is repeated or has spaces around it, because a corpus would silently drop these.
+    """
     if not isinstance(value, list):
         raise RecordError(f"The {key} are {kind_of(value)}; they must be a list of strings.")
     found = set[str]()
@@ -192,9 +207,11 @@ def _concepts(key: str, value: object) -> list[str]:
 
 
 def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield COLUMNS_OF_MULTI of each act in each language that has a text, numbered consecutively.
+    """Yield a number with the COLUMNS_OF_MULTI of each act in each language that has a text, or with a Fault.
 
-    CorpusError: the file is damaged
+    The records are numbered consecutively.
+
+    Raise CorpusError if the file is damaged.
     """
     number = 0
     for place, line in values_of(path, longest, progress):
@@ -211,9 +228,9 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
 
 
 def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
-    """Yield COLUMNS_OF_MULTI of an act in each language.
+    """Yield the COLUMNS_OF_MULTI of an act in each language that has a text, or a Fault if the text is invalid.
 
-    RecordError: the first rule that it breaks in all languages
+    Raise RecordError for the first rule that the act breaks in all languages.
     """
     act = {key: raw.get(key, ...) for key in _MULTI}
     _check_keys(act)

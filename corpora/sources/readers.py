@@ -1,6 +1,7 @@
-"""Readers of files of posts or predictions, row by row in little memory: JSONL, CSV, TSV and Parquet.
+"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV and Parquet.
 
-Files may be compressed. A reader yields (line, raw values) or (line, Fault). The values are validated in
+A file may be compressed, and it is read row by row so that it need not fit into memory. For each row, a reader yields
+the line number with the raw values or with a Fault. The values are validated elsewhere, for example in
 corpora/core/records.py and corpora/predictions/prediction_rows.py.
 """
 
@@ -40,19 +41,20 @@ from corpora.sources.text import (
     values_of,
 )
 
-# --- Columns: which column of a file holds which field.
+# --- The mapping from our fields to the columns of a file.
 
 
-WORDY = 4  # maximum number of words in a column's name
+WORDY = 4  # A cell with more words than this is not taken for a column's name.
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns to read from a file.
 
-    named: the file's column by our field
-    needed: fields that a table must have columns for
-    bare: whether a TSV file may lack a header. If its first line has none of the columns, they are taken in order.
+    named: a mapping from our field names to the file's column names
+    needed: the fields whose columns a file must have
+    bare: whether a TSV file may have no header; if its first line contains none of the column names, the columns are
+        taken in the order of `named`
     """
 
     named: Mapping[str, str]
@@ -61,9 +63,9 @@ class Columns:
 
 
 def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, str]:
-    """Return the column by field, from options such as `label=lang`.
+    """Return a mapping from fields to columns, from options such as `label=lang`.
 
-    CorpusError: an option is invalid
+    Raise CorpusError if an option is invalid.
     """
     columns = {}
     for pair in pairs:
@@ -78,10 +80,10 @@ def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, st
 
 
 def lacks(path: Path, missing: Collection[str], there: Sequence[str], columns: Columns) -> CorpusError:
-    """Return the error for a file that lacks columns.
+    """Return the error for a file in which columns are missing.
 
-    missing: columns that the file lacks
-    there: columns that it has
+    missing: the missing columns
+    there: the columns that the file has
     """
     others = {column.casefold(): column for column in there if column not in columns.named.values()}
     lacking = {field: column for field, column in columns.named.items() if column in missing}
@@ -100,9 +102,9 @@ def _lacking(path: Path, missing: Collection[str]) -> str:
 
 
 def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
-    """Return (field, index in the header) of the columns that exist.
+    """Return the (field, index in the header) of each column that the file has.
 
-    CorpusError: a needed column is missing
+    Raise CorpusError if a required column is missing.
     """
     if repeated := sorted(
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
@@ -134,7 +136,7 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
 
 
 def _is_value(cell: str) -> bool:
-    """Return whether a cell is unlikely to be a column's name: a number or a sentence."""
+    """Return whether a cell is probably a value rather than a column's name, because it is a number or a sentence."""
     return cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY
 
 
@@ -145,7 +147,7 @@ def _named(path: Path, header: Sequence[str], columns: Columns) -> str:
 
 
 Row = tuple[int, dict[str, Any] | Fault]
-_BATCH = 32 << 20  # bytes of rows in memory at once, by the size that the file states
+_BATCH = 32 << 20  # maximum size of a batch of Parquet rows, according to the file's metadata (bytes)
 _LEAST_ROW = 20  # minimum size of a row in a text file (bytes)
 _TOO_LONG = object()
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -154,11 +156,12 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def read_rows(
     path: Path, format: str, columns: Columns, max_line: int = MAX_LINE, progress: Progress | None = None
 ) -> Iterator[Row]:
-    """Yield every row of a file except blank lines.
+    """Yield each row of a file that is not blank, as (line, values by field) or (line, Fault).
 
-    max_line: maximum length of a line (bytes) or cell (characters)
-    progress: called with the number of bytes read
-    CorpusError: the file cannot be read
+    max_line: the maximum length of a line (bytes) or cell (characters)
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError if the file cannot be read.
     """
     with damage_explained(path, format):
         if format == "parquet":
@@ -194,7 +197,7 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
 
 
 def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
-    """Raise CorpusError if the only object of a file has its rows in a nested list."""
+    """Raise CorpusError if a file's only object contains the rows in a nested list."""
     if keys := next(_lists_of_objects(only), ()):
         steps = "".join(f".{key}" if _PLAIN_KEY.fullmatch(key) else f".[{json.dumps(key)}]" for key in keys)
         raise CorpusError(
@@ -204,7 +207,7 @@ def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
 
 
 def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the path of keys to each list of objects, outer lists first."""
+    """Yield the keys that lead to each list of objects. Outer lists come first."""
     for key, held in value.items():
         if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
             yield (key,)
@@ -218,7 +221,10 @@ def _no_header(path: Path) -> CorpusError:
 
 
 def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
-    """Yield the cells of each row of a table. TSV has no quoting: a quote is an ordinary character."""
+    """Yield the cells of each row of a table.
+
+    In TSV, a quotation mark is an ordinary character, because TSV has no quoting.
+    """
     if format == "csv":
         yield from records(lines, limit)
         return
@@ -231,9 +237,9 @@ def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, f
     cells = _cells(lines, format, limit)
     names = list(columns.named.values())
     number, header = next(cells, (1, []))
-    # Named columns imply a header.
+    # If the user named columns, the file must have a header.
     if format == "tsv" and columns.bare and names == list(columns.named) and isinstance(header, list):
-        # A first line with any of the names is a faulty header, not a row.
+        # If the first line contains any of the column names, it is a header, even if it is faulty.
         is_row = not {cell.strip().casefold() for cell in header} & set(names)
         if is_row and len(columns.needed) <= len(header) <= len(names):
             cells, header = chain([(number, header)], cells), names[: len(header)]
@@ -269,10 +275,10 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
         names = [file.schema_arrow.names[place] for _, place in places]
         texts = _texts(file.schema, names)
     bound = Bound(path)
-    # A value that many rows share is stored once in the file. Dictionary encoding keeps it so in memory.
+    # The file stores a value that many rows share only once. Dictionary encoding does the same in memory.
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         told = _unpacked(file.metadata, names)
-        # Identical rows take almost no space in the file but as much time to read as others.
+        # Millions of identical rows take almost no space in the file, but they take as long to read as different rows.
         bound.check(max(told, file.metadata.num_rows * _LEAST_ROW))
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
         at_once = max(1, min(1000, _BATCH * rows // max(told, 1)))
@@ -292,7 +298,7 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
 
 
 def _texts(schema: Any, names: list[str]) -> list[str]:
-    """Return the Parquet paths of the text columns among some columns."""
+    """Return the Parquet paths of those named columns that contain text."""
     found = (schema.column(number) for number in range(len(schema)))
     return [each.path for each in found if each.physical_type == "BYTE_ARRAY" and each.path.split(".")[0] in names]
 
@@ -307,22 +313,22 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _unpacked(metadata: Any, names: list[str]) -> int:
-    """Return the uncompressed size of some columns, as stated in the file's metadata (bytes)."""
+    """Return the uncompressed size of the named columns, according to the file's metadata (bytes)."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
     return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
 
 
 def _in_microseconds(column: pa.Array) -> pa.Array:
-    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds.
+    if pa.types.is_timestamp(column.type):  # Python's datetime cannot represent nanoseconds.
         return column.cast(pa.timestamp("us", column.type.tz), safe=False)
     return column
 
 
 def _value(column: pa.Array, number: int, longest: int) -> Any:
-    """Return a cell's value, or _TOO_LONG if it is certainly longer than allowed.
+    """Return the value of a cell, or _TOO_LONG if it certainly exceeds the maximum length.
 
-    longest: maximum length of a text (characters)
+    longest: the maximum length of a text (characters)
     """
     cell = column[number]
     cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
@@ -340,7 +346,10 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a Parquet value to its form in a text file: bytes and UUIDs to text, decimals to numbers or digits."""
+    """Return a Parquet value in the form that it would have in a text file.
+
+    Bytes and UUIDs become text. Decimals become integers, or text if they have decimal places.
+    """
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, Decimal):
@@ -351,7 +360,7 @@ def _plain(value: Any) -> Any:
 
 
 def _size(values: pa.Array) -> int:
-    """Return the size of an array's texts in bytes, plus one for each other list element."""
+    """Return the size of the texts in an array (bytes). Each element of a list or map counts as one more byte."""
     kind = values.type
     if _is_text(kind):
         return pc.sum(pc.binary_length(values)).as_py() or 0
@@ -365,7 +374,7 @@ def _size(values: pa.Array) -> int:
 
 
 def _bytes(value: Any) -> int:
-    """Return the approximate size of a value in a text file (bytes)."""
+    """Return the approximate size that a value would have in a text file (bytes)."""
     if isinstance(value, dict):
         value = [*value.values()]
     if isinstance(value, list | tuple):
@@ -373,7 +382,7 @@ def _bytes(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
 
 
-# --- Preview of a file, for matching its columns with fields.
+# --- A preview of a file, which helps users to match its columns with our fields.
 
 
 ROWS = 10
@@ -383,8 +392,8 @@ ROWS = 10
 class Sample:
     """The first rows of a file.
 
-    columns: their names
-    rows: for each row its values by column, or the reason why it cannot be read
+    columns: the names of the columns
+    rows: for each row, its values in the order of the columns, or the reason why it cannot be read
     """
 
     columns: list[str]
@@ -394,7 +403,7 @@ class Sample:
 def sample(path: Path, format: str | None = None) -> Sample:
     """Return the first rows of a file.
 
-    CorpusError: the file cannot be read, or its format is unknown
+    Raise CorpusError if the file cannot be read, or if its format is unknown.
     """
     check_file(path, format)
     known = format or format_of(path) or ""
@@ -409,7 +418,12 @@ def sample(path: Path, format: str | None = None) -> Sample:
 
 
 def header_of(path: Path, format: str, objects: int = 1) -> list[str]:
-    """Return the column names of a file: its first line, the Parquet schema, or the keys of its first JSON objects."""
+    """Return the names of a file's columns.
+
+    They are the cells of its first line, the names in the Parquet schema, or the keys of its first JSON objects.
+
+    objects: the number of JSON objects whose keys are used
+    """
     with damage_explained(path, format):
         return list(_names(path, format, objects))
 

@@ -1,6 +1,7 @@
-"""Rejected rows: how many a file may have, and the errors about them.
+"""Limits on the number of rejected rows in a file, and errors about such rows.
 
-A file that loses many rows is refused, because the loss could go unnoticed and the rest is not a sample.
+A file that loses many rows is refused, because users could overlook the loss, and the remaining rows would not be a
+representative sample.
 """
 
 import codecs
@@ -17,21 +18,25 @@ from corpora.sources.compression import Progress, damage_explained, looks_like_u
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, Fault, lines_of
 from corpora.storage.layout import name_of
 
-REJECTED = 3  # exit status when rows were rejected
-MOST = 0.05  # default maximum share of a file's rows
-HOPELESS = 100_000  # rejected rows after which reading may stop early
-_LOOKED_AT = 1000  # lines that are not UTF-8, examined to guess the encoding
-_LONGEST = 1 << 16  # bytes of a line
+REJECTED = 3  # the exit status if rows were rejected
+MOST = 0.05  # the share of a file's rows that may be rejected by default
+HOPELESS = 100_000  # After this many rejected rows, reading may stop early.
+_LOOKED_AT = 1000  # The encoding is guessed from up to this many lines that are not UTF-8.
+_LONGEST = 1 << 16  # When the encoding is guessed, lines are read in pieces of this many bytes.
 
 
 class TooManyRejected(CorpusError):
-    """Too many rows of a file were rejected, so nothing of it was imported."""
+    """The error for a file from which nothing was imported, because too many of its rows were rejected."""
 
     status = REJECTED
 
 
 def too_many(count: int, rows: int, most: float) -> bool:
-    """Return whether the rejected rows exceed the share `most` of all rows."""
+    """Return whether the share of rejected rows exceeds `most`.
+
+    count: the number of rejected rows
+    rows: the number of all rows
+    """
     return count > most * rows
 
 
@@ -39,10 +44,10 @@ def too_many(count: int, rows: int, most: float) -> bool:
 class Rejected:
     """The rejected rows of a file.
 
-    listed: the file that lists them
-    count: number of rejected rows
-    rows: number of all rows
-    first: line and reason of the first rejected row
+    listed: the file that lists the rejected rows
+    count: the number of rejected rows
+    rows: the number of all rows
+    first: the line of the first rejected row, and the reason
     """
 
     path: Path
@@ -53,11 +58,12 @@ class Rejected:
     first: tuple[int, str] = (0, "")
 
     def check_hopeless(self, most: float) -> None:
-        """Stop reading when many of the first rows, and most of them, were rejected.
+        """Stop reading if many rows, and most of the rows so far, were rejected.
 
-        One unclosed quote thus does not cost an hour of reading or a list of millions of rows.
+        Without this check, a single unclosed quote could cost an hour of reading and a list of millions of rejected
+        rows.
 
-        TooManyRejected: the limits are exceeded
+        Raise TooManyRejected if the limits are exceeded.
         """
         if self.count < HOPELESS or not too_many(self.count, self.rows, max(most, 0.5)):
             return
@@ -71,7 +77,7 @@ class Rejected:
     def check(self, most: float) -> None:
         """Check the number of rejected rows at the end of a file.
 
-        TooManyRejected: it exceeds the share `most`
+        Raise TooManyRejected if their share exceeds `most`.
         """
         if not too_many(self.count, self.rows, most):
             return
@@ -85,7 +91,7 @@ class Rejected:
         )
 
     def nothing_accepted(self) -> CorpusError:
-        """Return the error for a file without accepted rows."""
+        """Return the error for a file none of whose rows were accepted."""
         if not self.count:
             return no_rows(self.path)
         line, reason = self.first
@@ -102,7 +108,7 @@ _ONLY = "its only row was rejected,"
 
 @dataclass
 class RejectLog(Rejected):
-    """The rejected rows of a file that is being read. Each is written to the list as a line of JSON."""
+    """The rejected rows of a file that is being read. Each is written to `file` as a line of JSON."""
 
     file: TextIO = field(kw_only=True)
 
@@ -122,9 +128,10 @@ def no_rows(path: Path) -> CorpusError:
 
 
 def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
-    """Return the error for a file with faulty rows.
+    """Return the error for a file that has faulty rows.
 
-    count: number of faulty rows; `line` is the first
+    line, reason: the line of the first faulty row, and what is wrong with it
+    count: the number of faulty rows
     """
     more = f"It is the first of {count:,} rows with faults. " if count > 1 else ""
     hint = encoding_hint(path, format)
@@ -132,9 +139,9 @@ def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> C
 
 
 def text_lines(path: Path, format: str, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that are not blank, with their numbers.
+    """Yield the number and the text of each line that is not blank.
 
-    CorpusError: a line is too long, is not UTF-8 or contains a NUL character
+    Raise CorpusError if a line is too long, is not UTF-8 or contains a NUL character.
     """
     with damage_explained(path, format):
         for number, line in lines_of(path, MAX_LINE, progress):
@@ -151,10 +158,10 @@ def text_lines(path: Path, format: str, progress: Progress | None = None) -> Ite
 
 
 def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:
-    """Return the error for a file with repeated ids.
+    """Return the error for a file in which ids are repeated.
 
-    repeats: the first of them, each with its line and the line of its first occurrence
-    total: number of repeats
+    repeats: the first repeats, as (id, line, line of the first occurrence) tuples
+    total: the number of repeats
     """
     named = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in repeats]
     return CorpusError(
@@ -163,7 +170,10 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
 
 
 def encoding_hint(path: Path, format: str) -> str:
-    """Return advice if a text file is not UTF-8, with a guess at its encoding and a final space, else ""."""
+    """Return advice that ends with a space if a text file is not UTF-8. Otherwise return "".
+
+    The advice names the encoding that the file probably has.
+    """
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     with opened(path) as file:
@@ -185,7 +195,10 @@ def _saved(name: str) -> str:
 
 
 def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines that are not UTF-8; long lines are read in pieces, which may split a character."""
+    """Yield the lines that are not UTF-8.
+
+    Long lines are read in pieces. A piece may end in the middle of a character.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     while line := file.readline(_LONGEST):
         try:
@@ -196,13 +209,14 @@ def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _guessed(text: bytes) -> str:
-    """Guess a file's encoding from its bytes above 0x7F.
+    """Return the probable encoding of a text, judging by its bytes above 0x7F. Return "" unless its script is Latin.
 
-    In Latin scripts, accented letters are usually isolated; letters of other scripts are consecutive.
+    In Latin scripts, letters with accents are usually isolated, whereas letters of other scripts are consecutive.
     """
     pairs = sum(one > 0x7F and other > 0x7F for one, other in pairwise(text))
     high = sum(byte > 0x7F for byte in text)
     if pairs * 2 > high:
         return ""
-    # Where Windows-1252 has quotation marks, dashes and the euro sign, Latin-1 has only control characters.
+    # In Windows-1252, these bytes are quotation marks, dashes and the euro sign. In Latin-1, they are control
+    # characters, which texts do not contain.
     return "WINDOWS-1252" if any(0x80 <= byte < 0xA0 for byte in text) else "ISO-8859-1"

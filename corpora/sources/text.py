@@ -1,4 +1,4 @@
-"""Lines of text files, plain or compressed, and the JSON objects in them, one per line or in an array."""
+"""Lines of text files, JSON values, and CSV records. The files may be compressed."""
 
 import codecs
 import csv
@@ -16,24 +16,24 @@ from corpora.core import CorpusError
 from corpora.core.records import kind_of
 from corpora.sources.compression import Progress, first_line, looks_like_utf16, opened
 
-MAX_LINE = 1 << 20  # bytes
-_LOOKED_AT = 1 << 16  # bytes examined to detect the layout of a file
-_CHUNK = 1 << 18
+MAX_LINE = 1 << 20  # maximum length of a line (bytes)
+_LOOKED_AT = 1 << 16  # The layout of a file is detected from this many bytes at its start.
+_CHUNK = 1 << 18  # number of bytes read in one step when JSON values are split
 NOT_UTF8, NUL = "The row is not UTF-8.", "The row holds a NUL character, which databases refuse."
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The reason why a row cannot be read, as one sentence."""
+    """The reason why a row cannot be read, as a sentence."""
 
     reason: str
 
 
-Line = tuple[int, bytes | Fault]  # line number from 1, and content
+Line = tuple[int, bytes | Fault]  # the line number, starting with 1, and the content
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
-    """Yield the lines of a file, with a Fault for each line longer than `limit` bytes."""
+    """Yield the lines of a file. If a line is longer than `limit` bytes, yield a Fault instead."""
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -46,9 +46,9 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
 
 
 def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """Yield the lines of a text file, with a Fault for each line longer than `limit` bytes.
+    """Yield the lines of a text file. If a line is longer than `limit` bytes, yield a Fault instead.
 
-    CorpusError: the file is UTF-16
+    Raise CorpusError if the file is in UTF-16.
     """
     with text_of(path, progress) as (file, start):
         check_encoding(path, start[:4096])
@@ -56,9 +56,12 @@ def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
 
 
 def values_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """Yield the JSON values in a file with their first lines, and a Fault for each value longer than `limit` bytes.
+    """Yield each JSON value in a file with the number of its first line.
 
-    The values may be one per line, the elements of an array, or consecutive objects over several lines.
+    There may be one value per line, the file may hold one array of values, or objects that span several lines may
+    follow each other. If a value is longer than `limit` bytes, yield a Fault instead.
+
+    Raise CorpusError if the file is in UTF-16.
     """
     with text_of(path, progress) as (file, start):
         check_encoding(path, start[:4096])
@@ -67,7 +70,10 @@ def values_of(path: Path, limit: int, progress: Progress | None = None) -> Itera
 
 @contextmanager
 def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[BinaryIO, bytes]]:
-    """Open a text file and return it with its first bytes. Line ends that are CR alone become LF."""
+    """Open a text file and yield it with its first bytes.
+
+    If its lines end in CR alone, they are converted to end in LF.
+    """
     with opened(path, progress) as file:
         start = file.peek(_LOOKED_AT)[:_LOOKED_AT]  # type: ignore[attr-defined]
         if b"\r" in start and b"\n" not in start:
@@ -77,7 +83,7 @@ def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[Bina
 
 
 class _OfCr(io.RawIOBase):
-    """A file with CR line ends, as on classic Mac OS, converted to LF."""
+    """A file whose lines end in CR, as on classic Mac OS. When it is read, each CR becomes LF."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -92,7 +98,10 @@ class _OfCr(io.RawIOBase):
 
 
 def _is_one_a_line(start: bytes) -> bool:
-    """Return whether a file has one value per line, judging by its first bytes."""
+    """Return whether a file seems to have one value per line.
+
+    start: the first bytes of the file
+    """
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"["):
         return False
@@ -104,30 +113,33 @@ def _is_one_a_line(start: bytes) -> bool:
     except RecursionError:
         return True
     except ValueError:
-        # The first object may be longer than the bytes examined. A broken first line must not hide the others.
+        # Either the first object continues beyond `start`, or the first line is broken. In a file with one value per
+        # line, a broken first line must not prevent the other lines from being read.
         return len(start) < _LOOKED_AT or first.strip() != b"{"
     return end <= len(first.decode(errors="replace"))
 
 
-# Significant characters outside and inside of a string.
+# The characters that matter outside of a string and inside of one.
 _MARK = re.compile(rb'["{}\[\]\n]')
 _IN_STRING = re.compile(rb'["\\\n]')
 
 
 class _Scan:
-    """A scanner that splits a stream of JSON into values by their brackets, keeping one value at a time."""
+    """A scanner that splits a stream of JSON into values by counting brackets. It holds only one value in memory."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.line = 1
-        self.depth = self.base = 0  # depth of brackets; base: 1 within an array of values
+        # `depth` is the number of open brackets. `base` is the depth at which values start, which is 1 inside an array
+        # of values and otherwise 0.
+        self.depth = self.base = 0
         self.in_string = self.is_escaped = False
-        self.first = 0  # line of the current value, 0 between values
+        self.first = 0  # the line on which the current value starts, or 0 between values
         self.held = bytearray()
         self.is_stray = False
 
     def take(self, chunk: bytes) -> Iterator[Line]:
-        """Yield the values that end in the next chunk of a file."""
+        """Yield the values that end in the next chunk of the file."""
         at = begin = 0
         if self.is_escaped:
             at, self.is_escaped = 1, False
@@ -199,9 +211,11 @@ def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
 
 
 def check_encoding(path: Path, start: bytes) -> None:
-    """Check that a file does not start like UTF-16.
+    """Check that a file is not in UTF-16.
 
-    CorpusError: it does
+    start: the first bytes of the file
+
+    Raise CorpusError if they look like UTF-16.
     """
     if looks_like_utf16(start):
         raise CorpusError(
@@ -210,7 +224,7 @@ def check_encoding(path: Path, start: bytes) -> None:
 
 
 class _Doubled(Exception):
-    """An object has a key twice."""
+    """The error for an object that has a key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -222,10 +236,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[str, Any] | Fault:
-    """Parse a JSON object.
+    """Parse a JSON object. Return a Fault if the content is not one.
 
-    keys: keys of the example in the error if it is not an object
-    what: the unit that holds the object, for errors
+    keys: the keys of the example that the Fault shows
+    what: the unit that contains the object, such as `line`, for the Fault
     """
     try:
         value = json.loads(content.decode(), object_pairs_hook=_object)
@@ -258,7 +272,7 @@ def _is_object(content: bytes) -> bool:
 
 
 def at(value: dict[str, Any], column: str) -> Any:
-    """Return the value of a key or of a dotted path such as data.text; ABSENT if there is none."""
+    """Return the value at a key or at a dotted path such as data.text, or ABSENT if there is none."""
     if column in value:
         return value[column]
     found: Any = value
@@ -270,7 +284,7 @@ def at(value: dict[str, Any], column: str) -> Any:
 
 
 def names_in(value: dict[str, Any]) -> Iterator[str]:
-    """Yield the names by which `at` finds the values of an object, as dotted paths for nested objects."""
+    """Yield the columns of an object, in the form that `at` accepts. Keys of nested objects become dotted paths."""
     for key, held in value.items():
         if isinstance(held, dict) and held and "." not in key:
             yield from (f"{key}.{name}" for name in names_in(held))
@@ -281,12 +295,12 @@ def names_in(value: dict[str, Any]) -> Iterator[str]:
 ABSENT = object()
 
 
-# Decoding of table lines. Bytes that are not UTF-8 become lone surrogates, which readers._table detects, so only their
-# row is lost.
+# How lines of tables are decoded. Bytes that are not UTF-8 become lone surrogates. readers._table detects these and
+# rejects only the row that contains them.
 ESCAPED = ("utf-8", "surrogateescape")
 
 
-# --- CSV, with damage by an unclosed quote limited to one row.
+# --- CSV. If a quote is not closed, only one row is lost.
 
 
 Cells = tuple[int, list[str] | Fault]
@@ -295,16 +309,17 @@ _ANEW = "the lines after this one are read anew."
 
 
 class _Feed:
-    """Lines for csv.reader, kept until their record is known to be valid.
+    """The lines that csv.reader reads. They are kept until the record that they form is known to be valid.
 
-    The feed ends when a record exceeds `limit` bytes, or at a line that was part of _ATTEMPTS failed records. Without
-    the second rule, a file in which every line closes one quote and opens another would be reread from each of its
-    lines.
+    The feed ends if a record exceeds `limit` bytes, or at a line that was part of _ATTEMPTS failed records. The second
+    rule is needed for files in which every line closes one quote and opens the next. Without it, such a file would be
+    read again from each of its lines.
     """
 
     def __init__(self, lines: Iterator[Line], limit: int) -> None:
         self.lines, self.limit = lines, limit
-        self.taken: list[tuple[int, bytes | Fault, int]] = []  # with the count of failed records
+        # Each tuple is a line's number, its content, and the number of failed records that contained it.
+        self.taken: list[tuple[int, bytes | Fault, int]] = []
         self.again: deque[tuple[int, bytes | Fault, int]] = deque()
         self.size = 0
         self.ended = False
@@ -327,12 +342,15 @@ class _Feed:
         return line.decode(*ESCAPED)
 
     def begin(self) -> None:
-        """Discard the lines taken so far."""
+        """Start a new record: forget the lines that were read."""
         self.taken.clear()
         self.size = 0
 
     def is_doubtful(self) -> bool:
-        """Return whether the record may be the end of a failed one: it has an unpaired quote and was read before."""
+        """Return whether the record may be the end of a failed record.
+
+        This is the case if its first line was part of a failed record and if it contains an odd number of quotes.
+        """
         if not self.taken[0][2]:
             return False
         return sum(line.count(b'"') for _, line, _ in self.taken if isinstance(line, bytes)) % 2 == 1
@@ -342,11 +360,12 @@ class _Feed:
 
 
 def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
-    """Yield the records of a CSV file, starting with the header. If a record fails, only its first line is lost.
+    """Yield the records of a CSV file, starting with the header.
 
-    Otherwise an unclosed quote would consume all rows up to the next quote or the limit.
+    If a record fails, only its first line is lost, and reading resumes with the next line. Otherwise, an unclosed quote
+    would consume all rows up to the next quote or up to the limit.
 
-    limit: maximum size of a record (bytes)
+    limit: the maximum size of a record (bytes)
     """
     csv.field_size_limit(limit)
     feed = _Feed(lines, limit)

@@ -1,11 +1,11 @@
-"""Steps that all importers share: lock the corpus, validate and stage rows, and write them without repeats.
+"""Steps that all importers share. They lock the corpus, validate and stage rows, and write them without repeats.
 
-An importer locks the corpus (`taking`), reads rows (corpora/sources/readers.py), validates each (`judged`), and either
-logs faulty rows (`accepted`) or refuses the whole file (`all_sound`). Valid rows go to a `Stage`, a Parquet file in
-which DuckDB finds repeats. New files take effect when the next manifest names them, so an import that fails leaves no
-trace.
+An importer locks the corpus (`taking`), reads rows (corpora/sources/readers.py) and validates each of them (`judged`).
+It either logs faulty rows (`accepted`) or refuses the whole file (`all_sound`). Valid rows are written to a `Stage`,
+which is a Parquet file in which DuckDB looks for repeats. New files take effect when the next manifest names them, so
+an import that fails leaves no trace.
 
-Each step holds one batch in memory, whatever the size of the file.
+Each step holds only one batch of rows in memory, so files may have any size.
 """
 
 import hashlib
@@ -39,11 +39,11 @@ Taken = TypeVar("Taken")
 
 @contextmanager
 def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
-    """Lock a corpus and return its directory and manifest.
+    """Lock a corpus and yield its directory and manifest.
 
-    what: the error if the disk is full, such as "nothing of a.csv was imported"
-    checked: returns the manifest, or raises an error if the import is not possible. It is called before anything is
-        written, and again under the lock.
+    what: the start of the error message if the disk is full, such as "nothing of a.csv was imported"
+    checked: a function that returns the manifest or raises an error if the import is impossible; it is called before
+        anything is written, and again while the corpus is locked
     """
     checked()
     with changing(name) as directory, full_disk_explained(what):
@@ -51,7 +51,7 @@ def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tu
 
 
 def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
-    """Yield the line of each row with the result of `read`, or a Fault if it raises RecordError."""
+    """Yield each row's line with the result of `read`, or with a Fault if `read` raises RecordError."""
     for line, raw in rows:
         if isinstance(raw, Fault):
             yield line, raw
@@ -63,11 +63,11 @@ def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iter
 
 
 def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: float) -> Iterator[tuple[int, Taken]]:
-    """Yield the valid rows and log the others.
+    """Yield the valid rows, and log the faulty ones.
 
-    most: maximum share of rejected rows
-    CorpusError: there are no rows
-    TooManyRejected: the file is clearly unusable, before its end
+    most: the maximum share of rejected rows
+
+    Raise CorpusError if there are no rows. Raise TooManyRejected before the end of the file if it is clearly unusable.
     """
     for line, row in rows:
         log.rows += 1
@@ -82,9 +82,10 @@ def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: fl
 
 
 def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]) -> Iterator[tuple[int, Taken]]:
-    """Yield the rows of a file that is imported completely or not at all.
+    """Yield the rows of a file that must be imported completely or not at all.
 
-    CorpusError: a row is faulty (raised at the end of the file), or there are no rows
+    Raise CorpusError if there are no rows. If a row is faulty, raise CorpusError at the end of the file, so that the
+    error can include the number of faulty rows.
     """
     first, faults, line = (0, ""), 0, 0
     for line, row in rows:
@@ -99,7 +100,10 @@ def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]
 
 
 class Stage:
-    """A Parquet file that is written in batches. The values of a row are in the order of the schema."""
+    """A Parquet file to which rows are written in batches.
+
+    The values of a row must be in the order of the schema's columns.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -129,27 +133,30 @@ class Stage:
 
 
 def check_repeats(store: Store, path: Path) -> None:
-    """Check the ids of the view `staged` (line, id).
+    """Check that each id occurs only once in the view `staged` (columns line and id).
 
-    CorpusError: an id is repeated
+    Raise CorpusError if an id is repeated.
     """
     if rows := store.found("predictions_repeated", NAMED):
         raise repeated(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
 
 
 def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
-    """Return the number of rows of a query and the first of their ids."""
+    """Return the number of rows that a query matches, and the first ids."""
     rows = store.found(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 
 def new_file(folder: Path, known: Iterable[Predictions | Scores]) -> Path:
-    """Return a file name that the manifest does not use, so that existing files stay until the new one is committed."""
+    """Return a path for a new file.
+
+    The manifest does not use it yet, so existing files can stay until the new one is committed.
+    """
     return folder / part_name(1 + max((int(Path(each.file).stem) for each in known), default=0))
 
 
 def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write a new file and sync it to disk."""
+    """Write batches to a new Parquet file, and sync it to disk."""
     with pq.ParquetWriter(file, schema) as writer:
         for batch in batches:
             writer.write_batch(batch.cast(schema))
@@ -157,7 +164,7 @@ def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch])
     sync(file.parent)
 
 
-# --- Posts and records: from rows to parts.
+# --- The import of posts and records: rows are staged and then written to parts.
 
 
 def stage(
@@ -169,11 +176,11 @@ def stage(
     may_be_empty: Collection[str] = (),
     most: float = 1.0,
 ) -> None:
-    """Write valid rows to the staging file and log the others.
+    """Write valid rows to the staging file, and log faulty ones.
 
     language: the language declared for the whole file
-    may_be_empty: fields that need no text
-    most: maximum share of rejected rows
+    may_be_empty: the fields that may be empty
+    most: the maximum share of rejected rows
     """
     key, fields = settings.AUTHOR_KEY.encode(), manifest.fields
     schema = _staged_schema(manifest)
@@ -193,10 +200,11 @@ def _staged_schema(manifest: Manifest) -> pa.Schema:
 
 
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows with new ids as further parts; return these and the number of duplicates.
+    """Write the staged rows that have new ids to new parts. Return these parts and the number of duplicates.
 
-    The first post with an id is kept, whether in this file or in an earlier one. A post with the same id and text is a
-    duplicate; with another text it is rejected. For records, all fields and the language are compared.
+    If several posts have the same id, the first one is kept, which may be in an earlier file. A later post with the
+    same text is a duplicate, and one with a different text is rejected. For records, all fields, the language and the
+    declared labels are compared instead of the text.
     """
     duplicates = 0
     fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
@@ -224,7 +232,7 @@ _OTHER = {False: "other fields or another language", True: "other fields, anothe
 
 
 class PartWriter:
-    """A writer that splits a stream of rows into parts of PART_ROWS."""
+    """A writer that splits a stream of rows into parts with PART_ROWS rows each."""
 
     def __init__(self, directory: Path, number: int, schema: pa.Schema) -> None:
         self.directory, self.number, self.schema = directory, number, schema
@@ -249,7 +257,7 @@ class PartWriter:
             self.contents = {column: hashlib.sha256() for column in self.schema.names if column != "author"}
         self.writer.write_batch(batch)
         for column, content in self.contents.items():
-            # These bytes do not depend on the batches.
+            # The bytes that are hashed do not depend on how the rows are split into batches.
             values = json.dumps(batch.column(column).to_pylist(), default=str)
             content.update(f"{values[1:-1]}, ".encode())
         self.rows += batch.num_rows

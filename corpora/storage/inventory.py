@@ -1,4 +1,4 @@
-"""Lists of corpora and predictors, the labels that came with records, and deletion."""
+"""Lists of corpora and predictors, access to the declared labels of records, and deletion."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -31,14 +31,14 @@ POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknow
 
 
 def corpora_there() -> list[dict[str, Any]]:
-    """Return a dict for each corpus, sorted by name.
+    """Return a dict for each corpus, sorted by name. It has these keys:
 
-    corpus: name
-    holds: posts, records, judged items (without texts), or unknown if the manifest cannot be read
-    rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and database
-    voted: number of posts with votes
-    agreed: number of posts on which all detectors rank the same language first
-    predictors: names of imported predictors
+    corpus: the name
+    holds: posts, records, judged items (which have no manifest), or unknown if the manifest cannot be read
+    rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and the database
+    voted: the number of posts with votes
+    agreed: the number of posts on which all detectors rank the same language first
+    predictors: the names of the imported predictors
     fault: what is wrong with the corpus, or ""
     """
     return [_row(found) for found in _entries()]
@@ -46,7 +46,10 @@ def corpora_there() -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A corpus in the database and on disk, with None for what is missing, and its fault."""
+    """A corpus with its row in the database, its manifest on disk, and its fault.
+
+    If the row or the manifest is missing, it is None.
+    """
 
     name: str
     row: Any
@@ -75,7 +78,7 @@ def _entry(name: str, row: Any) -> _Entry:
     fault = ""
     if manifest and row is None:
         fault = "It is on disk and not in the database: import its files again, or delete it."
-    # A corpus made by importing judgments has draws but no manifest.
+    # A corpus that was created by an import of judgments has draws but no manifest.
     if manifest is None and not (row and row.draw_count):
         fault = "It is in the database and not on disk: restore its folder, or delete it."
     return _Entry(name, row, manifest, fault)
@@ -103,17 +106,21 @@ def _row(found: _Entry) -> dict[str, Any]:
 
 
 def predictors_there(name: str = "") -> list[dict[str, Any]]:
-    """Return a dict for each predictor, sorted by corpus: corpus, predictor and the keys below.
+    """Return a dict for each predictor, sorted by corpus.
 
-    posts: number of posts that it has labelled
-    of: number of posts in the corpus
-    complete: whether it covers all posts
-    ranked: whether it ranks labels
-    classes: its coarse classes
-    source: the imported file, "" for built-in predictors
+    name: the name of a corpus, or "" for all corpora
 
-    name: the corpus, or "" for all
-    CorpusError: there is no such corpus
+    Each dict has these keys:
+
+    corpus, predictor: the names of the corpus and the predictor
+    posts: the number of posts that the predictor has labelled
+    of: the number of posts in the corpus
+    complete: whether the predictor covers all posts
+    ranked: whether the predictor ranks labels
+    classes: the predictor's coarse classes
+    source: the imported file, or "" for a built-in predictor
+
+    Raise CorpusError if there is no such corpus.
     """
     there = {found.name: found for found in _entries()}
     if name and name not in there:
@@ -146,16 +153,16 @@ def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
     return [*({**whole, "predictor": built, **built_in} for built in (*VOTERS, MAJORITY) if voted), *imported]
 
 
-# --- Labels that came with records.
+# --- Declared labels, which the records already have in their source.
 
 
 class Declared(NamedTuple):
-    """Counts of the labels that came with a corpus.
+    """Counts of the declared labels in a corpus.
 
-    by_label: number of records by label, for records with one label
-    several: number of records with several labels
-    none: number of records without labels
-    by_language: `by_label` for each language
+    by_label: the number of records that have only this label
+    several: the number of records with several labels
+    none: the number of records without labels
+    by_language: the same counts as in `by_label`, for each language
     """
 
     by_label: Counter[str]
@@ -165,9 +172,9 @@ class Declared(NamedTuple):
 
 
 def declared_counts(corpus_name: str) -> Declared:
-    """Count the labels that came with the records of a corpus.
+    """Count the declared labels of the records in a corpus.
 
-    CorpusError: the corpus cannot be read
+    Raise CorpusError if the corpus cannot be read.
     """
     by_language: dict[str, Counter[str]] = {}
     numbers = Counter[int]()
@@ -183,9 +190,9 @@ def declared_counts(corpus_name: str) -> Declared:
 
 
 def check_declared(corpus_name: str) -> None:
-    """Check that labels came with a corpus.
+    """Check that the records of a corpus have declared labels.
 
-    CorpusError: none did
+    Raise CorpusError if they do not.
     """
     if not manifest_of(corpus_name).declared:
         raise CorpusError(
@@ -197,11 +204,12 @@ def check_declared(corpus_name: str) -> None:
 def declared_records(
     corpus_name: str, languages: Collection[str] | None, fields: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records with their labels, sorted by id, as dicts with id, language, fields and declared.
+    """Yield the records with their declared labels as dicts (id, language, fields, declared), sorted by id.
 
-    languages: codes, or None for all
-    fields: fields that the corpus must have
-    CorpusError: the corpus has posts, lacks a field, or has no records in a language
+    languages: the codes of the wanted languages, or None for all
+    fields: the fields that the corpus must have
+
+    Raise CorpusError if the corpus holds posts, lacks a field, or has no records in a wanted language.
     """
     manifest = manifest_of(corpus_name)
     check_records(corpus_name, manifest)
@@ -221,16 +229,16 @@ def declared_records(
             yield from batch.to_pylist()
 
 
-# --- Deletion of corpora that were never drawn from, and of predictions that no draw used.
+# --- Deletion of corpora and of predictions. Those that a draw has used cannot be deleted.
 #
-# A corpus is deleted from the database first, then its manifest is deleted; leftover files are swept up later. An
-# interrupted deletion can be repeated.
+# A corpus is first deleted from the database. Then its manifest is deleted, and finally its other files. If the
+# deletion is interrupted, it can be repeated.
 
 
 def corpus_to_delete(name: str) -> dict[str, Any]:
-    """Return the corpus, rows, files and predictors that delete_corpus would delete.
+    """Return what delete_corpus would delete: the corpus, and its rows, files and predictors.
 
-    CorpusError: the corpus may not be deleted
+    Raise CorpusError if the corpus must not be deleted.
     """
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is None and not corpus_dir(name).exists():
@@ -251,11 +259,11 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 
 
 def delete_corpus(name: str) -> dict[str, Any]:
-    """Delete a corpus's files and row, and return what was deleted."""
-    corpus_to_delete(name)  # refuse before anything is written
+    """Delete a corpus from the database and from disk, and return what was deleted."""
+    corpus_to_delete(name)  # If the corpus must not be deleted, fail before anything is written.
     with changing(name) as directory:
         with transaction.atomic():
-            # Lock the row, so that concurrent draws wait.
+            # Lock the row, so that concurrent draws must wait.
             found = list(Corpus.objects.select_for_update().filter(name=name))
             gone = corpus_to_delete(name)
             for corpus in found:
@@ -272,9 +280,9 @@ def delete_corpus(name: str) -> dict[str, Any]:
 
 
 def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
-    """Return the corpus, predictor and number of posts that delete_predictions would delete.
+    """Return what delete_predictions would delete: the corpus, the predictor and the number of posts.
 
-    CorpusError: the predictions may not be deleted
+    Raise CorpusError if the predictions must not be deleted.
     """
     if spelled in (*VOTERS, MAJORITY):
         raise CorpusError(f"{spelled} is made of the detectors' votes, and posts are drawn with these: it stays.")
@@ -288,7 +296,7 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
 
 
 def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
-    """Delete a predictor from a corpus's manifest and disk, and return what was deleted."""
+    """Delete a predictor from a corpus's manifest and from disk, and return what was deleted."""
     manifest_of(name)
     with changing(name):
         gone = predictions_to_delete(name, spelled)

@@ -1,15 +1,15 @@
 """The files of a corpus on disk, and its manifest.
 
-    DATA_DIR/corpora/<name>/manifest.json       the corpus's content; files that it does not name are leftovers
+    DATA_DIR/corpora/<name>/manifest.json       describes the corpus; files that it does not name are leftovers
                             parts/000001.parquet    posts or records, in the order of import
-                            votes/000001.parquet    the detectors' votes on that part
+                            votes/000001.parquet    the detectors' votes on the posts of parts/000001.parquet
                             voting/                 votes on a part in progress (votes/vote_run.py)
                             predictions/000001.parquet    an imported classifier's labels for all posts
                             scores/000001.parquet    an imported scorer's scores for all pairs
-                            left_out/000001.parquet    replies that are not pairs of the corpus, with reasons
+                            left_out/000001.parquet    replies that did not become pairs of the corpus, with reasons
                             rejects/000001.jsonl    rejected rows of the first source: file, line, reason
 
-Parts are immutable. The importers and votes/vote_run.py write them.
+Parts are immutable. The importers and votes/vote_run.py write the files.
 """
 
 import hashlib
@@ -33,14 +33,14 @@ def corpora_dir() -> Path:
 
 
 def corpora_on_disk() -> list[str]:
-    """Return the sorted names of the folders that have a manifest."""
+    """Return the names of the folders that have a manifest, sorted."""
     return sorted(path.parent.name for path in corpora_dir().glob("*/manifest.json"))
 
 
 def corpus_dir(name: str) -> Path:
-    """Return the directory of a corpus, which may not exist.
+    """Return the directory of a corpus, whether or not it exists.
 
-    CorpusError: the name is invalid
+    Raise CorpusError if the name is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
@@ -50,7 +50,10 @@ def corpus_dir(name: str) -> Path:
 def check_spelling(of: str, what: str, value: str) -> None:
     """Check the name or version of a predictor or scorer.
 
-    CorpusError: it is invalid
+    of: the kind of thing, for the error message
+    what: `name` or `version`
+
+    Raise CorpusError if the value is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
         raise CorpusError(
@@ -67,7 +70,7 @@ def reject_name(number: int) -> str:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or directory to disk before anything refers to it."""
+    """Flush a file or directory to disk. This must happen before a manifest refers to it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -76,9 +79,9 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file outside the data folder atomically: if writing fails, the old content stays.
+    """Write a file outside the data folder atomically. If writing fails, the old content is preserved.
 
-    OSError: the file cannot be written
+    Raise OSError if the file cannot be written.
     """
     draft = path.with_name(f".{path.name}.new")
     try:
@@ -94,23 +97,26 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the paths in a folder, sorted by name, including folders but not hidden files."""
+    """Return the paths of the files and folders in a folder, sorted by name. Hidden ones are omitted."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file or folder, even for `.`; a link keeps its own name."""
+    """Return the name of a file or folder, even if the path is `.`. For a link, return the name of the link itself."""
     return os.path.basename(os.path.abspath(path))
 
 
 def size_of(path: Path) -> int:
-    """Return the size of a file, or of all files in a folder; 0 for anything else (bytes)."""
+    """Return the size of a file, or the total size of the files in a folder (bytes). Other paths have the size 0."""
     files = files_in(path) if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file as hex; for a folder, of the sorted lines `<SHA-256> <name>` of its files."""
+    """Return the SHA-256 of a file or folder as hex digits.
+
+    The digest of a folder is the SHA-256 of a text with a line `<SHA-256> <name>` for each file, sorted by name.
+    """
     if path.is_dir():
         lines = (f"{digest_of(file)} {file.name}\n" for file in files_in(path) if file.is_file())
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
@@ -118,31 +124,32 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# --- The manifest of a corpus: its content, source files and licence.
+# --- The manifest of a corpus, which describes its content, source files and licence.
 #
-# Writing the manifest commits a change. A draft is renamed once all the files that it names are synced to disk.
+# A change to a corpus is committed by writing the manifest. The manifest is written as a draft, which is renamed after
+# all the files that it names have been synced to disk.
 
 
 @dataclass(frozen=True)
 class Source:
-    """An imported file and the number of rows by outcome."""
+    """An imported file, with the number of its rows that were accepted, duplicates and rejected."""
 
     name: str
     sha256: str
     bytes: int
     format: str
-    columns: dict[str, str]  # the file's column by our field
+    columns: dict[str, str]  # from our field names to the file's column names
     rows: int
     accepted: int
     duplicates: int
     rejects: int
-    language: str = ""  # declared for the whole file; "" for posts
+    language: str = ""  # the language declared for the whole file, or ""
 
 
 def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:
-    """Return the manifest entry for an imported file.
+    """Return the manifest's entry for an imported file.
 
-    counts: fields of Source, including `language` if one is declared
+    counts: the other fields of Source, including `language` if one is declared
     """
     return Source(name_of(path), sha256, size_of(path), format, columns, **counts)
 
@@ -151,8 +158,8 @@ def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **c
 class Part:
     """A file of posts or records.
 
-    sha256: digest of the file
-    content_sha256: digest of all columns except the author, which each installation hashes with its own key
+    sha256: the digest of the file
+    content_sha256: the digest of all columns except the author, which each installation hashes with its own key
     """
 
     name: str
@@ -163,27 +170,31 @@ class Part:
 
 @dataclass(frozen=True)
 class VotesPart:
-    """The votes on the part with the same number."""
+    """The votes on a part. It has the same index in the manifest as the part."""
 
     name: str
     rows: int
     unanimous: int
     sha256: str
     k: int
-    versions: dict[str, str]  # corpora.core.voters.voter_versions() at the time of voting
+    versions: dict[str, str]  # the result of corpora.core.voters.voter_versions() when the detectors voted
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """A classifier's labels for every post at the time of import, or, if ranked, ranked labels for some records."""
+    """Imported predictions.
+
+    They are a classifier's labels for all posts that the corpus had at the time, or, if they are ranked, ranked labels
+    for some records.
+    """
 
     name: str
     version: str
     file: str
     rows: int
     sha256: str
-    posts_sha256: str  # Manifest.posts_sha256 of the posts that the predictions cover
-    mapping: dict[str, tuple[str, ...]]  # labels by the coarse class that stands for them
+    posts_sha256: str  # the value of Manifest.posts_sha256 when the predictions were imported
+    mapping: dict[str, tuple[str, ...]]  # from each coarse class to the labels that it stands for
     source: str
     ranked: bool = False
 
@@ -195,11 +206,11 @@ class Predictions:
 class Threads:
     """The messages from which a corpus of pairs was made (corpora/threads/thread_import.py).
 
-    messages: number of distinct messages
-    replies: number of messages with a parent
-    left_out: number of replies by reason
-    declared: (language in the files, detected language, number of pairs), sorted by the files' language
-    file: file that lists the replies left out
+    messages: the number of distinct messages
+    replies: the number of messages that have a parent
+    left_out: the number of replies that did not become pairs, by reason
+    declared: (language in the files, detected language, number of pairs) tuples, sorted by the language in the files
+    file: the file that lists the replies that did not become pairs
     """
 
     messages: int
@@ -218,11 +229,11 @@ class Scores:
 
     of: whether messages or pairs were scored
     threshold: pairs with a higher score are dropped
-    rows: number of rows in the file that count
-    lacking: number of pairs with a missing score
-    dropped: number of pairs that the scorer drops
-    sha256: digest of `file`
-    source: name of the imported file
+    rows: the number of scores in the file whose ids are in the corpus
+    lacking: the number of pairs with a missing score
+    dropped: the number of pairs that the scorer drops
+    sha256: the digest of `file`
+    source: the name of the imported file
     """
 
     name: str
@@ -245,9 +256,9 @@ class Manifest:
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
-    fields: tuple[str, ...] = ()  # fields of records, in display order; empty for posts
-    declared: bool = False  # whether labels came with the records
-    threads: Threads | None = None  # for a corpus of pairs of message and reply
+    fields: tuple[str, ...] = ()  # the fields of the records, in the order in which they are shown; empty for posts
+    declared: bool = False  # whether the records have declared labels
+    threads: Threads | None = None  # only if the corpus holds pairs of a message and a reply
     scores: tuple[Scores, ...] = ()
 
     @property
@@ -256,18 +267,21 @@ class Manifest:
 
     @property
     def posts_sha256(self) -> str:
-        """SHA-256 over the hex digests of the parts, one per line."""
+        """Return a SHA-256 that identifies the posts.
+
+        It is computed over the hex digests of the parts, one per line.
+        """
         return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
 
     def predictions_of(self, name: str, version: str) -> Predictions | None:
-        """Return a predictor's entry, or None."""
+        """Return a predictor's entry, or None if there is no such predictor."""
         return next((known for known in self.predictions if (known.name, known.version) == (name, version)), None)
 
 
 def read_manifest(name: str) -> Manifest | None:
     """Return the manifest of a corpus, or None if there is no such corpus.
 
-    CorpusError: it cannot be read
+    Raise CorpusError if the manifest cannot be read.
     """
     path = corpus_dir(name) / "manifest.json"
     try:
@@ -276,7 +290,7 @@ def read_manifest(name: str) -> Manifest | None:
         raw["sources"] = tuple(Source(**source) for source in raw["sources"])
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
         raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-        # Older manifests lack these keys.
+        # The following keys are missing in older manifests, or if they do not apply.
         for of in (predictions := raw.get("predictions", ())):
             of["mapping"] = {label: tuple(targets) for label, targets in of["mapping"].items()}
         raw["predictions"] = tuple(Predictions(**of) for of in predictions)
@@ -296,7 +310,7 @@ def read_manifest(name: str) -> Manifest | None:
 def manifest_of(name: str) -> Manifest:
     """Return the manifest of a corpus.
 
-    CorpusError: there is no such corpus
+    Raise CorpusError if there is no such corpus.
     """
     manifest = read_manifest(name)
     if manifest is None:
@@ -308,7 +322,7 @@ def manifest_of(name: str) -> Manifest:
 
 
 def write_manifest(name: str, manifest: Manifest) -> None:
-    """Write a manifest atomically, which commits the change."""
+    """Write a manifest atomically. This commits the changes to the corpus."""
     path = corpus_dir(name) / "manifest.json"
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
@@ -320,7 +334,7 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON values, with the program's version and without keys that do not apply."""
+    """Return a manifest as JSON values. The program's version is added, and keys that do not apply are omitted."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for of in (raw, *raw["sources"], *raw["predictions"]):
         for name in ("fields", "language", "declared", "ranked", "threads", "scores"):
@@ -336,9 +350,9 @@ def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manife
 def with_predictions(
     manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
 ) -> tuple[Manifest, Predictions]:
-    """Return the manifest with predictions from a new file, and their entry.
+    """Return a manifest that includes predictions from a new file, and the entry for these predictions.
 
-    They replace predictions of the same name and version.
+    They replace any predictions with the same name and version.
 
     terms: rows, mapping, source and ranked, as in Predictions
     """
@@ -352,7 +366,7 @@ def with_predictions(
 def check_records(corpus_name: str, manifest: Manifest) -> None:
     """Check that the corpus holds records.
 
-    CorpusError: it holds posts
+    Raise CorpusError if it holds posts.
     """
     if not manifest.fields:
         raise CorpusError(
@@ -364,7 +378,7 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
 def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
     """Return the manifest's entry for threads.
 
-    CorpusError: the corpus does not hold pairs of message and reply
+    Raise CorpusError if the corpus does not hold pairs of a message and a reply.
     """
     if manifest.threads is None:
         raise CorpusError(
@@ -375,9 +389,11 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
 
 
 def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None:
-    """Check that the posts of the first `parts` parts have votes by the current detectors.
+    """Check that the current detectors have voted on all posts.
 
-    CorpusError: they do not
+    parts: check only this many parts, starting with the first; None for all
+
+    Raise CorpusError if votes are missing or were cast by other detectors.
     """
     if len(manifest.votes) < len(manifest.parts[:parts]):
         raise CorpusError(f"Corpus {name} has posts without votes; run `assay prelabel {name}`.")
@@ -391,7 +407,7 @@ def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None
 def check_posts(corpus_name: str, manifest: Manifest) -> None:
     """Check that the corpus holds posts.
 
-    CorpusError: it holds records
+    Raise CorpusError if it holds records.
     """
     if manifest.fields:
         raise CorpusError(

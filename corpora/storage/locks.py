@@ -1,4 +1,4 @@
-"""The lock for changing a corpus, and removal of what a crash has left in it."""
+"""The lock that a command must hold to change a corpus, and the removal of files that a crash has left behind."""
 
 import fcntl
 import os
@@ -18,11 +18,11 @@ _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
 @contextmanager
 def changing(name: str) -> Iterator[Path]:
-    """Lock a corpus and return its directory, cleared of leftovers.
+    """Lock a corpus, remove leftover files, and yield its directory.
 
-    If the corpus still has no manifest at the end, everything created for it is removed.
+    If the corpus still has no manifest at the end of the block, everything that was created for it is removed.
 
-    CorpusError: another process holds the lock, or the directory cannot be written
+    Raise CorpusError if another process holds the lock, or if the directory cannot be written.
     """
     directory = corpus_dir(name)
     try:
@@ -42,9 +42,10 @@ def changing(name: str) -> Iterator[Path]:
                 raise _unwritable(directory, error) from error
             raise
         finally:
-            # The next command retries a failed sweep; an error here would hide the original one.
+            # Errors are suppressed here, because they would hide the error that was raised in the block. The next
+            # command tries again to remove the files.
             with suppress(OSError, CorpusError):
-                # Keep a list of rejects so that users can read it, unless the error is of another kind.
+                # Keep the list of rejected rows so that users can read it, unless a different CorpusError was raised.
                 why = sys.exception()
                 names_it = isinstance(why, TooManyRejected) or not isinstance(why, CorpusError)
                 manifest = read_manifest(name)
@@ -56,7 +57,7 @@ def changing(name: str) -> Iterator[Path]:
 def _take(lock: TextIO, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another command may have deleted the lock file, with an empty corpus, after this one opened it.
+        # After this command opened the lock file, another command may have deleted the file with an empty corpus.
         free = os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))
     except (BlockingIOError, FileNotFoundError):
         free = False
@@ -84,9 +85,9 @@ def _remove_empty(directory: Path) -> None:
 
 
 def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = False) -> None:
-    """Remove files that the manifest does not name.
+    """Remove the files that the manifest does not name.
 
-    lists_stay: keep lists of rejects that are not empty
+    lists_stay: keep lists of rejected rows that are not empty
     """
     named: set[str] = set()
     if manifest:
@@ -101,7 +102,7 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
             stays = lists_stay and folder == "rejects" and path.stat().st_size
             if f"{folder}/{path.name}" not in named and not stays:
                 path.unlink()
-    if manifest is None:  # unfinished votes on a deleted corpus
+    if manifest is None:  # The corpus was deleted, so unfinished votes on it are not needed.
         shutil.rmtree(directory / "voting", ignore_errors=True)
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)

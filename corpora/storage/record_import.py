@@ -1,7 +1,7 @@
-"""Import of posts and records into a corpus, one file per commit.
+"""Import of posts and records into a corpus. Each file is committed separately.
 
-An import does not depend on the clock or on chance: if it is killed and run again, the resulting bytes are the same.
-Rows are read by corpora/sources/readers.py, validated by corpora/core/records.py and written by
+An import does not depend on the time or on random numbers. If it is killed and run again, the resulting files are the
+same. Rows are read by corpora/sources/readers.py, validated by corpora/core/records.py and written by
 corpora/storage/intake.py.
 """
 
@@ -49,13 +49,13 @@ from corpora.storage.locks import changing
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of importing one file.
+    """The result of importing a file.
 
     source: the file's entry in the manifest
-    rejects: the file that lists rejected rows
-    already: whether the file was imported before
-    formulas: number of ids that a spreadsheet would run as a formula, and the first of them
-    authorless: number of rows by placeholder for an author, such as [deleted]
+    rejects: the file that lists the rejected rows
+    already: whether the file had been imported before
+    formulas: the number of ids that a spreadsheet would run as a formula, and the first of these ids
+    authorless: the number of rows for each placeholder that replaces an author, such as [deleted]
     """
 
     source: Source
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass
 class _Noted:
-    """Counts for an outcome, made while the rows are read."""
+    """Counts for an Outcome, which are made while the rows are read."""
 
     count: int = 0
     first: str = ""
@@ -95,12 +95,14 @@ def open_corpus(
     language: str = "",
     declared: bool = False,
 ) -> Manifest:
-    """Return a corpus's manifest, or that of a new corpus.
+    """Return the manifest of a corpus. If the corpus does not exist, return a manifest for a new corpus.
 
-    text_may_leave: whether exports may contain the text; None is yes for a free licence and an error for any other
-    fields: names of the records' fields; empty for those of the corpus, or for a new corpus of posts
-    declared: whether a column of labels is named
-    CorpusError: the terms are missing or contradict the existing manifest
+    text_may_leave: whether exports may contain the text; None means yes if the licence is free, and otherwise an error
+    fields: the names of the records' fields; if empty, an existing corpus keeps its fields and a new one holds posts
+    declared: whether the user named a column of labels
+
+    Raise CorpusError if the licence or another required value is missing, or if a value contradicts the existing
+    manifest.
     """
     known = read_manifest(name)
     _check_fields(name, known, fields)
@@ -191,23 +193,25 @@ def import_files(
     language: str = "",
     declared: str = "",
 ) -> Iterator[Outcome]:
-    """Import files into a corpus, committing after each, and yield the outcomes.
+    """Import files into a corpus and yield the outcome of each. Each file is committed before the next is read.
 
-    columns: the files' column by our field
-    max_line: maximum length of a line (bytes)
-    max_rejects: maximum share of rejected rows; if it is exceeded, nothing of the file is imported
-    progress: called with the number of bytes read
-    fields: names of the records' fields, in order; empty for those of the corpus, or for posts
-    language: language of all records in the files
-    declared: column of the labels that came with the records, or ""
-    CorpusError: a file cannot be imported; the files before it stay imported
+    columns: a mapping from our field names to the files' column names
+    max_line: the maximum length of a line (bytes)
+    max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
+    progress: a function that is called with the number of bytes read
+    fields: the names of the records' fields, in order; if empty, an existing corpus keeps its fields and a new one
+        holds posts
+    language: the language of all records in the files
+    declared: the column that holds the labels of the records, or ""
+
+    Raise CorpusError if a file cannot be imported. The files before it remain imported.
     """
     own = DOCUMENTS.get(format or "")
     for path in paths:
         check_file(path, format, folder=bool(own and own.folder))
     terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
     opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
-    opened()  # refuse before anything is written
+    opened()  # If the import is impossible, fail before anything is written.
     with changing(name) as directory:
         manifest = opened()
         known = {column: column for column in columns_of(manifest.fields, manifest.declared)}
@@ -216,14 +220,14 @@ def import_files(
             file = _File(path, format or format_of(path) or "", mapping, language)
             with full_disk_explained(f"nothing of {path} was imported"):
                 outcome, manifest = _import(name, directory, manifest, file, max_line, max_rejects, progress)
-            # After each file, since the command may fail at the next. Running it again creates a row that a kill
-            # prevented.
+            # The row is created after each file, because the command may fail at the next file. If the command was
+            # killed before it could create the row, running it again does so.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
 
 class _File(NamedTuple):
-    """A file to import and how to read it.
+    """A file to import, and how to read it.
 
     language: the language declared for the whole file
     """

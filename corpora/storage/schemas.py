@@ -1,7 +1,7 @@
-"""Schemas of a corpus's Parquet files: posts or records, votes, predictions, and the messages and scores of pairs.
+"""Schemas of a corpus's Parquet files: posts, records, votes, predictions, messages and scores.
 
-This module must not import an engine: a worker of votes/vote_run.py that has loaded DuckDB prints pages of errors when
-it exits.
+This module must not import an engine, because workers of votes/vote_run.py import it. A worker that has loaded DuckDB
+prints pages of errors when it exits.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,13 @@ _LABELS = pa.field(DECLARED, pa.list_(pa.string()), nullable=False)
 
 
 def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
-    """Return the schema of a corpus's parts: posts and, for records, language, fields and declared labels."""
+    """Return the schema of a corpus's parts.
+
+    All parts have the columns of posts. Parts with records also have the language, the fields and the declared labels.
+
+    fields: the names of the records' fields; empty for posts
+    declared: whether the records have declared labels
+    """
     names = ("language", *fields) if fields else ()
     columns = (pa.field(name, pa.string(), nullable=False) for name in names)
     return pa.schema([*POST_SCHEMA, *columns, *((_LABELS,) if declared else ())])
@@ -36,7 +42,7 @@ _RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64()
 
 
 def votes_schema(voters: Iterable[str] = VOTERS) -> pa.Schema:
-    """Return the schema of votes by these voters."""
+    """Return the schema of a file with votes by these voters."""
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -54,7 +60,7 @@ PREDICTIONS_SCHEMA = pa.schema(
     ]
 )
 
-# One row for each document with labels, best label first.
+# Ranked labels. There is one row for each document that has labels, and its labels are sorted from best to worst.
 RANKED_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -63,7 +69,8 @@ RANKED_SCHEMA = pa.schema(
     ]
 )
 
-# Staged messages. file, line, turn: position of a message; turn is 1 unless a row holds a whole thread.
+# Staged messages. The columns file, line and turn are the position of a message. The turn is 1 unless the row in the
+# file holds a whole thread.
 MESSAGES_SCHEMA = pa.schema(
     [
         pa.field("file", pa.int32(), nullable=False),
@@ -75,7 +82,7 @@ MESSAGES_SCHEMA = pa.schema(
     ]
 )
 
-# Replies that are not pairs of the corpus. Language and certainty are null if no language was detected.
+# Replies that did not become pairs of the corpus. Language and certainty are null if no language was detected.
 LEFT_OUT_SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in ("id", "message_id", "thread", "reason")),
@@ -84,8 +91,10 @@ LEFT_OUT_SCHEMA = pa.schema(
     ]
 )
 
-# One row for each pair and scorer. score: maximum over its sides, null for none; lacking: whether an expected score is
-# missing; dropped: whether the score exceeds the scorer's threshold.
+# Scores. There is one row for each pair and scorer.
+# score: the higher score of the pair's message and reply, or null if neither has one
+# lacking: whether an expected score is missing
+# dropped: whether the score exceeds the scorer's threshold
 SCORES_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
