@@ -1,7 +1,7 @@
 """Options of tasks, draws and actions: name, parser, bounds and help.
 
-Each option is declared once; the command, the form on a page, the dataset card and the manifest are generated from it.
-The declarations are in kinds/options.py, kinds/designs.py and actions/.
+Each option is declared once. The command, the form on a page, the dataset card and the manifest are all generated from
+its declaration. The declarations are in kinds/options.py, kinds/designs.py and actions/.
 """
 
 import re
@@ -18,11 +18,11 @@ from typing import Any
 LARGEST = 2**31 - 1  # the largest integer that databases store
 # `Fraction` expands powers of ten, so 1e-30000000 would keep a processor busy for minutes.
 _SHARE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})(e[+-]?\d\d?|/\d{1,20})?%?", re.ASCII | re.IGNORECASE)
-_QUOTED = 60  # characters of a value that an error message repeats
+_QUOTED = 60  # maximum number of characters of a value that an error message repeats
 
 
 class OptionError(ValueError):
-    """An invalid value of an option. The message gives the reason and what is allowed."""
+    """The value of an option is invalid. The message says why, and what is allowed."""
 
 
 def _quoted(text: str) -> str:
@@ -37,9 +37,9 @@ def whole_number(text: str) -> int:
 
 
 def fraction(text: str) -> Fraction:
-    """Parse 0.1, 10% or 1/10 exactly.
+    """Parse a share written as 0.1, 10% or 1/10 into an exact fraction.
 
-    Raises OptionError for anything else, and for numbers with more than 20 digits.
+    Raise OptionError if the text has none of these forms, or has more than 20 digits before or after the decimal point.
     """
     text = text.strip()
     try:
@@ -74,7 +74,10 @@ def number(text: str) -> float:
 
 
 def people(text: str) -> int | float:
-    """Parse a number of people. The fraction of a decimal is the share of units that one more person answers."""
+    """Parse a number of people per unit, such as 2 or 2.5.
+
+    With 2.5, two people answer every unit, and a third person answers half of the units.
+    """
     return number(text)
 
 
@@ -83,7 +86,10 @@ def words(text: str) -> list[str]:
 
 
 def labels(text: str) -> list[str]:
-    """Parse labels separated by semicolons, or by spaces if there is no semicolon, like `--labels` of a record."""
+    """Parse a list of labels, such as the value of `--labels` for a record.
+
+    The labels are separated by semicolons. If the text has no semicolon, they are separated by spaces.
+    """
     return [label for part in text.split(";") if (label := part.strip())] if ";" in text else words(text)
 
 
@@ -93,9 +99,9 @@ def sizes(text: str) -> list[int]:
 
 
 def set_sizes(text: str) -> dict[str, list[Any]]:
-    """Parse sizes of sets, such as "test 4000 train 1000 2000", into a list of sizes for each set.
+    """Parse the sizes of sets, such as "test 4000 train 1000 2000", into a list of sizes for each set.
 
-    Words after `apart` are names of fields. The design checks the names of sets.
+    The word `apart` is followed by names of fields instead of sizes. The design checks the names of the sets.
     """
     found: dict[str, list[Any]] = {}
     for word in words(text):
@@ -121,12 +127,12 @@ def codes(text: str) -> list[str]:
 
 
 def named_file(text: str) -> str:
-    """Return the text unchanged: a path, or NAME=PATH to name the content of the file."""
+    """Return the text unchanged. It is a path, or NAME=PATH, where NAME is a name for the content of the file."""
     return text
 
 
 def days(text: str) -> tuple[datetime, datetime]:
-    """Parse a window START..END of days in UTC, with the end excluded."""
+    """Parse a window of days, written START..END, into two datetimes in UTC. The day END is not part of the window."""
     try:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
@@ -144,7 +150,7 @@ def flag(text: str) -> bool:
 
 
 def written(value: Any) -> str:
-    """Format a value as text that its option parses to the same value."""
+    """Format a value as text that the option's parser converts back to the same value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -156,15 +162,15 @@ def written(value: Any) -> str:
 class Option:
     """An option of a task, a draw or an action.
 
-    read: parser of its text; `check` validates a value that is already parsed.
+    read: function that parses the text of a value. `check` validates the parsed value.
     off: value for a task whose kind does not have the option.
     group: heading in forms and help.
     least, most: inclusive bounds.
-    fixed: whether the value cannot change once a task is open.
+    fixed: whether the value can no longer change once a task is open.
     required: whether an action needs a value.
     argument: whether it is a positional argument, such as the name of a task.
-    several: whether the value is a list, given by repeating the option.
-    in_a_row: whether a list may also be given as consecutive values.
+    several: whether the value is a list. The option is repeated for each item of the list.
+    in_a_row: whether the items of a list follow a single mention of the option instead.
     shown: placeholder for the value in the help.
     opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """
@@ -188,7 +194,7 @@ class Option:
 
     @property
     def is_file(self) -> bool:
-        """Whether the value names a file or folder, which pages offer from the inbox only."""
+        """Whether the value is the path of a file or folder. Pages only offer those in the inbox."""
         return self.read in (Path, named_file)
 
     @property
@@ -196,9 +202,11 @@ class Option:
         return self.name if self.argument else f"--{self.name.replace('_', '-')}"
 
     def value(self, given: Any) -> Any:
-        """Return the value for text or for a parsed value, or the default if there is none.
+        """Return the valid value of the option, or its default if no value is given.
 
-        Raises OptionError if the value is invalid, or missing and required.
+        given: the value as text or already parsed. None means that no value is given, and so does an empty list.
+
+        Raise OptionError if the value is invalid, or if it is required but missing.
         """
         if given is None or (self.several and not given):
             if self.required:
@@ -218,9 +226,11 @@ class Option:
         return self.check(read)
 
     def check(self, value: Any) -> Any:
-        """Return the value in the form in which it is stored. None means that it is decided later.
+        """Return a parsed value in the form in which it is stored.
 
-        Raises OptionError if the value is invalid.
+        None is valid if it is also the default; it means that the value is decided later.
+
+        Raise OptionError if the value is invalid.
         """
         if value is None and self.default is None:
             return None
@@ -235,7 +245,7 @@ class Option:
             raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
         largest = LARGEST if kind is int else sys.float_info.max
         least, most = self.least or 0, largest if self.most is None else self.most
-        # Written so that NaN, which fails every comparison, is refused.
+        # NaN fails every comparison, so it is refused here too.
         if isinstance(value, int | float) and not least <= value <= most:
             if abs(value) > largest:
                 raise OptionError(f"{self.spelled} is beyond {largest:,}, which nothing here can be.")
@@ -244,13 +254,13 @@ class Option:
 
     @property
     def bounds(self) -> str:
-        """Describe the bounds of a number in words."""
+        """The allowed range of a number as text, such as "0 to 1" or "0 or more"."""
         return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
 
     def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
-        """Return the help with the default value.
+        """Return the help text followed by the default value.
 
-        differing: default of each kind that has another default.
+        differing: for each kind whose default differs from the one declared here, its default.
         """
         unsaid = self.default in (None, "", ()) or self.default is False
         if unsaid and not differing:
@@ -262,7 +272,8 @@ class Option:
         return f"{self.help} (default {written(self.default) or 'none'}{others})"
 
 
-# The type of each parser's values, and its description in error messages. Values of other parsers are not checked.
+# For each parser, the type of its values and the words for this type in error messages. The types of values from other
+# parsers are not checked.
 _TYPES: Mapping[Callable[[str], Any], tuple[Any, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),

@@ -6,16 +6,17 @@ Beta(right + 1/2, asked - right + 1/2), from Jeffreys' prior (Brown, Cai and Das
 Binomial Proportion, Statistical Science 16(2)).
 
 The rule is applied after every gold answer, so its error rate is higher than 1 - confidence (Armitage, McPherson and
-Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). This module computes it exactly, for
-independent gold answers with constant accuracy. An annotator who gives the same label every time has the accuracy of
-that label's share of the gold answers. If labels are equally frequent, such annotators are detected as fast as random
-guessing.
+Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). This module computes the error rate
+exactly, assuming that gold answers are independent and that an annotator's accuracy is constant. The accuracy of an
+annotator who always gives the same label is that label's share of the gold answers. If all labels are equally frequent,
+such annotators are therefore detected as fast as annotators who guess at random.
 
-The default requires 70% accuracy with 95% confidence, from the eighth gold answer on. Random guessing between two
-labels is paused by the 20th gold answer with probability 72% and by the 40th with 92%, after 18 on average; among five
-labels, by the 10th with 97%. Annotators with 80% accuracy are paused by the 40th with probability 2.3%, those with 90%
-with 0.1%. With one gold answer in ten units, the 20th is an annotator's 200th unit. If annotators do fewer units,
-increase the share of gold answers.
+The default rule requires 70% accuracy with 95% confidence, from the eighth gold answer on. Annotators who guess between
+two labels are paused by the 20th gold answer with probability 72% and by the 40th with 92%, on average after 18. Those
+who guess among five labels are paused by the 10th with probability 97%. Annotators with 80% accuracy are paused by the
+40th gold answer with probability 2.3%, and those with 90% accuracy with 0.1%. If one unit in ten is a gold answer, the
+20th gold answer is an annotator's 200th unit. If annotators do fewer units than that, increase the share of gold
+answers.
 """
 
 import math
@@ -26,14 +27,15 @@ from functools import lru_cache
 
 import scipy
 
-# Typical accuracies: random guessing among five labels and between two, then poor to very good annotators.
+# Typical accuracies: guessing among five labels, guessing between two labels, and then poor to very good annotators.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 ASKED = (10, 20, 40)
-# No mean is reported if more than a share LEFT of annotators is still not paused after HORIZON gold answers.
+# The mean number of gold answers until a pause is not reported if, after HORIZON gold answers, more than the share LEFT
+# of annotators is still not paused.
 HORIZON = 1_000
 LEFT = 1e-4
-# With this confidence and minimum number of gold answers, few good annotators are paused, and guessing is paused soon
-# (docs/explanation/pausing.md).
+# With this confidence and this minimum number of gold answers, few good annotators are paused, and annotators who guess
+# are paused soon (docs/explanation/pausing.md).
 CONFIDENCE = 0.95
 LEAST = 8
 
@@ -42,11 +44,11 @@ LEAST = 8
 class Rule:
     """A pause rule.
 
-    below: required accuracy; 0 for no pauses.
-    confidence: required probability of an accuracy below it.
-    least: smallest number of gold answers before a pause.
+    below: accuracy that annotators must reach; with 0, nobody is paused.
+    confidence: smallest posterior probability of an accuracy below `below` that leads to a pause.
+    least: smallest number of gold answers after which somebody can be paused.
 
-    Raises ValueError if a value is out of range.
+    Raise ValueError if a value is out of range.
     """
 
     below: float = 0.7
@@ -63,8 +65,8 @@ class Rule:
 
 
 DEFAULT = Rule()
-# Rules that a manager can choose from: milder, the default, stricter; then the default accuracy with less and with more
-# confidence.
+# Rules that a manager can choose from: a milder rule, the default and a stricter rule, followed by two rules that
+# require the default accuracy with less and with more confidence.
 CHOICES = (
     Rule(below=0.6),
     DEFAULT,
@@ -77,7 +79,7 @@ CHOICES = (
 def probability_below(right: int, asked: int, below: float) -> float:
     """Return the posterior probability that the accuracy is less than `below`.
 
-    Raises ValueError if `right` is not between 0 and `asked`.
+    Raise ValueError if `right` is not between 0 and `asked`.
     """
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
@@ -102,7 +104,7 @@ def limit(asked: int, rule: Rule) -> int:
 def pauses(right: int, asked: int, rule: Rule) -> bool:
     """Return whether the rule pauses an annotator with `right` of `asked` gold answers correct.
 
-    Raises ValueError if `right` is not between 0 and `asked`.
+    Raise ValueError if `right` is not between 0 and `asked`.
     """
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
@@ -110,13 +112,13 @@ def pauses(right: int, asked: int, rule: Rule) -> bool:
 
 
 def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
-    """Return the exact probability of a pause by the 1st, 2nd, ... and `asked`-th gold answer.
+    """Return the exact probabilities of a pause by the first, second, ... and last of `asked` gold answers.
 
-    This is a recursion over the number of right answers of annotators who are not paused yet.
+    They are computed by recursion over the number of right answers of annotators who are not paused yet.
     """
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy is between 0 and 1, not {accuracy}.")
-    going_on = [1.0]  # at [k], the probability of k right answers and no pause
+    going_on = [1.0]  # going_on[k] is the probability of k right answers without a pause
     paused, found = 0.0, []
     for number in range(1, asked + 1):
         missed = [chance * (1 - accuracy) for chance in going_on]
@@ -131,7 +133,10 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
 
 @lru_cache(maxsize=1_000)
 def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
-    """Return the mean number of gold answers until a pause, or None if a pause is not certain within HORIZON."""
+    """Return the mean number of gold answers until a pause.
+
+    Return None if the accuracy meets the requirement, or if a pause is not certain within HORIZON gold answers.
+    """
     if accuracy >= rule.below:
         return None
     by = chance_of_pause(accuracy, HORIZON, rule)
@@ -142,7 +147,7 @@ def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
 class Row:
     """The effect of a rule on annotators with a given accuracy.
 
-    by: probability of a pause by each number of gold answers.
+    by: pairs of a number of gold answers and the probability of a pause by then.
     mean: mean number of gold answers until a pause; None if not reported.
     """
 
@@ -162,7 +167,8 @@ def table(
 ) -> list[Row]:
     """Tabulate the effect of each rule at each accuracy.
 
-    The effect is the power of the rule if the accuracy is too low, and its rate of false pauses otherwise.
+    If the accuracy is too low, the probabilities of a pause are the power of the rule. Otherwise, they are its rate of
+    false pauses.
     """
     rows = []
     for rule in rules:

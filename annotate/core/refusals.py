@@ -1,7 +1,8 @@
 """Exceptions for refused operations, with a message for the user.
 
-Operations raise these and do not depend on HTTP; annotate/pages/middleware.py converts them to responses. The first
-paragraph of each docstring says when the exception is raised, the second what to do. The documentation shows both.
+Operations raise these exceptions without depending on HTTP. annotate/pages/middleware.py converts them to responses. In
+each docstring, the first paragraph says when the exception is raised, and the second what to do. The documentation
+shows both.
 """
 
 

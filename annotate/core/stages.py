@@ -1,6 +1,6 @@
-"""The stages of a unit and the table of all moves between them.
+"""The stages of a unit, and the table of moves that lead from one stage to another.
 
-work/routing.py makes the moves. The table is shown in docs/reference/stages.md.
+work/routing.py makes the moves. docs/reference/stages.md shows the table.
 """
 
 NEW = "NEW"
@@ -20,9 +20,9 @@ STAGES: dict[str, str] = {
     LABELLED: "labelled by people",
     DISCARDED: "left out: nobody could tell, or people disagree",
 }
-# Stages in which a unit has its own label.
+# In these stages, a unit has a label of its own. The label of a copy belongs to the unit that it copies.
 WITH_LABEL = (AGREED, LABELLED)
-# Stages in which a unit needs no more work. A copy still waits for the unit whose label it takes.
+# In these stages, a unit needs no more work. A copy has no label until the unit that it copies has one.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
 WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 
@@ -104,19 +104,23 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
 )
 # After these events, adjudicators do not see what detectors and annotators answered.
 BLIND = ("audited", "checked", "seconded")
-# Events of closing a task, which reopening it reverses.
+# These events happen when a task is closed. Reopening the task reverses them.
 BY_CLOSING = ("unconfirmed", "left_out")
 _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
 
 def check_move(start: str, event: str, end: str) -> None:
-    """Raise ValueError if the table has no such move."""
+    """Raise ValueError unless the table allows a unit to go from `start` to `end` by this event."""
     if (start, event, end) not in _ALLOWED:
         raise ValueError(f"a unit cannot go from {start} to {end} by {event!r}")
 
 
 def happened(start: str, event: str, end: str) -> str:
-    """Return the description of a move, with "as above" replaced by the description that it repeats."""
+    """Return the description of a move.
+
+    If the table has "as above", this is the description that it repeats. Raise ValueError if the table has no such
+    move.
+    """
     words = ""
     for *move, said in MOVES:
         words = words if said == "as above" else said
@@ -126,7 +130,7 @@ def happened(start: str, event: str, end: str) -> str:
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """Return the events of each (from, to) pair of stages."""
+    """Return a mapping from each (from, to) pair of stages to the events that lead from one to the other."""
     found: dict[tuple[str, str], list[str]] = {}
     for start, event, end, _ in MOVES:
         found.setdefault((start, end), []).append(event)

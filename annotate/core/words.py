@@ -1,13 +1,16 @@
-"""Errors of modules that do not depend on Django, in English. kinds/interface_language.py translates them."""
+"""The exception for an invalid answer in modules that do not depend on Django.
+
+Its message is in English. kinds/interface_language.py translates it.
+"""
 
 from typing import Any
 
 
 class Wrong(ValueError):
-    """An invalid answer. str() is the message in English.
+    """An answer is invalid. `str()` returns the message in English.
 
     sentence: message with placeholders such as %(label)s, as in the translation catalogs.
-    several: plural form, used if the value `number` is not 1.
+    several: plural form of the message, used unless the value `number` is 1.
     values: values for the placeholders.
     """
 

@@ -1,6 +1,7 @@
 """Models that estimate true labels and annotator errors jointly: Dawid-Skene, one-coin, MACE and GLAD.
 
-They are a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show them.
+The models give a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show
+their results.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,8 @@ import scipy
 from annotate.core.aggregation import latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats
 
-# Answers added per annotator and true label, spread evenly over the labels, to compute posteriors (Perks 1947, Some
-# Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
+# Number of answers that are added for each annotator and true label to compute posteriors. They are spread evenly over
+# the labels (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
 SMOOTHING = 1.0
 
 
@@ -34,23 +35,25 @@ def fit_dawid_skene(
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1).) latent_models.py draws the starts, which may miss the global maximum.
+    Statistics 28(1)). latent_models.py draws the starts. It is possible that none of them leads to the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
-    an unobserved error would otherwise count as impossible: each c_akl gets SMOOTHING / K additional answers, where K
-    is the number of labels in use. They are also averaged over all maxima with equal weight, because the likelihood
-    prefers maxima that fit chance errors in few answers. docs/explanation/agreement.md reports the effect of both.
+    an error that was not observed would otherwise count as impossible: each c_akl gets SMOOTHING / K additional
+    answers, where K is the number of labels in use. Posteriors are also averaged over all maxima with equal weight.
+    Weights by likelihood would prefer the maxima that fit chance errors if there are few answers.
+    docs/explanation/agreement.md reports the effect of smoothing and averaging.
 
-    The posteriors are not calibrated: the model assumes that annotators err independently, even on the same units. They
-    tie if the data do not distinguish labels; `answer_table.winners` returns all labels that tie. Several answers of an
-    annotator on one unit count as separate observations.
+    The posteriors are not calibrated, because the model assumes that annotators err independently, even on the same
+    unit. If the data do not distinguish some labels, their posteriors tie; `answer_table.winners` returns all labels
+    that tie. If an annotator has several answers on one unit, they count as separate observations.
 
     seed: seed of the starts.
     tolerance, longest: stopping rule, see latent_models.maxima.
     """
     if not answers.units:
         return latent_models.maxima(answers, MODEL).best()
-    # A label that nobody gave is not the truth of any unit. With a hundred languages, this excludes most of them.
+    # A label that nobody gave is not the true label of any unit. If there are a hundred languages, this excludes most
+    # of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
     found = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
@@ -84,7 +87,8 @@ def fit_one_coin(answers: Answers, *, seed: str = "") -> latent_models.Fit:
         c_akl = q_a if l is k, (1 - q_a) / (K - 1) if not
 
     (Zhang, Chen, Zhou and Jordan 2016, Spectral Methods Meet EM, Journal of Machine Learning Research 17(102), section
-    2.) It has far fewer parameters than the Dawid-Skene model, so it suits few answers and many labels.
+    2). The model has far fewer parameters than the Dawid-Skene model, so it suits data with few answers and many
+    labels.
 
     seed: seed of the starts (latent_models.py).
     """
@@ -103,8 +107,8 @@ def _one_coin_chances(given: Floats, before: Floats) -> Floats:
 # --- MACE: an annotator either knows a unit's label, or guesses without regard to the unit.
 
 
-# The authors' settings. KNOWING and HABIT are the symmetric Beta and Dirichlet priors of the variational version.
-# ADDED, divided by the number of labels, is what the plain version adds to each expected count.
+# The authors' settings. KNOWING and HABIT are the symmetric Beta and Dirichlet priors of the variational version. The
+# plain version adds ADDED, divided by the number of labels, to each expected count.
 KNOWING, HABIT, ADDED = 0.5, 10.0, 0.01
 
 
@@ -116,11 +120,14 @@ def fit_mace(answers: Answers, *, seed: str = "", variational: bool = True) -> l
 
         c_akl = t_a [k = l] + (1 - t_a) x_al,   p_k = 1 / K
 
-    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT.) Of a's answers k on
-    units whose truth is k, a share t_a / c_akk was known; all other answers are guesses. From the expected counts n of
-    known answers, guesses, and guesses by label, t and x are (n + ADDED / K) normalized, or in the variational version
-    exp(digamma(n + prior)) / exp(digamma(sum of the same)). The latter sum to less than 1, and so does the confusion;
-    the likelihood is then the one with these weights, which the authors also use to choose among starts.
+    (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). Of the answers k that
+    a gave on units with true label k, a knew a share t_a / c_akk and guessed the rest. All other answers of a are
+    guesses.
+
+    t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label. The plain
+    version normalizes n + ADDED / K. The variational version uses exp(digamma(n + prior)) / exp(digamma(s)), where s is
+    the sum of n + prior. These weights add up to less than 1, and so does each row of the confusion. The likelihood is
+    computed with the same weights. The authors also use it to choose among starts.
 
     seed: seed of the starts (latent_models.py).
     variational: whether to use the variational version.
@@ -138,7 +145,8 @@ def _mace_chances(
     given: Floats, before: Floats, *, weigh: Callable[[Floats, float], Floats], knowing: float, habit: float
 ) -> Floats:
     label = np.arange(given.shape[1])
-    # A wrong answer is a guess whatever the truth is, so the next label can stand for all wrong ones.
+    # If the answer differs from the true label, it is a guess, and its probability does not depend on the true label.
+    # The next label therefore represents all true labels for which the answer is wrong.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     known = np.maximum(0, np.einsum("alsl->als", given) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = given.sum(axis=3) - known
@@ -161,7 +169,8 @@ def _variational(numbers: Floats, prior: float) -> Floats:
 
 # --- GLAD: the probability of a right answer depends on the annotator's ability and the unit's ease.
 #
-# GLAD shows which units are hard. Its accuracy is measured where true labels are available.
+# GLAD is used to show which units are hard. The accuracy of its labels is only measured where true labels are
+# available.
 
 
 MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1
@@ -173,12 +182,12 @@ STEPS = 3  # Newton steps per M step
 class GladFit:
     """Fitted GLAD model.
 
-    posterior: posterior of each unit's true label, (U, K).
+    posterior: posterior probability of each true label, by unit, (U, K).
     ability: ability of each annotator, (A,).
     ease: ease of each unit, above 0, (U,).
     objective: log-likelihood plus log prior.
     rounds: number of EM rounds.
-    converged: whether EM converged within them.
+    converged: whether EM converged within these rounds.
     """
 
     posterior: Floats
@@ -192,15 +201,16 @@ class GladFit:
 def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
     """Fit GLAD by EM.
 
-    With ability x_a of annotator a and ease y_u of unit u, and all labels equally likely to be the truth:
+    Let x_a be the ability of annotator a, and y_u the ease of unit u. All labels are equally likely to be the truth,
+    and
 
         probability that a is right on u = 1 / (1 + exp(-x_a y_u)),   all wrong labels equally likely
 
     (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009, Whose Vote Should Count More: Optimal Integration of Labels from
-    Labelers of Unknown Expertise, NIPS 22.) As there, x_a and log y_u have normal priors with mean and variance 1, and
-    EM starts from their means.
+    Labelers of Unknown Expertise, NIPS 22). As in that article, x_a and log y_u have normal priors with mean and
+    variance 1, and EM starts from their means.
 
-    seed: unused, because nothing is random; accepted for the same signature as the other models.
+    seed: not used, because nothing is random. It is accepted so that all models have the same signature.
     """
     units, people, size = len(answers.units), len(answers.annotators), len(answers.labels)
     found = np.full(people + units, MEAN)
@@ -218,7 +228,7 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
 def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
     """Return the posterior of each unit's true label (U, K), and the objective.
 
-    found: abilities, then log ease.
+    found: the abilities of all annotators, followed by the log ease of all units, (A + U,).
     """
     size = len(answers.labels)
     scores = np.full((len(answers.units), size), -np.log(max(1, size)))
@@ -232,9 +242,10 @@ def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
 
 
 def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
-    """Raise the expected objective by Newton steps, in turn for abilities and for log ease.
+    """Raise the expected objective by Newton steps, which alternate between abilities and log ease.
 
     right: probability that each answer is right.
+    found: see `_expect`.
     """
     people = len(answers.annotators)
     found = found.copy()

@@ -1,4 +1,4 @@
-"""Answers to units: as arrays, for coefficients.py and annotator_models.py, and aggregated to the label of a unit."""
+"""Answers as arrays of indices, and rules that decide a unit's label from its answers."""
 
 from array import array
 from collections import Counter
@@ -19,10 +19,10 @@ Bools = npt.NDArray[np.bool_]
 class Answers:
     """Which annotator gave which answer to which unit.
 
-    An annotator may have several answers on a unit; all of them count.
+    An annotator may have several answers on a unit. All of them count.
 
     units, annotators, labels: the U units, A annotators and K labels.
-    unit, annotator, label: indices into these, one per answer, (answers,).
+    unit, annotator, label: for each answer, its index in `units`, `annotators` and `labels`, (answers,).
     """
 
     units: tuple[Hashable, ...]
@@ -39,12 +39,12 @@ class Answers:
 
 
 def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[str]) -> Answers:
-    """Build Answers from rows, with units and annotators in order of first appearance.
+    """Build Answers from rows. Units and annotators are in order of first appearance.
 
-    rows: (unit, annotator, label) for each answer.
-    labels: all labels; grades in their order.
+    rows: (unit, annotator, label) tuples, one for each answer.
+    labels: all possible labels. Grades must be in their order.
 
-    Raises ValueError for an answer that is not a label.
+    Raise ValueError for an answer that is not a label.
     """
     place = {label: number for number, label in enumerate(labels)}
     units: dict[Hashable, int] = {}
@@ -61,9 +61,9 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
 
 
 def winners(weights: Ints | Floats) -> Bools:
-    """Return which labels have the largest weight on each unit, (U, K); several if they tie.
+    """Return which labels have the largest weight on each unit, (U, K). If labels tie, all of them win.
 
-    weights: votes or posterior by unit and label, (U, K).
+    weights: number of votes, or posterior probability, by unit and label, (U, K).
     """
     if not weights.size:
         return np.zeros(weights.shape, dtype=np.bool_)
@@ -76,7 +76,7 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
 
     This is the expected accuracy if ties are broken at random.
 
-    weights: votes or posterior by unit and label, (U, K).
+    weights: number of votes, or posterior probability, by unit and label, (U, K).
     truth: index of the true label of each unit, (U,).
     """
     won = winners(weights)
@@ -84,7 +84,7 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
     return right
 
 
-# --- The label of a unit from its answers, or the number of further answers it needs.
+# --- Rules that decide the label of a unit from its answers, or how many more answers it needs.
 
 
 def needed(asked: int) -> int:
@@ -95,13 +95,13 @@ def needed(asked: int) -> int:
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
     """Return the answer given by more than half of the people asked, or None.
 
-    A single answer is its own majority. Of three answers, two must agree ("We only keep the samples with two or three
-    labeler have same label", XGLUE, Liang et al. 2020). If more people were asked because all three differed, two still
-    suffice, unless as many agree on another answer.
+    If one person was asked, their answer is the label. If three people were asked, two must agree ("We only keep the
+    samples with two or three labeler have same label", XGLUE, Liang et al. 2020). If all three differed and more people
+    were asked, two equal answers still suffice, unless as many people agree on another answer.
 
     answers: one label per annotator, in any order.
-    order: order of the grades; unused.
-    asked: number of people asked at first; the number of answers by default.
+    order: not used; all rules take the order of the grades.
+    asked: number of people asked at first; by default, the number of answers.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
@@ -112,11 +112,13 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
 
 def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """Return the median grade, the worse of the two middle ones for an even number of answers; None without answers.
+    """Return the median grade, or None if there are no answers.
+
+    If the number of answers is even, this is the worse of the two middle grades.
 
     order: all grades, best first.
 
-    Raises ValueError for an answer that is not a grade.
+    Raise ValueError for an answer that is not a grade.
     """
     places = sorted(order.index(answer) for answer in answers)
     return order[places[len(places) // 2]] if places else None
@@ -126,15 +128,21 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
 def at_first(asked: int, *, stop_early: bool) -> int:
-    """Return how many people to ask at first: with stop_early, the smallest number that can decide the unit."""
+    """Return how many people to ask at first, if up to `asked` people may be asked.
+
+    With `stop_early`, this is the smallest number of people who can decide the unit.
+    """
     return needed(asked) if stop_early else asked
 
 
 def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int) -> str | int | None:
-    """Return the label of a unit, the new number of answers it needs, or None if it has no label.
+    """Return the label of a unit, or the new number of answers that it needs, or None if it has no label.
 
-    Call this once the unit has as many answers as it needs. If they do not decide it and fewer than `asked` people have
-    answered, the new number is one more.
+    Call this once the unit has all the answers that it needs. If these do not decide it and fewer than `asked` people
+    have answered, one more answer is needed.
+
+    aggregate: rule that decides the unit if `asked` people or more have answered.
+    order: all grades, best first.
     """
     given = len(answers)
     if given < asked:

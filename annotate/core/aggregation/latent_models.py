@@ -1,7 +1,8 @@
-"""Maximum likelihood, by EM from many starts, for models in which answers depend only on a unit's hidden true label.
+"""Maximum likelihood estimation, by EM from many starts, for models in which each unit has a hidden true label.
 
-annotator_models.py defines what each model assumes about annotators. Let n_aul be the number of answers l of annotator
-a on unit u, p_k the share of units with true label k, and c_akl the probability that a answers l on such a unit. Then
+In these models, an answer depends only on the annotator and on the true label. annotator_models.py defines what each
+model assumes about annotators. Let n_aul be the number of answers l of annotator a on unit u, p_k the share of units
+with true label k, and c_akl the probability that a answers l on such a unit. Then
 
     likelihood = product over u of sum over k of p_k product over a, l of c_akl^n_aul
 """
@@ -18,37 +19,39 @@ from annotate.core.aggregation.answer_table import Answers, Floats
 from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.proportions import SLACK
 
-# Starts are made in batches of BATCH until FURTHER of them in a row raise the best log-likelihood by no more than GAIN,
-# at most MOST in all. If one round of FURTHER starts would process more than BREADTH numbers (answers times labels, or
-# probabilities), there is a single batch of as many starts as fit, but at least FEWEST.
+# Starts are made in batches of BATCH. There are no further batches once FURTHER starts in a row have raised the best
+# log-likelihood by no more than GAIN, or after MOST starts. If FURTHER starts would have to process more than BREADTH
+# numbers in a round (answers times labels, or probabilities), there is a single batch of as many starts as fit, but at
+# least FEWEST.
 BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
 FEWEST, BREADTH = 2, 3_000_000
 SHAPE = 0.5  # shape of the gamma distribution of annotator weights in a start
 NOISE = 0.1
-# Initial heats of the starts, in turn; the number of cooling steps to 1, and of rounds per step.
+# The starts take these initial heats in turn. The heat then rises to 1 in STEPS steps, with PER_STEP rounds at each
+# step.
 HEATS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
-# Then this share of the starts, the best so far, continues for this many rounds. Finally the best one continues until
-# it converges.
+# After that, each of these shares of the starts, the best ones, continues for this number of rounds. Finally, the best
+# start continues until it converges.
 TRIALS = ((1.0, 30), (0.25, 100))
 CONVERGED = 1e-9
 LONGEST = 10_000
-# Numbers processed at once in an E step, so that they fit in the processor cache.
+# How many numbers an E step processes at once, so that they fit in the processor cache.
 BLOCK = 2**17
-# Maxima are the same if their posteriors differ by less than this on average.
+# Two maxima count as the same if their posteriors differ by less than this on average.
 ALIKE = 0.01
 
 
 Table = Any  # a sparse array; scipy has no types for it
-Point = tuple[Floats, Floats]  # p (S, K) and c (A, L, S, K)
+Point = tuple[Floats, Floats]  # the parameters p, (S, K), and c, (A, L, S, K)
 
 
 @dataclass(frozen=True)
 class Model:
     """A model of the annotators.
 
-    chances: function that returns c, (A, L, S, K) by annotator, answer, start and true label, from the expected counts
-        and the previous c, both of that shape.
+    chances: function that returns c, given the expected counts of answers and the previous c. All three are arrays by
+        annotator, answer, start and true label, (A, L, S, K).
     uniform: whether p is fixed at 1/K instead of estimated.
     """
 
@@ -58,14 +61,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted model.
+    """A fitted model.
 
-    posterior: posterior of each unit's true label, (U, K).
+    posterior: posterior probability of each true label, by unit, (U, K).
     confusion: probability of each answer by annotator and true label, (A, K, K).
     prior: share of units with each true label, (K,).
     likelihood: log-likelihood of prior and confusion.
-    rounds: number of final EM rounds of the best start.
-    converged: whether EM converged within them.
+    rounds: number of EM rounds with which the best start ended.
+    converged: whether EM converged within these rounds.
     """
 
     posterior: Floats
@@ -80,12 +83,12 @@ class Fit:
 class Climb:
     """The state of EM for each of S starts.
 
-    posterior: posterior of each unit's true label, (U, S, K).
+    posterior: posterior probability of each true label, by unit and start, (U, S, K).
     prior: p, (S, K).
     chances: c, (A, L, S, K).
     likelihood: log-likelihood, (S,).
-    rounds: number of rounds in the last call.
-    converged: whether EM converged within them.
+    rounds: number of EM rounds in the last call.
+    converged: whether EM converged within these rounds.
     """
 
     posterior: Floats
@@ -98,7 +101,7 @@ class Climb:
     def of(self, starts: list[int]) -> "Climb":
         """Return the state of the selected starts."""
         return Climb(
-            # Contiguous in memory; otherwise every multiplication would copy it.
+            # The result is contiguous in memory. Otherwise, every multiplication would copy it.
             np.take(self.posterior, starts, axis=1),
             self.prior[starts],
             self.chances[:, :, starts],
@@ -119,12 +122,14 @@ def maxima(
 ) -> Climb:
     """Find the distinct maxima of the likelihood, best first.
 
-    EM starts from the vote shares, once at each heat, and then from vote shares weighted by annotator. The weights come
-    from a gamma distribution that gives most of the weight to a few annotators, and differ between starts. Every other
-    start also gets noise. At heat h < 1 the E step raises the likelihood terms to the power h, so that no label is
-    ruled out early; h rises to 1 in steps (Ueda and Nakano 1998, Deterministic Annealing EM Algorithm, Neural Networks
-    11(2)). The best start continues until three rounds add less than `tolerance` per answer to the log-likelihood, or
-    for `longest` rounds. The others are close to their maxima by then.
+    The first starts take the vote shares as the initial posterior, one at each heat. The other starts weight the
+    annotators' votes. The weights are drawn again for each start, from a gamma distribution that gives most of the
+    weight to a few annotators. Every second start also gets noise. At heat h < 1, the E step raises the likelihood
+    terms to the power h, so that no label is ruled out early. The heat rises to 1 in steps (Ueda and Nakano 1998,
+    Deterministic Annealing EM Algorithm, Neural Networks 11(2)).
+
+    The best start continues until three rounds add less than `tolerance` per answer to the log-likelihood, or for
+    `longest` rounds. The other starts do not continue, because they are close to their maxima by then.
 
     The result does not depend on the names of labels or the number of cores. It does depend on the order of the
     answers.
@@ -160,12 +165,16 @@ def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longes
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
-    """Return the expected number of answers l of annotator a on units with true label k, (A, L, S, K)."""
+    """Return how often annotator a is expected to answer l on units with true label k, (A, L, S, K)."""
     return _given(_table(answers), posterior)
 
 
 def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
-    """Return the posterior for these p and c, (U, S, K)."""
+    """Return the posterior probability of each true label, (U, S, K).
+
+    prior: p, (S, K).
+    chances: c, (A, L, S, K).
+    """
     made = np.empty((len(answers.units), *prior.shape))
     _expect(_table(answers), prior, chances, None, into=made)
     return made
@@ -181,7 +190,7 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
 
 
 def _table(answers: Answers) -> Table:
-    """Return how often each annotator gave each answer to each unit, (U, A times L)."""
+    """Return how often each annotator gave each answer to each unit, as a sparse array (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
     said = answers.annotator * size + answers.label
     return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
@@ -208,7 +217,7 @@ def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Float
     if number < len(HEATS):
         return _votes(answers)
     weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
-    # A weight can underflow to 0, possibly for all answers to a unit.
+    # A weight can underflow to 0, and this might happen to all annotators of a unit.
     shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
     if number % 2:
         shares += drawing.uniform(0, NOISE, size=shares.shape)
@@ -217,10 +226,10 @@ def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Float
 
 
 def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
-    """Run EM for up to `rounds` rounds, or until no start gains more than `enough`.
+    """Run EM for up to `rounds` rounds, or until three rounds change no start's log-likelihood by more than `enough`.
 
-    Without heat, every third round takes an accelerated step. Overwrites the posterior of `now`, which is large with
-    millions of answers.
+    Without `heat`, every third round takes an accelerated step. The posterior of `now` is overwritten rather than
+    copied, because it is large if there are millions of answers.
     """
     posterior, size = now.posterior, now.prior.shape[1]
     prior, chances = now.prior, now.chances
@@ -240,7 +249,7 @@ def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, h
             chances = np.where(short[:, None], path[-1][1], chances)
             likelihood = _expect(table, prior, chances, heat, into=posterior)
         if len(path) == 3:
-            # With priors or smoothing, a round may not increase the likelihood.
+            # With priors or smoothing, a round can also lower the likelihood.
             converged = bool(np.abs(likelihood - last).max() <= enough)
             last, path = likelihood, []
     return Climb(posterior, prior, chances, likelihood, made, converged)
@@ -250,8 +259,8 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
     """Extrapolate from three rounds of EM, separately for each start.
 
     This is scheme S3 of SQUAREM (Varadhan and Roland 2008, Simple and Globally Convergent Methods for Accelerating the
-    Convergence of Any EM Algorithm, Scandinavian Journal of Statistics 35(2)). A probability never falls below a tenth
-    of its value after the third round, so none becomes 0.
+    Convergence of Any EM Algorithm, Scandinavian Journal of Statistics 35(2)). No probability falls below a tenth of
+    its value after the third round, so none becomes 0.
     """
     step, bend = second[1] - first[1], third[1] - 2 * second[1] + first[1]
     length, turn = (np.sqrt(np.square(each).sum(axis=(0, 1, 3))) for each in (step, bend))
@@ -268,7 +277,7 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
 
 def _given(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
-    # The transpose of a table sorted by unit reads memory contiguously.
+    # The table is sorted by unit, so its transpose reads memory contiguously.
     made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
     return made
 
@@ -286,7 +295,7 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
         block += log_prior
         if heat is not None:
             block *= heat[:, None]
-        # Always finite: some label of the unit had a positive posterior when it made the answers possible.
+        # This is always finite, because some label of the unit had a positive posterior, and c was computed from it.
         top = reduce(np.maximum, np.moveaxis(block, 2, 0))
         block -= top[..., None]
         np.exp(block, out=block)
@@ -297,12 +306,15 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
 
 
 def _best_first(now: Climb) -> list[int]:
-    """Return the starts sorted by likelihood; those that differ only by rounding keep their order."""
+    """Return the indices of the starts, sorted by likelihood, best first.
+
+    Starts whose likelihoods only differ by rounding keep their order.
+    """
     return sorted(range(len(now.likelihood)), key=lambda start: -round(float(now.likelihood[start]), 6))
 
 
 def _joined(parts: Sequence[Climb]) -> Climb:
-    """Concatenate the starts of all parts. The rounds are those of the first part."""
+    """Concatenate the starts of all parts. `rounds` and `converged` are those of the first part."""
     return Climb(
         np.concatenate([part.posterior for part in parts], axis=1),
         np.concatenate([part.prior for part in parts]),
@@ -314,9 +326,9 @@ def _joined(parts: Sequence[Climb]) -> Climb:
 
 
 def _named(made: Climb, votes: Floats) -> Climb:
-    """Permute the true labels of each start if that makes them agree better with the votes.
+    """Permute the true labels of each start if they then agree better with the votes.
 
-    The likelihood of the Dawid-Skene model does not change if true labels are permuted.
+    This is needed because permuting the true labels does not change the likelihood of the Dawid-Skene model.
     """
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
@@ -329,7 +341,7 @@ def _named(made: Climb, votes: Floats) -> Climb:
 
 
 def _each_once(found: Climb) -> Climb:
-    """Drop maxima whose posterior equals that of an earlier one."""
+    """Drop every maximum whose posterior is nearly the same as that of an earlier one."""
     kept: list[int] = []
     for start in range(len(found.prior)):
         apart = (np.abs(found.posterior[:, start] - found.posterior[:, other]).max(axis=1).mean() for other in kept)

@@ -32,7 +32,7 @@ def ordinal(margins: Floats) -> Floats:
 
     margins: number of answers with each grade, in order from either end (..., K).
 
-    Returns an array of shape (..., K, K).
+    Return an array of shape (..., K, K).
     """
     # Cumulative counts up to the middle of each grade, so that each distance is a difference.
     middle = np.cumsum(margins, axis=-1) - margins / 2
@@ -107,7 +107,7 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
     counts: number of answers by unit and label, (U, K).
     having: if answers are label sets, which of the K sets contain which of the C labels, (K, C).
 
-    Returns the labels in order. Alpha is undefined for a label that every answer has.
+    Return the labels in order. Alpha is undefined for a label that every answer has.
     """
     kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
     with_label = kinds if having is None else kinds @ having.astype(np.int64)
@@ -245,7 +245,7 @@ def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]
     counts: number of answers by unit and label, (U, K).
     own: indices of the annotator's answers.
 
-    Returns the units (units,), and the annotator's counts followed by the others' (units, 2K).
+    Return the units (units,), and the annotator's counts followed by the others' (units, 2K).
     """
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[own], return_inverse=True)
@@ -283,7 +283,7 @@ def _one_against_rest(
 def _pairable(counts: Ints) -> tuple[Ints, Ints]:
     """Restrict the counts to units with two or more answers and to labels in use.
 
-    Other units and labels do not affect any coefficient. Returns the counts and the indices of the labels.
+    Other units and labels do not affect any coefficient. Return the counts and the indices of the labels.
     """
     counts = counts[counts.sum(axis=1) > 1]
     used = _two_or_more(counts)
@@ -333,7 +333,7 @@ Labels = AbstractSet[str]
 def f1(said: Labels, known: Labels) -> float:
     """Return F1 of two label sets: 2 |both| / (|said| + |known|), which is symmetric.
 
-    Raises ValueError for an empty set.
+    Raise ValueError for an empty set.
     """
     if not (said and known):
         raise ValueError("A set without labels has no F1; leave out what has none.")
@@ -380,7 +380,7 @@ def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
 def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
     """Return the number of labels that each pair of sets shares (K, K), and the set sizes as (K, 1) and (1, K).
 
-    Raises ValueError for an empty set.
+    Raise ValueError for an empty set.
     """
     if not all(sets):
         raise ValueError("A set without labels has no distance from others; leave out what has none.")

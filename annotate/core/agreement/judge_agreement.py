@@ -61,7 +61,7 @@ def judge_agreement(
     distance: distances for alpha; nominal by default (see coefficients.alpha).
     seed, replicates: for the intervals of alpha.
 
-    Raises ValueError if `judge` does not have one valid index per unit.
+    Raise ValueError if `judge` does not have one valid index per unit.
     """
     judge = places_of_judge(answers, judge)
     counts = answers.counts()
@@ -89,7 +89,7 @@ def judge_agreement(
 def places_of_judge(answers: Answers, judge: Ints) -> Ints:
     """Return the judge's labels after checking that each unit has an index into `answers.labels`, or -1.
 
-    Raises ValueError otherwise.
+    Raise ValueError otherwise.
     """
     if judge.shape != (len(answers.units),) or np.any((judge < -1) | (judge >= len(answers.labels))):
         raise ValueError("The judge's labels do not fit the answers; give the place of one label for each unit, or -1.")
@@ -177,7 +177,7 @@ def alternative_annotator_test(
     unlike: squared distances of labels, (K, K). An answer's score is then minus the root mean squared distance from the
         others' answers. By default it is the share of the others' answers that are the same.
 
-    Raises ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
+    Raise ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
     """
     judge = places_of_judge(answers, judge)
     if not 0 <= epsilon < 1:

@@ -1,9 +1,10 @@
-"""Balanced sets for document classification, with the same number of documents per class in each set and language.
+"""Balanced sets for document classification, in which all classes have the same number of documents in each language.
 
-The sets are test, dev, and train in several sizes, each contained in the next (Schwenk and Li 2018, A Corpus for
-Multilingual Document Classification in Eight Languages, section 2.2). In the published lists, classes are balanced on
-average. Here they are balanced exactly, and neither a document nor documents that belong together appear in more than
-one of test, dev and train, across all languages. `one_of_each` defines which texts are the same document.
+There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
+2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
+published, classes are only balanced on average. Here they are balanced exactly. In addition, neither a document nor a
+group of documents that belong together is in more than one of test, dev and train, even across languages. `one_of_each`
+defines which texts are the same document.
 """
 
 from collections import Counter, defaultdict
@@ -16,13 +17,13 @@ from annotate.core.draws.splits import DEV, TEST, TRAIN, Row, components, equal_
 
 
 class BalanceError(ValueError):
-    """The sets cannot be built. The message gives the reason with numbers, and what to do."""
+    """The sets cannot be built. The message says why, and what to do."""
 
 
 class Document(NamedTuple):
     """A document of one class.
 
-    apart: values that test, dev and train must not share, in the order of their fields.
+    apart: values of the fields that test, dev and train must not share, in the order of the fields.
     """
 
     id: str
@@ -33,19 +34,19 @@ class Document(NamedTuple):
 
 
 def part_of(name: str) -> str:
-    """Return which of test, dev and train a set belongs to: train for train.1000."""
+    """Return the part (test, dev or train) that a set belongs to. For example, the set train.1000 belongs to train."""
     return name.partition(".")[0]
 
 
 def place_of(name: str) -> tuple[int, int]:
-    """Return the sort key for the order in which sets are filled: test, dev, then train by size."""
+    """Return the key that sorts sets into the order in which they are filled: test, dev, then train by size."""
     return (TEST, DEV, TRAIN).index(part_of(name)), int(name.partition(".")[2] or 0)
 
 
 class Sizes(NamedTuple):
-    """Number of documents per set in each language; 0 for no set.
+    """The number of documents in each set, which is the same for every language; 0 for no set.
 
-    train: ascending sizes, each set contained in the next.
+    train: sizes of the train sets, ascending. Each train set is contained in the next one.
     """
 
     test: int
@@ -63,7 +64,10 @@ class Sizes(NamedTuple):
 
 
 class Short(NamedTuple):
-    """A class with fewer documents in a set than requested."""
+    """A class that has fewer documents in a set than requested.
+
+    wanted, there: the requested number of documents, and the available number.
+    """
 
     language: str
     set: str
@@ -73,10 +77,10 @@ class Short(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """Balanced sets.
+    """The balanced sets of all languages.
 
-    sets: ids in random order, by language and set.
-    short: classes that were filled only in part.
+    sets: mapping from language and set to document ids in random order.
+    short: classes that have fewer documents than requested.
     """
 
     sets: dict[str, dict[str, list[str]]]
@@ -86,9 +90,9 @@ class Balanced(NamedTuple):
 class Merged(NamedTuple):
     """Documents without duplicates.
 
-    documents: one document per text.
-    equal: number of duplicates removed, by language.
-    differing: number of documents removed because their text has several classes, by language.
+    documents: the remaining documents. Within a language, their texts are distinct.
+    equal: number of duplicates that were removed, by language.
+    differing: number of documents that were removed because the same text has several classes, by language.
     """
 
     documents: list[Document]
@@ -97,9 +101,9 @@ class Merged(NamedTuple):
 
 
 def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
-    """Keep one random document per text and language; drop texts that have several classes.
+    """Keep one random document for each text in a language, and drop texts that have several classes.
 
-    Texts that differ only in case, width or white space are the same.
+    Texts are the same if they only differ in case, character width or white space.
     """
     by_text: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for document in documents:
@@ -115,7 +119,11 @@ def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
 
 
 def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
-    """Raise BalanceError if a set cannot be divided equally among the classes, or the train sizes are not ascending."""
+    """Raise BalanceError if the sizes cannot be balanced.
+
+    There must be two classes or more and at least one set. Each size must be divisible by the number of classes, and
+    the train sizes must be ascending.
+    """
     if len(classes) < 2:
         raise BalanceError(f"Sets are balanced over two classes or more, and {len(classes)} is given.")
     if not any(sizes.all().values()):
@@ -140,17 +148,19 @@ def balanced(
 ) -> Balanced:
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
-    Documents that share a value of `apart` go to the same one of test, dev and train, over all languages. Groups are
-    assigned in random order to the part that still needs most of their documents. Documents of a group that the part
-    does not need are in no set.
+    Documents that share a value of `apart` form a group, which may have documents in several languages. The groups are
+    taken in random order. Each group is assigned to the part (test, dev or train) that still needs most of its
+    documents. If the part does not need all of them, the rest are in no set.
 
     documents: documents with distinct texts, each of one of the classes.
     classes: the classes.
     sizes: the size of each set.
     seed: seed of the draw.
-    fill: those of test, dev and train that may be smaller than requested; the others are exact.
+    fill: parts (test, dev or train) whose sets may be smaller than requested. All other sets have exactly the requested
+        size.
 
-    Raises BalanceError if a set cannot be filled, or if only train may be smaller and lacks a class completely.
+    Raise BalanceError if a set cannot be filled. If test is not in `fill`, also raise it if a set has no document of a
+    class.
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
@@ -194,10 +204,10 @@ def check_enough(
     sizes: Sizes,
     fill: Collection[str] = (),
 ) -> None:
-    """Raise BalanceError if a class has fewer documents in some language than all sets need.
+    """Raise BalanceError if some class has too few documents in some language for all of its sets.
 
     there: number of documents by language and class.
-    fill: see `balanced`.
+    fill: see `balanced`. Sets of these parts need no minimum number of documents.
     """
     needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
@@ -214,7 +224,7 @@ def check_enough(
     raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
 
 
-SHOWN = 5  # classes listed in an error message
+SHOWN = 5  # maximum number of classes that an error message lists
 
 
 def _listed(lacking: Sequence[Short]) -> str:
@@ -231,7 +241,10 @@ Cell = tuple[str, str]  # (language, class)
 def _shared_out(
     documents: Sequence[Document], cells: Collection[Cell], each: Mapping[str, int], seed: str
 ) -> dict[str, dict[Cell, list[str]]]:
-    """Return the ids for each part and cell, in the order of their draws."""
+    """Assign documents to parts in random order, and return the ids for each part and cell in this order.
+
+    each: number of documents that each part needs in every cell.
+    """
     by_id = {document.id: document for document in documents}
     groups = [
         sorted((by_id[row.id] for row in rows), key=lambda document: _turn(seed, "draw", document.id))
@@ -242,7 +255,7 @@ def _shared_out(
     for group in sorted(groups, key=lambda group: _turn(seed, "draw", group[0].id)):
         counts = Counter((document.language, document.label) for document in group)
         useful = {part: sum(min(number, lack[cell]) for cell, number in counts.items()) for part, lack in lacks.items()}
-        # The first of equal parts, so that test is filled before dev, and dev before train.
+        # If several parts are equal, `max` returns the first, so test is filled before dev, and dev before train.
         part = max(useful, key=lambda name: useful[name])
         for document in group:
             cell = document.language, document.label
@@ -259,14 +272,15 @@ def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
 def joint(
     found: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
 ) -> dict[str, dict[str, list[str]]]:
-    """Select the documents of the joint sets over all languages.
+    """Select the documents for the joint sets, which contain documents of all languages.
 
-    They come from dev, and from the smallest train set with enough documents of each class.
+    The joint dev set takes documents from the dev set of each language. The joint train set takes them from the
+    smallest train set with enough documents of each class.
 
-    labels: class of each id.
-    number: number of documents per language and set.
+    labels: class of each document, by id.
+    number: number of documents from each language in each joint set.
 
-    Returns ids by language and part (train, dev). Raises BalanceError if there are too few documents.
+    Return ids by language and part (train or dev). Raise BalanceError if a language has too few documents.
     """
     _check_shared("the joint sets from each language", number, classes)
     chosen: dict[str, dict[str, list[str]]] = {}
@@ -287,7 +301,7 @@ def joint(
 
 
 def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str]:
-    """Return the first `each` ids of each class."""
+    """Return the first ids of each class, at most `each` per class."""
     seen = Counter[str]()
     kept = []
     for key in ids:
@@ -301,11 +315,11 @@ def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str
 
 
 class Fault(NamedTuple):
-    """A fault in the lists of a language.
+    """A fault in the published or exported lists of a language.
 
-    first, second: the two sets that share ids, a train set and the next larger one, or the same set twice for repeated
-        ids.
-    ids: the affected ids; a repeated id appears once per extra occurrence.
+    first, second: two sets that share ids, or a train set and the next larger one. If a set repeats ids, both are this
+        set.
+    ids: the affected ids. An id that a set repeats appears here once for each extra occurrence.
     """
 
     first: str
@@ -316,8 +330,8 @@ class Fault(NamedTuple):
 def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
     """Yield the faults in the lists of one language.
 
-    These are ids in more than one of test, dev and train, repeated ids, and ids of a train set that the next larger one
-    lacks.
+    An id is at fault if it is in more than one of test, dev and train, if a set repeats it, or if it is in a train set
+    but not in the next larger one.
     """
     trains = sorted((name for name in sets if part_of(name) == TRAIN), key=place_of)
     parts = [name for name in (trains[-1] if trains else "", DEV, TEST) if name in sets]

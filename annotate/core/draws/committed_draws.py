@@ -1,7 +1,7 @@
-"""Random draws that affect people or trust in the results, and their verification from the recorded draws.
+"""Random draws that affect people or trust in the results, and the verification of their records.
 
-Verification uses the same functions as the draw itself. All keys are public: ids of items, languages and pseudonyms.
-controls/ and work/ decide which units take part in each draw.
+A draw is verified by repeating it with the same functions and comparing the result with the record. All keys are
+public: ids of items, languages and pseudonyms. controls/ and work/ decide which units take part in each draw.
 """
 
 import json
@@ -17,13 +17,15 @@ from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Return a predicate for the places in a person's work that hold a gold answer: one per block of `size` units.
+    """Return a function that decides which places in a person's work hold a gold answer.
+
+    The work is divided into blocks of `size` units. Each block has one gold answer, at a random place.
 
     person: pseudonym.
     language: language of the queue.
     size: number of units per block.
 
-    The predicate takes a place among the person's units in the language, counted from 0.
+    The function takes the place of a unit among the person's units in the language, counted from 0.
     """
     purpose = f"honeypot of {person} in {language}"
 
@@ -35,7 +37,10 @@ def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[
 
 
 def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
-    """Return how many of the first `places` units are gold answers: one per complete block, and perhaps one more."""
+    """Return how many of the first `places` units are gold answers.
+
+    There is one in each complete block, and perhaps one in the incomplete block at the end.
+    """
     whole, rest = divmod(places, size)
     return whole + any(is_gold(place) for place in range(places - rest, places))
 
@@ -50,10 +55,10 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 
 
 def test_questions(lots: Lots, of: Sequence[str], asked: Mapping[str, int], count: int) -> list[str]:
-    """Return the questions of a test in random order, chosen from those that the person was asked least often.
+    """Draw the questions of a test from those that the person was asked least often, and return them in random order.
 
     of: person, language and number of the test.
-    asked: how often the person was asked each question of the pool.
+    asked: for each question of the pool, how often the person was asked it.
     count: number of questions.
     """
     purpose = f"test of {' '.join(of)}"
@@ -66,8 +71,13 @@ def decoys(lots: Lots, asked: str, keys: Iterable[str], count: int) -> list[str]
 
 
 def drawn_before(lots: Lots, asked: str, key: str, among: int) -> int:
-    """Return how many of the `among` drawn posts come before a decoy."""
-    # The midpoints of `among` posts are 0.5 / among, 1.5 / among and so on.
+    """Return the place of a decoy, as the number of drawn posts that come before it.
+
+    asked: the language that annotators are asked about.
+    key: id of the decoy.
+    among: number of drawn posts.
+    """
+    # If the posts are spread evenly between 0 and 1, their midpoints are 0.5 / among, 1.5 / among and so on.
     return max(0, ceil(place(lots, f"place {asked}", key) * among - 0.5))
 
 
@@ -84,25 +94,25 @@ def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> 
 
 
 class Checked(NamedTuple):
-    """The verification of one decision.
+    """The result of verifying one decision.
 
-    what: name of the decision, to report if it differs.
-    differs: whether the record differs from the draw.
+    what: name of the decision, which is reported if it differs.
+    differs: whether the recorded decision differs from the repeated draw.
     """
 
     what: str
     differs: bool
 
 
-# A record of a draw with the fields lot (its purpose), of, how, frame and drawn. Each check below documents their
-# content.
+# A record of a draw. Its fields are `lot` (the purpose of the draw), `of`, `how`, `frame` and `drawn`. The docstrings
+# of the functions below describe the content of these fields.
 Line = Mapping[str, Any]
 
 
 def _each(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw that decides on each id of the frame independently.
 
-    how: the share, and optionally the ids that were drawn without effect.
+    how: the share, and optionally `in_vain`, the ids that were drawn when there was no adjudicator for them.
     """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:
@@ -125,7 +135,7 @@ def _sets(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
 
 
 def _strangers(line: Line) -> Iterator[Checked]:
-    """Report drawn ids that are not in the frame."""
+    """Report every drawn id that is not in the frame."""
     frame = set(line["frame"])
     yield from (Checked(key, True) for key in line["drawn"] if key not in frame)
 
@@ -145,7 +155,7 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
 
     of: the language asked about.
     how: the number of drawn posts.
-    drawn: how many of these come before each decoy of the frame.
+    drawn: for each decoy of the frame, how many of the drawn posts come before it.
     """
     [asked] = line["of"]
     for key, before in zip(line["frame"], line["drawn"], strict=True):
@@ -157,7 +167,7 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
     of: person, language and number of the test.
     how: the count.
-    frame: each question of the pool, and how often the person had been asked it.
+    frame: pairs of a question of the pool and how often the person had been asked it.
     drawn: the questions in order.
     """
     expected = test_questions(lots, line["of"], dict(line["frame"]), line["how"]["count"])
@@ -171,18 +181,19 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the places and the order of a person's gold answers.
 
-    A gold answer must come exactly when one is due, until the person has met all of them. It must follow all earlier
-    ones in the person's order, except those passed over. No place may be missing.
+    Until the person has met all gold answers, one must come exactly when it is due (`gold_places`). They must come in
+    the person's order (`gold_order`), except that some may be passed over. No place may be missing from the record.
 
     of: person and language.
-    how: optional ids of gold answers that are out of play:
-        disturbing, which somebody found disturbing, so others may not get them;
-        seen_elsewhere, whose text the person had seen elsewhere;
-        passed_over, which were skipped for this person because somebody else had met them.
+    how: optional lists of gold answers that the person does not get in their turn:
+        disturbing: somebody found them disturbing, so nobody else gets them;
+        seen_elsewhere: the person had seen their text elsewhere;
+        passed_over: they were skipped for this person, because somebody else had met them.
     frame: the gold answers of the language.
-    drawn: what the person was given, in order. An entry has the number of units given by the draw so far, the number of
-        gold answers among them, the block size, and the id of a gold answer or a number of consecutive units of work.
-        An entry that is only an id is a gold answer from outside the draw, which somebody else had returned.
+    drawn: what the person was given, in order. Each entry is a list of four values: the number of units that the draw
+        had given before, the number of gold answers among these, the block size, and either the id of a gold answer or
+        a number of consecutive units of work. An entry that is only an id is a gold answer from outside the draw, which
+        somebody else had returned.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
@@ -211,30 +222,31 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def outcome(key: str, asked: str, stage: str, label: str | None, said: Iterable[Sequence[Any]]) -> str:
-    """Return the published outcome of one drawn unit as text.
+    """Return the outcome of one drawn unit as text, in the form in which it is published.
 
     key: id of the item.
     asked: the language that annotators were asked about, or empty.
     stage: final stage of the unit.
     label: final label, or None.
-    said: for each judgment in order, the annotator's pseudonym, kind, label, queue and round as published, and whether
-        it was withdrawn or voided.
+    said: the judgments in order. Each has the annotator's pseudonym, the kind, label, queue and round as published, and
+        whether the judgment was withdrawn or voided.
     """
     return json.dumps([key, asked, stage, label, [list(each) for each in said]], ensure_ascii=False)
 
 
 def outcome_digest(lots: Lots, text: str) -> str:
-    """Return the digest of one outcome, 16 hex digits.
+    """Return the digest of one outcome (16 hex digits).
 
-    It is keyed by the secret, so that nobody can find the label by guessing.
+    It is keyed with the secret. Otherwise anybody could find the label by computing the digest of every possible
+    outcome.
     """
     return lots("outcome", text)[:16]
 
 
 def fixed_digest(lots: Lots, line: "Line", others: Iterable["Line"]) -> str:
-    """Return the digest of everything drawn and of its outcomes, 64 hex digits.
+    """Return one digest of all draws and their outcomes (64 hex digits).
 
-    line: the record made when the draw was fixed.
+    line: the record that fixes the outcomes.
     others: the records of all other draws.
     """
     content = [line["how"]["at"], line["frame"], line["drawn"], sorted(map(_as_text, others))]
@@ -249,8 +261,8 @@ OUTCOME = "outcome"
 AUDIT, RECHECK, CHECK, OVERLAP = "audit", "recheck", "check", "overlap"
 DECOY, DECOY_PLACE, TEST, SECOND, GOLD_PLACE = "decoy", "decoy place", "test", "second", "gold place"
 SIDE, BLIND = "side", "blind"
-# What each draw decides, in words, and the function that verifies its records. Draws without such a function are
-# verified from the rows of a set (goldsets/verification.py).
+# For each draw, a description of what it decides and the function that verifies its records. If there is no function,
+# the draw is verified from the rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
     AUDIT: ("which labels of machines people audit", _count),
     RECHECK: ("which confirmed ones an adjudicator decides again", _each),
@@ -265,18 +277,19 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     SIDE: ("which system stands first", None),
     BLIND: ("from whom suggestions are kept", None),
 }
-# Draws that are recorded when they are made; the others are derived from what people were given. NOBODY is a decision
-# that a second adjudicator should have made, but there was none.
+# These draws are recorded when they are made. The records of all other draws are derived later from what people were
+# given. NOBODY is the purpose of a record of decisions that needed a second adjudicator when there was none.
 NOBODY = "nobody"
 RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OUTCOME)
-# Draws whose records name units with a row in the set. Decoys and gold answers have none.
+# The records of these draws name units that have a row in the set. Decoys and gold answers have no row.
 OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 
 
 def checked(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify each decision in a record.
 
-    Raises KeyError, TypeError or ValueError if the record is malformed.
+    Raise KeyError, TypeError or ValueError if the record is malformed. Also raise ValueError if the draw has no
+    function that verifies its records.
     """
     _, check = PURPOSES[line["lot"]]
     if check is None:

@@ -1,7 +1,7 @@
-"""Random draws in the order of a hash of purpose and id, so that anybody can repeat them.
+"""Reproducible random draws, which order items by a hash of the draw's purpose and the item's id.
 
-Draws from a corpus use a public seed. Draws that affect people or trust use a secret, so that nobody can predict them;
-once the secret is published, those draws can be repeated too.
+Draws from a corpus use a public seed, so anybody can repeat them. Draws that affect people or trust use a secret, so
+nobody can predict them. Once the secret is published, anybody can repeat those draws too.
 """
 
 import hashlib
@@ -12,17 +12,21 @@ from fractions import Fraction
 from functools import partial
 from heapq import nsmallest
 
-# From purpose and id to hex digits. The purpose separates draws that use the same seed or secret.
+# A function from purpose and id to hex digits. Two draws that use the same seed or secret have different purposes, so
+# they are independent.
 Lots = Callable[[str, str], str]
 
 
 def lot(seed: str, purpose: str, key: str) -> str:
-    """Return the hash of an id for a seed, 32 hex digits."""
+    """Return the hash of an id for a public seed (32 hex digits)."""
     return hashlib.md5(f"{seed}:{purpose}:{key}".encode(), usedforsecurity=False).hexdigest()
 
 
 def secret_lot(secret: str, purpose: str, key: str) -> str:
-    """Return the keyed hash of an id, 64 hex digits: HMAC-SHA256 (RFC 2104), unpredictable without the secret."""
+    """Return the keyed hash of an id for a secret (64 hex digits).
+
+    This is HMAC-SHA256 (RFC 2104), which nobody can predict without the secret.
+    """
     return hmac.digest(secret.encode(), f"{purpose}:{key}".encode(), "sha256").hex()
 
 
@@ -35,7 +39,7 @@ def by_secret(secret: str) -> Lots:
 
 
 def _number(lot: str) -> tuple[int, float]:
-    """Return a hash as an integer, and the number of possible values."""
+    """Return a hash as an integer, and the number of values that it could have."""
     return int(lot, 16), 16.0 ** len(lot)
 
 
@@ -51,11 +55,11 @@ def place(lots: Lots, purpose: str, key: str) -> float:
 
 
 def hit(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
-    """Return whether an id belongs to a random share (0 to 1) of all ids, decided for each id independently."""
+    """Return whether an id is drawn. Each id is drawn independently, with probability `share`."""
     number, of = _number(lots(purpose, key))
     return number < share * of
 
 
 def part_of(share: float, whole: int) -> int:
-    """Return a share of an integer, rounded up. The share is decimal: 0.07 is exactly 7/100."""
+    """Return `share` times `whole`, rounded up. The share is taken as a decimal, so 0.07 is exactly 7/100."""
     return math.ceil(Fraction(str(share)) * whole)

@@ -1,8 +1,8 @@
 """Random splits of an exported set into train, dev and test, without overlap between splits.
 
-Rows with the same value in a field that must not be split are connected, and each connected component goes to a single
-split, across languages. As in XGLUE, only English has a train split; in other languages, dev and test divide the rows
-in their ratio.
+Some fields have values that must not occur in more than one split. Rows that share a value of such a field are
+connected, and each connected component goes to a single split, even if it has rows in several languages. As in XGLUE,
+only English has a train split. In every other language, dev and test divide all rows in proportion to their shares.
 """
 
 import unicodedata
@@ -21,18 +21,18 @@ from annotate.core.option import OptionError, fraction
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
-# A split that misses its share of a language's rows by more than this is reported.
+# A split is reported if its actual share of a language's rows differs from the requested share by more than this.
 FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
-    """Ratios that cannot be used. The message gives the reason."""
+    """The requested shares of the splits cannot be used. The message says why."""
 
 
 class Row(NamedTuple):
     """A row to be split.
 
-    apart: values that splits must not share, in the order of their fields.
+    apart: values of the fields that splits must not share, in the order of the fields.
     """
 
     id: str
@@ -41,12 +41,12 @@ class Row(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """A split that is far from its share of a language.
+    """A split whose share of a language's rows is far from the requested share.
 
     wanted, got: requested and actual share.
     rows: number of rows in the language.
     bound: number of these rows that are connected to rows in other languages.
-    largest: number of rows of the language in the component with most of them.
+    largest: largest number of rows in the language that are in one connected component.
     """
 
     language: str
@@ -59,9 +59,9 @@ class Miss(NamedTuple):
 
 
 def ratios(option: str) -> dict[str, Fraction]:
-    """Parse the share of each split from an option such as train=0.8,dev=0.1,test=0.1.
+    """Parse an option such as train=0.8,dev=0.1,test=0.1 into the share of each split.
 
-    A split that is not named gets 0. Raises SplitError if the shares are malformed or do not add up to 1.
+    A split that the option does not name gets 0. Raise SplitError if the shares are malformed or do not add up to 1.
     """
     found: dict[str, Fraction] = {}
     for part in option.split(","):
@@ -87,9 +87,13 @@ def _share(name: str, written: str) -> Fraction:
 
 
 def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Return the share of each split of a language, without empty splits.
+    """Return the share of each split in one language, without empty splits.
 
-    Raises SplitError if no split is left for the language.
+    Only English has a train split. In every other language, the shares of dev and test are scaled to add up to 1.
+
+    given: requested share of each split.
+
+    Raise SplitError if no split is left for the language.
     """
     there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
     if not there:
@@ -102,7 +106,10 @@ def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 
 def components(rows: Iterable[Row]) -> list[list[Row]]:
-    """Return the connected components of rows. Values that differ only in case, width or white space are equal."""
+    """Group rows into connected components. Two rows are connected if they share a value of `apart`.
+
+    Values are equal if they only differ in case, character width or white space.
+    """
     parents: dict[object, object] = {}
 
     def root(node: object) -> object:
@@ -123,7 +130,10 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def equal_key(value: str) -> str:
-    """Return a key that equal values share: NFKC, case-folded, with single spaces."""
+    """Return a key that is the same for all values that count as equal.
+
+    It is the value in normalization form NFKC, case-folded, with single spaces between words.
+    """
     folded = unicodedata.normalize("NFKC", value).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
@@ -131,18 +141,21 @@ def equal_key(value: str) -> str:
 def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
     """Assign each row to a split. The result does not depend on the order of the rows.
 
-    Components are taken in random order and fill test, then dev, then train. A component that is added, changed or
-    removed therefore moves few other rows, and a set that is exported again with some more rows keeps nearly the same
-    test split. Whether a component is in test does not depend on its size, except for components with more rows than
-    the smallest split should have. Those come first, largest first, and go to the split that lacks most rows, so that
-    the others can fill up the rest.
+    Connected components are taken in random order and fill test, then dev, then train. If a component is added, changed
+    or removed, only a few other rows move. For example, if a set is exported again with some more rows, its test split
+    stays nearly the same.
 
-    Test and dev may exceed their size by less than the component that filled them; train is smaller by as much.
+    Whether a component is in test does not depend on its size, with one exception. Components that have more rows than
+    the smallest split should have are assigned before all others, starting with the largest. Each of them goes to the
+    split that lacks most rows, so that the smaller components can fill the remaining space.
+
+    Components are not divided, so test and dev may become larger than requested. The excess is always smaller than the
+    component that filled the split, and train is smaller than requested by the same number of rows.
 
     given: share of each split.
     seed: seed of the draw.
 
-    Returns the split of each id.
+    Return a mapping from row id to split.
     """
     found = components(rows)
     counts: dict[str, int] = {}
@@ -157,7 +170,7 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
     turns = [(*_turn(component, lacking, seed), component) for component in found]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
-        # A component with English and other rows cannot go to train.
+        # If a component has rows in English and in another language, it cannot go to train.
         open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
         lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
         best = max(open_to, key=lambda name: lacks[name])
@@ -170,9 +183,9 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
-    """Return the sort key of a component.
+    """Return the key that sorts components into the order in which they are assigned.
 
-    Its first value is 0, or negative for components larger than the smallest split.
+    The first value of the key is negative for components larger than the smallest split, and 0 for all others.
     """
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())
@@ -180,7 +193,7 @@ def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], s
 
 
 def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
-    """Return the splits that are far from their share of a language.
+    """Return the splits whose share of a language's rows is far from the requested share.
 
     given: share of each split.
     chosen: the result of `split`.
@@ -222,7 +235,7 @@ Labels = AbstractSet[str]
 
 
 def counts(documents: Iterable[Labels]) -> Counter[str]:
-    """Return the number of documents with each label."""
+    """Count the documents that have each label."""
     return Counter(label for labels in documents for label in labels)
 
 
@@ -233,8 +246,8 @@ def buckets(
 
     frequent_over: number of documents above which a label is frequent.
 
-    Returns the labels that are frequent, few (at least one document) and zero. Raises ValueError if `frequent_over` is
-    below 1 or the split is missing.
+    Return the frequent labels, the labels with few documents (at least one), and the labels with zero documents in
+    `train`. Raise ValueError if `frequent_over` is below 1 or the split is missing.
     """
     if frequent_over < 1:
         raise ValueError(f"Frequent labels are those over 1 document or more, not over {frequent_over}.")
@@ -253,8 +266,10 @@ def buckets(
 def total_variation(first: Counter[str], second: Counter[str]) -> float | None:
     """Return the total variation distance of two label distributions, from 0 for equal to 1 for disjoint.
 
-    It is half the sum of the absolute differences of the labels' shares. The shares of all labels in a split add up to
-    1. Returns None if either split has no labels.
+    The share of a label in a split is its count divided by the sum of all label counts. The distance is half the sum,
+    over all labels, of the absolute difference between the label's two shares.
+
+    Return None if either split has no labels.
     """
     one, other = first.total(), second.total()
     if not (one and other):
@@ -265,12 +280,12 @@ def total_variation(first: Counter[str], second: Counter[str]) -> float | None:
 
 
 class Apart(NamedTuple):
-    """Distance of the label distributions of two splits.
+    """The distance between the label distributions of two splits, and the range that chance would produce.
 
-    Rare labels are never evenly split, so two small splits differ considerably by chance alone.
+    Rare labels cannot be split evenly, so two small splits differ considerably even if they are random.
 
     value: total variation distance; None if either split has no labels.
-    low, high: range that holds 95% of random splits of the same sizes.
+    low, high: range that contains the distance for 95% of random splits of the same sizes.
     """
 
     value: float | None
@@ -281,7 +296,7 @@ class Apart(NamedTuple):
 def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Apart:
     """Compare the label distributions of two splits with those of random splits of the same documents.
 
-    The same lists and seed give the same result.
+    The result is reproducible: the same lists and seed give the same result.
     """
     value = total_variation(counts(first), counts(second))
     if value is None:
@@ -302,9 +317,9 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
 
 
 def _apart(some: Ints, others: Ints) -> float:
-    """Return the total variation distance of two label counts; 0 if either is empty.
+    """Return the total variation distance of two arrays of label counts; 0 if either has no labels.
 
-    A random part may be empty if most documents have no label.
+    If most documents have no label, one part of a random split may have no labels at all.
     """
     one, other = int(some.sum()), int(others.sum())
     return int(np.abs(some * other - others * one).sum()) / (2 * one * other) if one and other else 0.0

@@ -39,7 +39,7 @@ def false_among(answers: float, yes: float, is_so: float, is_not: float) -> floa
     is_so: number of posts that annotators placed in the language.
     is_not: number of posts that they placed outside it.
 
-    Returns 0 if no decoy was answered, and always less than 1.
+    Return 0 if no decoy was answered, and always less than 1.
     """
     if not answers or not is_so:
         return 0.0

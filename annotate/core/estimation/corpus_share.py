@@ -45,7 +45,7 @@ class ReadSample:
     people: index of people's final label of each item read, (n,).
     chances: inclusion probability of each item read, above 0 and at most 1, (n,).
 
-    Raises ValueError if the shapes differ, an index or probability is out of range, or more items were read than the
+    Raise ValueError if the shapes differ, an index or probability is out of range, or more items were read than the
     corpus has.
     """
 

@@ -47,7 +47,7 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
     least: number of units that each stratum gets at least, or all of its units if it has fewer. The minimums hold even
         if they add up to more than the total.
 
-    Returns the share of each stratum, not rounded.
+    Return the share of each stratum, not rounded.
     """
 
     def at(level: float) -> dict[Key, float]:
@@ -107,7 +107,7 @@ class Audit:
     checked_wrong: number of checked items on which the detectors, and so the reader, were wrong.
     unresolved: number of audited items that were discarded or are not finished.
 
-    Raises ValueError if the counts are inconsistent.
+    Raise ValueError if the counts are inconsistent.
     """
 
     posts: float
@@ -215,7 +215,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
 
     slips: error rate of adjudicators, see `without_slips`.
 
-    Returns UNKNOWN if no language has a resolved audit.
+    Return UNKNOWN if no language has a resolved audit.
     """
     given = [audit for audit in audits if audit.posts]
     if not any(audit.resolved for audit in given):
@@ -256,7 +256,7 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
     number: number of items to audit in all languages together.
     languages: number of items available and the audit so far, by language.
 
-    Returns the number of items by language, without languages that get none.
+    Return the number of items by language, without languages that get none.
     """
     most = {label: posts for label, (posts, _) in languages.items()}
     weights = {label: posts * deviation(audit) for label, (posts, audit) in languages.items()}
@@ -318,7 +318,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
     """Return the probability that a language exceeds the limit, if this share of the detectors' labels is wrong.
 
     The number of errors among the audits is binomial (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
-    chapter 3). Returns 0 without audits.
+    chapter 3). Return 0 without audits.
 
     audits: number of audited items.
     wrong: true share of wrong labels.

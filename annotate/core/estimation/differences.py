@@ -19,7 +19,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     only_first: number of items that only the first predictor has right.
     only_second: number of items that only the second predictor has right.
 
-    Raises ValueError for a negative count.
+    Raise ValueError for a negative count.
     """
     if only_first < 0 or only_second < 0:
         raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
@@ -61,7 +61,7 @@ def paired(first: Estimate, second: Estimate, correlation: float) -> Difference 
 
     correlation: correlation of the two estimates, from -1 to 1.
 
-    Returns None if either estimate has no value. The difference has no interval if either estimate has none. Raises
+    Return None if either estimate has no value. The difference has no interval if either estimate has none. Raises
     ValueError if the correlation is out of range.
     """
     if not -1 <= correlation <= 1:
@@ -86,7 +86,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     The k-th smallest of m p-values is multiplied by m - k + 1 and raised to its predecessor if it is smaller (Holm
     1979, Scandinavian Journal of Statistics 6(2), section 3).
 
-    Returns the adjusted p-values in the original order.
+    Return the adjusted p-values in the original order.
     """
     adjusted = [0.0] * len(p_values)
     least = 0.0
@@ -102,7 +102,7 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
     The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and lowered to its successor if it is
     larger (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).
 
-    Returns the adjusted p-values in the original order.
+    Return the adjusted p-values in the original order.
     """
     adjusted, number = [0.0] * len(p_values), len(p_values)
     factor, least = number * fsum(1 / rank for rank in range(1, number + 1)), 1.0
@@ -121,7 +121,7 @@ def difference(first: Estimate, second: Estimate) -> float:
     test with the mid-p value, on rounded counts. In samples of 5 to 700, it rejects at most 6.2% of true null
     hypotheses at the 5% level and 0.6% at the 0.5% level. The score test alone rejects up to 4.8% at the 0.5% level.
 
-    Returns 1 if either estimate has no observations.
+    Return 1 if either estimate has no observations.
     """
     if not (first.count and second.count):
         return 1.0
@@ -137,7 +137,7 @@ def difference(first: Estimate, second: Estimate) -> float:
 def visible(first: Estimate, second: Estimate) -> float | None:
     """Return the smallest difference that `difference` detects at the 5% level with 80% power.
 
-    Uses the normal approximation, with the pooled share after adding one hit and one miss. Returns None if either
+    Uses the normal approximation, with the pooled share after adding one hit and one miss. Return None if either
     estimate has no observations.
     """
     if not (first.count and second.count):

@@ -39,7 +39,7 @@ class Part:
     found: number of positives among them.
     unresolved: number of items drawn without a final label: discarded, or not finished.
 
-    Raises ValueError if the counts are inconsistent.
+    Raise ValueError if the counts are inconsistent.
     """
 
     size: int

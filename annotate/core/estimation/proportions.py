@@ -30,7 +30,7 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
     of: number of observations; with 0 the interval is (0, 1).
     level: coverage, between 0 and 1.
 
-    Raises ValueError if `hits` is not between 0 and `of`, or `level` is out of range.
+    Raise ValueError if `hits` is not between 0 and `of`, or `level` is out of range.
     """
     if not 0 <= hits <= of:
         raise ValueError(f"{hits} hits of {of} make no proportion; give hits between 0 and the count.")
@@ -291,8 +291,8 @@ def stratified(
 
     docs/explanation/measuring.md reports the coverage and the widths that tests/benchmarks/measuring.py measures.
 
-    Returns UNKNOWN if nothing in the domain was read, or if strata without a guess have unread items and none of these
-    strata was read at all. Raises ValueError for a stratum with inconsistent counts.
+    Return UNKNOWN if nothing in the domain was read, or if strata without a guess have unread items and none of these
+    strata was read at all. Raise ValueError for a stratum with inconsistent counts.
     """
     given = []
     for stratum in strata:
@@ -461,7 +461,7 @@ def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float,
     others: for each other language, number of false triggers, number of items, and its frequency relative to the
         language.
 
-    Returns UNKNOWN without hits. If some other language has no items, the value is None and the interval allows for any
+    Return UNKNOWN without hits. If some other language has no items, the value is None and the interval allows for any
     rate there. `hits` and `count` are in units of `own`, with triggers at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]

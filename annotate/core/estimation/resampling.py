@@ -36,7 +36,7 @@ def bootstrap(
     score: function from the sum of the rows to the score.
     seed: the same seed gives the same interval.
 
-    Returns (None, None) if there are fewer than LEAST_UNITS units, or if all replicates are equal.
+    Return (None, None) if there are fewer than LEAST_UNITS units, or if all replicates are equal.
     """
     units = len(values)
     if units < LEAST_UNITS:
@@ -142,7 +142,7 @@ def apart(
 ) -> tuple[Difference | None, float]:
     """Compare the scores of two systems. The arguments are those of `randomization`.
 
-    Returns the difference with its jackknife interval, and the p-value. The difference is None if there are too few
+    Return the difference with its jackknife interval, and the p-value. The difference is None if there are too few
     units, or if it is not zero but leaving a unit out never changes it.
     """
     sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]

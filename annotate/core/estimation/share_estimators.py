@@ -118,7 +118,7 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
     sample: the corpus and the items read.
     half_width: target half-width of the intervals, a fraction; None for no target.
 
-    Returns one entry per label, in order. Raises ValueError if the half-width is not between 0 and 1, or the corpus is
+    Return one entry per label, in order. Raise ValueError if the half-width is not between 0 and 1, or the corpus is
     empty.
     """
     if half_width is not None and not 0 < half_width < 1:
@@ -253,7 +253,7 @@ class AuditedDraw:
     people: index of people's label of each item drawn, -1 if nobody read it, (n,).
     stratum: index of each item's stratum, (n,). The items read are a simple random sample of the stratum.
 
-    Raises ValueError if no item of some stratum was read.
+    Raise ValueError if no item of some stratum was read.
     """
 
     labels: tuple[str, ...]

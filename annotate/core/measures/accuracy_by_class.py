@@ -1,7 +1,8 @@
-"""Accuracy of one system, or its difference between two, on documents drawn class by class.
+"""Accuracy of one system, or the difference between two systems, on documents drawn class by class.
 
-If a set has a fixed number of documents per class, sampling only determines which documents of a class it contains.
-Differences between classes are then not sampling error, and an interval from the plain count would be too wide.
+If a set has a fixed number of documents per class, chance only decides which documents of each class it contains.
+Differences between classes are then not sampling error. An interval that treated all documents as one random sample
+would be too wide.
 """
 
 from collections.abc import Sequence
@@ -22,11 +23,11 @@ Values = npt.NDArray[np.float64]
 class Drawn(NamedTuple):
     """The documents of one class in one language.
 
-    weight: weight of the class in the figure; the weights of all classes and languages add up to 1.
-    values: value of each document, from 0 to 1: for one system, 1 if it is right and 0 if not; for several systems,
-        their mean.
-    units: number of the unit that each document belongs to, shared by the translations of a document; None if each
-        document is a unit.
+    weight: weight of the class in the figure. The weights of all classes and languages add up to 1.
+    values: value of each document, from 0 to 1. For one system, it is 1 if the system is right and 0 if not. For
+        several systems, it is their mean.
+    units: index of each document's unit. A document and its translations have the same unit. None if each document is a
+        unit.
     """
 
     weight: float
@@ -39,11 +40,11 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
 
     The effective size is that of a simple random sample with the same variance (Cochran 1977, Sampling Techniques, 3rd
     edition, section 5.3; for intervals at effective sizes Franco, Little, Louis and Slud 2019, Journal of Survey
-    Statistics and Methodology 7(3)). One document with the mean of all documents is added to each class, so that a
-    class without errors does not count as free of errors. A document that several systems labelled counts once, and so
-    does a document with its translations.
+    Statistics and Methodology 7(3)). To compute the variance, one document with the mean value of all documents is
+    added to each class. Otherwise, a class in which no errors were observed would count as free of errors. A document
+    that several systems labelled counts once, and so does a document with its translations.
 
-    Returns UNKNOWN if there are no documents.
+    Return UNKNOWN if there are no documents.
     """
     drawn = _by_unit(classes)
     if not drawn:
@@ -59,12 +60,13 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
 def difference(first: Sequence[Drawn], second: Sequence[Drawn]) -> Difference | None:
     """Estimate the difference of two systems on the same documents, first minus second.
 
-    Only documents on which one system is better contribute: the estimate is the mean by which the first is better minus
-    the mean by which the second is better, with their correlation (comparisons.paired).
+    The estimate is the mean amount by which the first system is better, minus the mean amount by which the second is
+    better. Documents on which both systems are equal contribute to neither mean. The interval allows for the
+    correlation of the two means (differences.paired).
 
-    first, second: the same classes, with the same weights and documents.
+    first, second: the values of each system, for the same classes with the same weights and documents.
 
-    Returns None if there are no documents.
+    Return None if there are no documents.
     """
     better: list[tuple[Drawn, Drawn]] = []
     for one, other in zip(first, second, strict=True):
@@ -82,10 +84,11 @@ def _correlation(first: Sequence[Drawn], second: Sequence[Drawn]) -> float:
 
 
 def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
-    """Return the non-empty classes, with classes that share units merged into one class of these units.
+    """Merge classes that share units, and drop empty classes.
 
-    A unit's value is the mean plus the residuals of its documents within their class and language, as in cluster
-    sampling (Cochran 1977, section 9A.4). If each unit appears in all languages, it is the mean over its translations.
+    In a merged class, the value of a unit is the mean of the class plus the residuals of the unit's documents within
+    their class and language, as in cluster sampling (Cochran 1977, section 9A.4). If each unit appears in all
+    languages, this is the mean over its translations.
     """
     drawn = [each for each in classes if len(each.values)]
     if not drawn or any(each.units is None for each in drawn):

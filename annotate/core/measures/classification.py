@@ -321,7 +321,7 @@ def apart(
     other: the same for the second system; `measure` by default.
     most: largest possible difference in each measure, (M,).
 
-    Returns the difference with its normal jackknife interval, and the two-sided p-value that it is zero, for each
+    Return the difference with its normal jackknife interval, and the two-sided p-value that it is zero, for each
     measure. Both are None with fewer than LEAST_UNITS units or groups, or if there is a difference but no variation.
     """
     other = other or measure
@@ -382,7 +382,7 @@ class _Both:
 
 
 def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:
-    """Return the index of each value among the labels, (n,). Raises KeyError for an unknown label."""
+    """Return the index of each value among the labels, (n,). Raise KeyError for an unknown label."""
     known = {label: place for place, label in enumerate(labels)}
     return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
 

@@ -125,7 +125,7 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
     """Return the unweighted mean of the figures in some rows, which must be independent.
 
     MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
-    figure has none. Returns None if no row has a value.
+    figure has none. Return None if no row has a value.
     """
     known = [each for each in rows if each["value"] is not None]
     if not known:
@@ -209,7 +209,7 @@ def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
     other figures, the standard error is taken from the interval, with one unit added on each side because few units
     show too little variation. P-values that are valid for a single look are removed.
 
-    Returns the row unchanged if it has no interval.
+    Return the row unchanged if it has no interval.
     """
     value, low, high, count, units = (row[name] for name in ("value", "low", "high", "count", "units"))
     if value is None or low is None:

@@ -48,7 +48,7 @@ def groups(wins: Floats) -> list[list[int]]:
 
     wins: wins of the row's system against the column's, (K, K).
 
-    Returns the groups, best first: no system of a group has been beaten by a system of a later group.
+    Return the groups, best first: no system of a group has been beaten by a system of a later group.
     """
     number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
     found: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]

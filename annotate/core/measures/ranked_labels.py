@@ -55,7 +55,7 @@ def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Fl
     nDCG@K is the sum of 1/log2(rank + 1) over the hits, divided by the same sum over the first min(K, R) ranks. Missing
     ranks count as misses.
 
-    Raises ValueError for a document without gold labels, or a repeated label in a ranking.
+    Raise ValueError for a document without gold labels, or a repeated label in a ranking.
     """
     hits = np.zeros((len(documents), deepest))
     for row, (gold, ranking) in enumerate(documents):
@@ -89,7 +89,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
     400 from the 20,000 simulated documents of tests/annotate/test_ranked_labels.py, intervals at K = 5 covered 93.8% to
     95.5%, and intervals of paired differences 94.8% to 95.5%.
 
-    Returns UNKNOWN for each mean if there are no documents.
+    Return UNKNOWN for each mean if there are no documents.
     """
     values = at_each(documents, deepest)
     found = {
@@ -119,7 +119,7 @@ def differences(
 ) -> dict[str, list[Difference | None]]:
     """Estimate the difference of each measure at each K, first minus second, paired by document.
 
-    Raises ValueError unless both systems have the same documents in the same order.
+    Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
     ones, others = at_each(first, deepest), at_each(second, deepest)
@@ -135,7 +135,7 @@ def differences(
 def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed: str) -> dict[str, float]:
     """Return the p-value of a randomization test for each measure at K = `at`, as in Chalkidis et al. 2019.
 
-    Raises ValueError unless both systems have the same documents in the same order.
+    Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
     ones, others = at_each(first, at), at_each(second, at)
@@ -245,7 +245,7 @@ def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
 def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> dict[str, Share]:
     """Estimate the differences of precision, recall and F1, first minus second, by a paired bootstrap.
 
-    Raises ValueError unless both systems have the same documents in the same order.
+    Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
     table = np.concatenate([_table(first), _table(second)], axis=1)
@@ -259,7 +259,7 @@ def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, 
 def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> float:
     """Return the p-value of a randomization test that both systems have the same micro-averaged F1.
 
-    Raises ValueError unless both systems have the same documents in the same order.
+    Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
 
@@ -317,7 +317,7 @@ def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
     grades: grade of each page, 0 or more.
     scores: prediction for each page; the highest ranks first.
 
-    Raises ValueError for a negative grade, or if the lengths differ.
+    Raise ValueError for a negative grade, or if the lengths differ.
     """
     if len(grades) != len(scores):
         raise ValueError(f"{len(grades)} grades and {len(scores)} predictions are not of the same pages.")

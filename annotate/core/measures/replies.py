@@ -70,7 +70,7 @@ def tokenized(text: str, language: str) -> str:
 
     Japanese is tokenized by MeCab, other languages by NLTK without sentence splitting, which would need a download.
 
-    Raises MissingTokenizer if the text is Japanese and MeCab is not installed.
+    Raise MissingTokenizer if the text is Japanese and MeCab is not installed.
     """
     part = _mecab() if language == JAPANESE else _nltk()
     return " ".join(part(text.lower()))
@@ -195,7 +195,7 @@ def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
 def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str, Difference | None]:
     """Estimate the difference of each measure, first minus second; None with fewer than LEAST_UNITS messages.
 
-    Raises ValueError unless both systems have the same messages in the same order.
+    Raise ValueError unless both systems have the same messages in the same order.
     """
     _check_same(first, second)
     found = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
@@ -234,7 +234,7 @@ def _distinct_difference(first: Sequence[Example], second: Sequence[Example], n:
 def p_values(first: Sequence[Example], second: Sequence[Example], *, seed: str) -> dict[str, float | None]:
     """Return the p-value of a randomization test for each measure of TESTED; None if no example counts.
 
-    Raises ValueError unless both systems have the same messages in the same order.
+    Raise ValueError unless both systems have the same messages in the same order.
     """
     _check_same(first, second)
     found: dict[str, float | None] = {}
@@ -336,7 +336,7 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
     meant: the reference for each text, in the same order.
     seed: seed of the bootstrap.
 
-    Raises ValueError if the numbers of texts and references differ.
+    Raise ValueError if the numbers of texts and references differ.
     """
     if len(said) != len(meant):
         raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")

@@ -133,7 +133,7 @@ def scored_units(
     weights: number of units that each row represents, 0 or more, (n,); 1 by default. Rows with weight 0 are removed.
     groups: integers or strings, (n,); rows with the same value were sampled together. By default each row is a group.
 
-    Raises ValueError if the arrays do not fit together, and for the first invalid row.
+    Raise ValueError if the arrays do not fit together, and for the first invalid row.
     """
     table = np.asarray(scores, dtype=np.float64)
     if fault := check_scores(table):
@@ -161,7 +161,7 @@ def check_scores(scores: npt.ArrayLike) -> Fault | None:
 
     scores: probabilities of two or more labels, (n, k).
 
-    Raises ValueError for any other shape.
+    Raise ValueError for any other shape.
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:

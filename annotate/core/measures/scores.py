@@ -108,7 +108,7 @@ def _brier_scores(units: ScoredUnits) -> Floats:
 def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
     """Compare the log loss and Brier score of two systems on the same units.
 
-    Returns the difference of the means with the interval of Student's t by group, and the two-sided p-value that it is
+    Return the difference of the means with the interval of Student's t by group, and the two-sided p-value that it is
     zero, for each measure.
     """
     return {
@@ -136,7 +136,7 @@ def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     shares: share of people's answers to each unit by label, (rows given to `scored_units`, k).
 
-    Raises ValueError for any other shape, and for rows that `check_scores` rejects.
+    Raise ValueError for any other shape, and for rows that `check_scores` rejects.
     """
     return mean(-np.einsum("nk,nk->n", _people(shares, units), np.log(_clipped(units.scores))), units)
 
@@ -163,7 +163,7 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
     bins: number of bins.
     seed: the same seed gives the same interval.
 
-    Raises ValueError for less than one bin.
+    Raise ValueError for less than one bin.
     """
     if bins < 1:
         raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
@@ -245,7 +245,7 @@ def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) ->
 
     counted: weight of each unit in the mean: its own weight or 0, (n,).
 
-    Returns the mean, and the influence of each row, (n,).
+    Return the mean, and the influence of each row, (n,).
     """
     place = np.unique(scores, return_inverse=True)[1]
 
@@ -398,7 +398,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     label: index of the label whose score selects units. By default the highest score selects them, and an answer is
         right if its label is the true one.
 
-    Raises ValueError if `wish` is not between 0 and 1, or there is no such label.
+    Raise ValueError if `wish` is not between 0 and 1, or there is no such label.
     """
     if not 0 < wish < 1:
         raise ValueError(f"A wished precision lies between 0 and 1; {wish} does not.")
