@@ -1,4 +1,4 @@
-"""Messages of threads, and the rules by which a message and a reply form a pair.
+"""The messages of threads, and the rules by which a message and a reply form a pair.
 
 The rules follow Zhang et al. (2021, A Dataset and Baselines for Multilingual Reply Suggestion). This module reads no
 files.
@@ -15,22 +15,24 @@ from corpora.core.masking import readable
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
 from corpora.core.values import is_missing, is_removed, tidy
 
-# The fields of a record that is a pair. Annotators see the first two. `certainty` is the detector's score for the
-# record's language, from 0 to 1 with six digits.
+# The fields of a record that holds a pair. Annotators see only the message and the reply. The certainty is the
+# detector's score for the record's language, from 0 to 1 with six decimal places.
 FIELDS = ("message", "reply", "thread", "message_id", "certainty")
-# Columns for a message, and for a thread, whose messages are turns that each answer the previous one.
+# A row of a file is either a message or a whole thread, which is a list of turns. Each turn answers the previous one.
+# These are the columns for messages and for threads, and the columns that are required.
 MESSAGE = ("id", "parent_id", "text", "thread", "score", "deleted", "language", "author")
 MESSAGE_NEEDS = ("id", "parent_id", "text")
 TURNS = ("thread", "turns", "language")
 TURNS_NEED = ("thread", "turns")
 
-# Prefixes of the texts of removed messages. Other notices, such as [ Removed by Reddit ], must be the whole text.
+# A text that starts with one of these notices belongs to a removed message. All other notices, such as
+# [ Removed by Reddit ], count only if they are the whole text.
 REMOVED = ("[removed]", "[deleted]")
 LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
 
-# Reasons why a message with a parent is not a pair of the corpus, in words. The first that applies is recorded;
-# messages_paired.sql checks all but the last, in this order.
+# The reasons why a message and its parent do not become a pair of the corpus. If several reasons apply, the first one
+# is recorded. messages_paired.sql checks all reasons except the last, in this order.
 UNKNOWN, CIRCLE, DELETED, LOW, EMPTY, UNCERTAIN = "unknown_parent", "circle", "deleted", "low", "empty", "uncertain"
 REASONS = {
     UNKNOWN: "answers a message that is not in the files",
@@ -40,17 +42,17 @@ REASONS = {
     EMPTY: "a side is empty",
     UNCERTAIN: "no language is certain enough",
 }
-# Reasons for which there is no pair at all.
+# If one of these reasons applies, no pair exists.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
 _SAID = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
 class Message(NamedTuple):
-    """A message of a thread.
+    """A message in a thread.
 
-    parent: id of the message that it answers, or ""
-    language: language stated by the file, or ""
+    parent: the id of the message that it answers, or "" if it is the first in its thread
+    language: the language that the file states, or ""
     """
 
     id: str
@@ -64,9 +66,12 @@ class Message(NamedTuple):
 
 
 def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
-    """Return the message of a row keyed by MESSAGE, without the text if it was deleted.
+    """Return the message in a row. If the message was deleted, its text is "".
 
-    RecordError: the first rule that the row breaks
+    raw: the row, as a mapping from the names in MESSAGE to values
+    author_key: the installation's key for hashing authors
+
+    Raise RecordError for the first rule that the row breaks.
     """
     text = "" if is_missing(raw.get("text")) else _text(raw.get("text"))
     deleted = _deleted(raw.get("deleted")) or is_notice(text)
@@ -83,11 +88,13 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
 
 
 def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
-    """Yield the messages of a row keyed by TURNS, each of which answers the previous one.
+    """Yield the messages in a row that holds a thread. Each message answers the previous one.
 
-    The id of a turn is its thread and its number, from 1.
+    A message's id consists of the thread and the number of the turn, starting with 1.
 
-    RecordError: the row is not a list of turns
+    raw: the row, as a mapping from the names in TURNS to values
+
+    Raise RecordError if the row does not hold a list of turns.
     """
     thread = read_id(raw.get("thread"), "thread")
     turns = raw.get("turns")
@@ -108,12 +115,15 @@ def turn_id(thread: str, number: int) -> str:
 
 
 def message_id(value: object, what: str = "id") -> str:
-    """Return a message's id. Reddit adds the prefix t1_ to a comment's id in some places only, so it is removed."""
+    """Return a message's id without the prefix t1_, because Reddit adds this prefix only in some places."""
     return read_id(value, what).removeprefix("t1_")
 
 
 def _parent(value: object) -> str:
-    """Return the parent's id, or "" for the first message of a thread, which on Reddit answers a post (t3_)."""
+    """Return the parent's id, or "" for the first message of a thread.
+
+    On Reddit, the first message of a thread answers a post, whose id starts with t3_.
+    """
     if is_missing(value):
         return ""
     parent = message_id(value, "parent_id")
@@ -121,7 +131,7 @@ def _parent(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text, "" for the missing text of a deleted message."""
+    """Return the text, or "" if it is missing because the message was deleted."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -154,38 +164,42 @@ def _deleted(value: object) -> bool:
 
 
 def is_notice(text: str) -> bool:
-    """Return whether a text is only a notice in place of a deleted or removed message."""
+    """Return whether a text is only a notice that a message was deleted or removed."""
     return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
 def is_empty(text: str) -> bool:
-    """Return whether a text has no visible character."""
+    """Return whether a text contains no visible character."""
     return not any(character.isprintable() and not character.isspace() for character in text)
 
 
 def joined(message: str, reply: str) -> str:
-    """Return the text for language detection: both sides on one line, readable, with addresses and mentions.
+    """Return the text from which a pair's language is detected. It is the message and the reply on one line.
 
-    The article keeps these. Without them, one more of the 1,791 oasst1 pairs without a deleted side would exceed 0.7, a
-    reply of two links, and none of the 11,926 pairs of the chatterbot corpus.
+    Addresses and mentions are kept, as in the article. Their removal would make almost no difference: of the 1,791
+    oasst1 pairs without a deleted side, one more (a reply that consists of two links) would exceed 0.7, and none of the
+    11,926 pairs in the chatterbot corpus.
     """
     return readable(f"{message} {reply}")
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a published file, with white space normalised and byte order marks removed.
+    """Return a text as a cell of a published file.
 
-    Some readers drop these marks. Texts with equal cells count as equal.
+    White space is normalised, and byte order marks are removed because some readers drop them. Texts with the same cell
+    are treated as equal.
     """
     return " ".join(text.replace("\ufeff", " ").split())
 
 
 def compared(text: str) -> str:
-    """Return a text for comparison between files: its cell in NFC, because programs may decompose accents."""
+    """Return a text in a form that can be compared between files. It is the cell in NFC, because programs may decompose
+    accents.
+    """
     return unicodedata.normalize("NFC", cell(text))
 
 
 def agrees(declared: str, found: str) -> bool:
-    """Return whether a declared language matches the one detected. A finer code matches its coarser one."""
+    """Return whether a declared language matches the detected one. A language matches a coarser code that covers it."""
     code = code_of(declared) or declared
     return found in (code, code.split("-")[0]) or code in finer(found)

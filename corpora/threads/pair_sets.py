@@ -1,7 +1,9 @@
-"""The published set of a corpus of pairs: the kept pairs, their splits, and the frequency of replies.
+"""The published set of a corpus of pairs.
 
-Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory; only --apart thread holds two
-numbers for each message of a thread.
+It consists of the kept pairs with their splits, and the frequencies of replies.
+
+Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory. However, --apart thread holds
+two numbers in memory for each message of a thread.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy  # loads its module `sparse` on first use
+import scipy  # scipy loads its module `sparse` when it is first used.
 
 from corpora.core import CorpusError
 from corpora.engines import Store
@@ -26,7 +28,7 @@ from corpora.threads.scorers import filtering
 TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
 SHARES = (80, 10, 10)
 SMALL = "small_language"
-# said: digest of the message's cell; answer: the reply's cell.
+# `said` is the digest of the message's cell, and `answer` is the cell of the reply.
 _KEPT = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("id", "language", "message", "reply", "thread", "message_id")),
@@ -39,11 +41,11 @@ _KEPT = pa.schema(
 
 @dataclass(frozen=True)
 class Plan:
-    """Options of a published set.
+    """The options of a published set.
 
-    shares: relative sizes of train, valid and test (integers)
-    least_pairs: minimum number of pairs; languages with fewer are left out
-    apart: what stays within one split: equal messages, or whole threads
+    shares: the relative sizes of train, valid and test (integers)
+    least_pairs: the minimum number of pairs in a language; languages with fewer pairs are left out
+    apart: what must not be divided between splits: pairs with equal messages, or whole threads
     """
 
     seed: str
@@ -54,12 +56,13 @@ class Plan:
 
 @contextmanager
 def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> Iterator[Store]:
-    """Open a store for the queries of a set.
+    """Open a store on which the queries for a published set can be run.
 
-    These are pairs_in_order, split_counts, replies_counted, left_out_before and left_out_by_scores.
+    The queries are pairs_in_order, split_counts, replies_counted, left_out_before and left_out_by_scores.
 
-    staged: path of a temporary file that is created
-    CorpusError: no pairs remain, or the threads are unknown
+    staged: the path of a temporary file, which is created
+
+    Raise CorpusError if no pairs remain, or if whole threads must be kept together but a message is in no thread.
     """
     threads = check_pairs(corpus_name, manifest)
     with filtering(corpus_name, manifest) as store:
@@ -81,9 +84,9 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
 
 
 def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
-    """Define the view `placed`, which adds a split to each pair of `exported`.
+    """Define the view `placed`, which adds a split to each pair in `exported`.
 
-    CorpusError: the threads are unknown
+    Raise CorpusError if whole threads must be kept together but a message is in no thread.
     """
     _, valid, test = plan.shares
     design = {"seed": plan.seed, "valid": valid, "test": test, "whole": sum(plan.shares)}
@@ -96,7 +99,7 @@ def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
 
 
 def _stage(store: Store, staged: Path) -> None:
-    """Write the kept pairs with their cells."""
+    """Write the kept pairs to a file, with the digests and cells by which they are compared."""
     with pq.ParquetWriter(staged, _KEPT) as writer:
         for batch in store.query("pairs_kept"):
             rows: list[dict[str, Any]] = batch.to_pylist()
@@ -107,14 +110,17 @@ def _stage(store: Store, staged: Path) -> None:
 
 
 def digest_of_message(message: str) -> str:
-    """Return the SHA-256 of a message's cell, which identifies equal messages and seeds random draws."""
+    """Return the SHA-256 of a message's cell. It identifies equal messages and seeds random draws."""
     return hashlib.sha256(cell(message).encode()).hexdigest()
 
 
 def _components(store: Store, corpus_name: str) -> pa.Table:
-    """Return a table that maps `said` to `part`, the smallest digest among all threads connected by equal messages.
+    """Return a table that maps each message's digest (`said`) to the `part` that must not be divided.
 
-    CorpusError: a message has no thread
+    Two threads are connected if they contain equal messages. A part consists of all threads that are connected,
+    directly or through other threads. It is named by the smallest of its digests.
+
+    Raise CorpusError if a message is in no thread.
     """
     edges = store.query("messages_and_threads").read_all()
     said, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
@@ -127,6 +133,6 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
     ends = said.indices.to_numpy(), thread.indices.to_numpy() + size
     graph = scipy.sparse.coo_array((np.ones(len(edges), bool), ends), shape=(size + len(thread.dictionary),) * 2)
     _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
-    # The digests are sorted, so the first of a component is its smallest.
+    # The digests are sorted, so the first digest of each component is its smallest.
     _, first, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
     return pa.table({"said": said.dictionary, "part": said.dictionary.take(pa.array(first[inverse]))})

@@ -1,8 +1,8 @@
-"""Files of replies suggested by a system, in the format of MRS.
+"""Files with the replies that a system suggests, in the format of MRS.
 
-Each line is an example, with cells separated by tabs: the message, the reference reply, and up to three suggested
-replies, best first. There is no header and no quoting; the encoding is UTF-8. A system is one file, or a folder with a
-file for each language, such as en_model_responses.txt.
+Each line is an example with cells separated by tabs: the message, the reference reply, and up to three suggested
+replies, best first. There is no header and no quoting, and the encoding is UTF-8. A system's output is a file, or a
+folder that contains a file for each language, such as en_model_responses.txt.
 """
 
 from collections import Counter
@@ -17,9 +17,10 @@ from corpora.sources.rejects import faulty, text_lines
 from corpora.storage.layout import digest_of
 from corpora.threads.messages import cell, compared
 
-MOST = 3  # suggested replies per message
+MOST = 3  # maximum number of suggested replies per message
 OF_LANGUAGE = "_model_responses.txt"
-# language, "" if the file does not state it; message; reference, None if there is none. Texts are cells.
+# The language, or "" if the file's name does not state it; the message; and the reference, or None if there is none.
+# Both texts are in the form in which they are compared.
 Key = tuple[str, str, str | None]
 
 
@@ -34,10 +35,11 @@ class Example(NamedTuple):
 class Suggested:
     """The replies that a system suggests.
 
-    files: SHA-256 by file name
-    replies: suggestions by message, with its reference if the file has one
-    told: counts for the report: `repeated` lines whose replies differ from an earlier line, which is kept; lines with
-        `none`; and lines with `fewer` than MOST replies
+    files: a mapping from file name to SHA-256
+    replies: a mapping from each message, with its reference if there is one, to the suggested replies
+    told: counts for the report: `repeated` is the number of lines whose replies differ from those of an earlier line,
+        which is kept; `none` is the number of lines without replies; and `fewer` is the number of lines with fewer
+        replies than MOST
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class Suggested:
     told: Counter[str] = field(default_factory=Counter)
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
-        """Return the most specific key that matches a record's texts, or None."""
+        """Return the most specific key in `replies` that matches a record's texts, or None if no key matches."""
         message, reference = compared(message), compared(reference)
         codes = dict.fromkeys((language, published_code(language, [language]), ""))
         tried = ((code, message, said) for said in (reference, None) for code in codes)
@@ -53,9 +55,9 @@ class Suggested:
 
 
 def read_suggested(path: Path) -> Suggested:
-    """Read a file, or a folder with a file for each language.
+    """Read a file, or a folder that contains a file for each language.
 
-    CorpusError: a file has another format
+    Raise CorpusError if a file does not have the format of MRS.
     """
     found = Suggested()
     for file in _files(path):
@@ -76,9 +78,9 @@ def read_suggested(path: Path) -> Suggested:
 
 
 def examples(path: Path) -> Iterator[Example]:
-    """Yield the lines of a file that are not empty. The file may be compressed.
+    """Yield the example on each line of a file that is not empty. The file may be compressed.
 
-    CorpusError: a line does not have two to five cells, or is not UTF-8
+    Raise CorpusError if a line has fewer than two or more than five cells, or is not UTF-8.
     """
     for number, line in text_lines(path, "tsv"):
         cells = line.split("\t")
@@ -103,6 +105,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _language(file: Path) -> str:
-    """Return the language in a file's name, or ""."""
+    """Return the language that a file's name states, or "" if it states none."""
     code = file.name.removesuffix(OF_LANGUAGE)
     return code if code != file.name and code in LANGUAGES else ""

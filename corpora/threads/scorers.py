@@ -1,8 +1,11 @@
-"""Filters on a corpus of pairs, made from the imported scores of external systems.
+"""Filters on a corpus of pairs.
 
-A scorer, such as a toxicity detector, gives scores from 0 to 1, imported with a threshold. A pair's score is the
-maximum over its sides. A pair is dropped if any scorer's score exceeds its threshold. A missing score drops no pair; it
-is never treated as 0. The corpus itself is unchanged: draws select kept and dropped pairs through the view `filtered`.
+They use imported scores that external systems, such as toxicity detectors, have computed.
+
+A scorer gives scores from 0 to 1, which are imported with a threshold. A pair's score is the higher score of its
+message and reply. A pair is dropped if at least one scorer's score exceeds that scorer's threshold. A missing score
+never drops a pair, and it is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to
+select kept and dropped pairs.
 """
 
 import hashlib
@@ -49,11 +52,11 @@ from corpora.threads.messages import message_id
 
 @dataclass(frozen=True)
 class Filtered:
-    """The scores of one pair.
+    """The scores of a pair.
 
-    scores: score by scorer, None if neither side has one
-    dropped_by: scorers that drop it
-    lacking: scorers with a missing score
+    scores: a mapping from scorer to score; the score is None if neither the message nor the reply has one
+    dropped_by: the scorers that drop the pair
+    lacking: the scorers with a missing score for the pair
     """
 
     scores: dict[str, float | None]
@@ -66,9 +69,10 @@ class Filtered:
 
 
 def filter_digest(manifest: Manifest) -> str:
-    """Return the SHA-256 of the filter: the scorers, thresholds and digests of the scores.
+    """Return a SHA-256 that identifies the filter.
 
-    Draws under different digests come from different sets of kept and dropped pairs.
+    It is computed from the names of the scorers, their thresholds and the digests of their scores. If two draws have
+    different filter digests, their sets of kept and dropped pairs may differ.
     """
     lines = sorted(f"{each.name}\t{each.threshold!r}\t{each.sha256}\n" for each in manifest.scores)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -78,10 +82,11 @@ def filter_digest(manifest: Manifest) -> str:
 def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[Store]:
     """Open a store over a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`.
 
-    `filtered` has one row per pair: id, language, dropped (number of scorers that drop it; 0 is kept) and lacking
-    (number of scorers with a missing score).
+    The view `filtered` has a row for each pair, with the columns id, language, dropped and lacking. `dropped` is the
+    number of scorers that drop the pair, which is 0 if it is kept. `lacking` is the number of scorers with a missing
+    score.
 
-    CorpusError: the corpus holds no pairs
+    Raise CorpusError if the corpus does not hold pairs.
     """
     manifest = manifest or manifest_of(corpus_name)
     check_pairs(corpus_name, manifest)
@@ -96,14 +101,14 @@ def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
-    """Return the number of pairs, of those that any scorer drops, and of those that lack a score."""
+    """Return the number of pairs, the number of dropped pairs, and the number of pairs with a missing score."""
     with filtering(corpus_name, manifest) as store:
         [counts] = store.found("filter_counts")
     return counts
 
 
 def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
-    """Return the scores and the filter's result by pair id."""
+    """Return a mapping from pair id to the pair's scores and the scorers that drop it."""
     found: dict[str, list[dict]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
         store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
@@ -119,7 +124,7 @@ def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     }
 
 
-# --- Import of scores. A file is imported completely or not at all.
+# --- The import of scores. A file is imported completely or not at all.
 
 
 MESSAGE, PAIR = SIDES = ("message", "pair")
@@ -137,14 +142,14 @@ _STAGED = pa.schema(
 class Imported:
     """The result of an import.
 
-    pairs: number of pairs in the corpus
-    empty: number of rows without a score
-    outside: number of ids that are not in the corpus
+    pairs: the number of pairs in the corpus
+    empty: the number of rows without a score
+    outside: the number of ids in the file that are not in the corpus
     first_outside: the first of these ids
-    dropped: number of pairs that all scorers together drop
-    draws: number of earlier draws by the filter
-    replaced: the scorer's previous entry
-    already: whether the scores were imported before
+    dropped: the number of pairs that the scorers drop in total
+    draws: the number of earlier draws that used the filter
+    replaced: the entry that the new scores replaced, or None
+    already: whether the same scores had been imported before
     """
 
     scores: Scores
@@ -169,15 +174,16 @@ def import_scores(
     format: str | None = None,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Import a scorer's scores for the corpus's pairs. Importing the same file again changes nothing.
+    """Import a scorer's scores for the pairs of a corpus. Importing the same file again changes nothing.
 
-    Different scores or another threshold replace the scorer's previous ones, unless the corpus has draws.
+    If the scorer already has scores and the corpus has no draws, new scores or a new threshold replace the old ones.
 
     threshold: pairs with a higher score are dropped
-    of: whether the ids are of messages or of pairs; a pair has the id of its reply
-    columns: the file's column by our field
-    progress: called with the number of bytes read
-    CorpusError: the file has a fault; then nothing is imported
+    of: whether the ids belong to messages or to pairs; a pair has the id of its reply
+    columns: a mapping from our field names to the file's column names
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError and import nothing if the file has a fault, or if the scorer's old scores must not be replaced.
     """
     check_file(path, format)
     check_spelling("scorer", "name", name)
@@ -212,7 +218,7 @@ def _checked(corpus_name: str) -> Manifest:
 def _written(
     corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: Scores
 ) -> tuple[Scores, int, list[str]]:
-    """Write the scores to a new file; return their entry, the number of unknown ids, and the first of these."""
+    """Write the scores to a new file. Return their entry, the number of unknown ids, and the first unknown ids."""
     with asking(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         check_repeats(store, path)
@@ -242,7 +248,7 @@ def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
 
 
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
-    """Write the scores to the staging file and return the number of rows without a score."""
+    """Write the scores to the staging file, and return the number of rows without a score."""
     places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
     rows = judged(read_rows(path, format, places, MAX_LINE, progress), _read)
     empty = 0
@@ -256,9 +262,9 @@ def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progr
 
 
 def _read(raw: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Return the id and score of a row, None for an empty score.
+    """Return the id and the score in a row. The score is None if it is empty.
 
-    RecordError: the score is not a number from 0 to 1
+    Raise RecordError if the score is not a number from 0 to 1.
     """
     key, score = message_id(raw.get("id")), read_number(raw.get("score"))
     if score is not None and not 0 <= score <= 1:

@@ -1,8 +1,8 @@
-"""Import of threads as a corpus of pairs: each message with a reply, in the language detected for both.
+"""Import of threads as a corpus of pairs. A pair is a message and a reply, with the language that is detected for both.
 
-corpora/threads/messages.py defines what a pair is. A corpus of pairs is made in one call from all its files, because a
-reply and its message may be in different files. It is made completely or not at all, and does not depend on the clock
-or on chance.
+The rules for pairs are in corpora/threads/messages.py. All files of a corpus must be imported in one call, because a
+reply and its message may be in different files. A corpus is created completely or not at all, and its content does not
+depend on the time or on random numbers.
 """
 
 from collections import Counter
@@ -57,18 +57,18 @@ from corpora.threads.messages import (
     read_turns,
 )
 
-# DuckDB joins messages on disk above its memory limit, and no step follows a thread message by message, so the number
-# of messages and the length of a thread are not limited.
+# The number of messages and the length of a thread are not limited, because DuckDB uses the disk if a join exceeds its
+# memory limit, and no step follows a thread message by message.
 
 
 @dataclass(frozen=True)
 class Reading:
     """Options for reading files.
 
-    columns: the files' column by field, where the names differ
-    max_line: maximum length of a line (bytes)
-    max_rejects: maximum share of rejected rows in a file
-    progress: called with the number of bytes read
+    columns: a mapping from our field names to the files' column names, where they differ
+    max_line: the maximum length of a line (bytes)
+    max_rejects: the maximum share of rejected rows in a file
+    progress: a function that is called with the number of bytes read
     """
 
     columns: dict[str, str]
@@ -78,7 +78,7 @@ class Reading:
 
 
 def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
-    """Write the messages of the files to the staging file, and log invalid rows by file."""
+    """Write the messages in the files to the staging file, and log the invalid rows of each file."""
     with Stage(staged, MESSAGES_SCHEMA) as stage:
         for number, log in enumerate(logs):
             for line, read in accepted(_read(log.path, log.format, how), log, how.max_rejects):
@@ -89,7 +89,7 @@ def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
 
 
 def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
-    """Yield the messages of each row: one message, or a list of turns."""
+    """Yield the messages in each row. A row holds either one message or a list of turns."""
     turns = _has_turns(path, format, how)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
     named = Columns({field: how.columns.get(field, field) for field in fields}, needed)
@@ -99,14 +99,14 @@ def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Mes
 
 
 def _has_turns(path: Path, format: str, how: Reading) -> bool:
-    """Return whether the rows of a file are lists of turns, judging by the first readable one."""
+    """Return whether the rows of a file hold lists of turns, judging by the first row that can be read."""
     named = Columns({"turns": how.columns.get("turns", "turns")}, ())
     rows = read_rows(path, format, named, how.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 
 def join(store: Store, staged: Path) -> None:
-    """Define the inputs of the queries messages_*.sql: `repeated`, `messages`, `links` and `circles`."""
+    """Define `repeated`, `messages`, `links` and `circles`, which the queries messages_*.sql use."""
     store.view("staged_messages", [staged], MESSAGES_SCHEMA)
     store.keep("repeated", "messages_repeated")
     store.define("messages", "messages")
@@ -114,10 +114,12 @@ def join(store: Store, staged: Path) -> None:
 
 
 def find_circles(store: Store) -> None:
-    """Create `circles`, the messages that answer each other in a cycle.
+    """Create the table `circles`, which holds the messages that answer each other in a cycle.
 
-    Each round doubles the reach of the links, so a thread of 100,000 messages takes 17 rounds. If a round removes no
-    link, the remaining links lead into cycles; once they reach as far as the number of links, all end on a cycle.
+    In each round, every link is replaced with one that reaches twice as far, and links that pass the start of a thread
+    are removed. A thread of 100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links
+    lead into cycles. As soon as the links reach at least as many messages as there are links, each of them ends on a
+    cycle.
     """
     store.keep("links", "messages_linked")
     reach, before = 1, -1
@@ -135,8 +137,8 @@ _SCHEMA = schema_of(FIELDS)
 class Outcome:
     """The result of an import.
 
-    rejects: lists of rejected rows, for files that have some
-    already: whether the corpus was made from these files before
+    rejects: for each file with rejected rows, the file that lists them
+    already: whether the corpus had been created from the same files before
     """
 
     manifest: Manifest
@@ -146,11 +148,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Pairs that the files declare to be in a language.
+    """A comparison of a declared language with the detected languages.
 
-    pairs: number of these pairs
-    agreed: number of these pairs with the same detected language
-    most: the most frequent other detected language, and its number of pairs
+    language: the language that the files declare
+    pairs: the number of pairs with this declared language
+    agreed: the number of these pairs whose detected language matches it
+    most: the most frequent detected language that does not match it, and the number of pairs with that language
     """
 
     language: str
@@ -173,14 +176,15 @@ def import_threads(
     max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
 ) -> Outcome:
-    """Create a corpus from the pairs in files, or change nothing if it was made from them before.
+    """Create a corpus from the pairs in files. If it was created from the same files before, change nothing.
 
-    columns: the files' column by field of a message or list of turns
-    least_certainty: a pair is kept if the detector's score for its language is higher
-    max_line: maximum length of a line (bytes)
-    max_rejects: maximum share of rejected rows in a file
-    progress: called with the number of bytes read
-    CorpusError: the corpus cannot be made, or was made from something else; then nothing changes
+    columns: a mapping from our field names, for a message or a list of turns, to the files' column names
+    least_certainty: a pair is kept only if the detector's score for its language is higher than this
+    max_line: the maximum length of a line (bytes)
+    max_rejects: the maximum share of rejected rows in a file
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError and change nothing if the corpus cannot be created, or if it was created from different files.
     """
     for path in paths:
         check_file(path, format)
@@ -190,7 +194,7 @@ def import_threads(
         if manifest.parts or manifest.threads:
             _check_same(name, manifest, given, columns or {}, least_certainty)
             progress(sum(map(size_of, paths)))
-            # An interrupted call may have created the files but not the row.
+            # If an earlier call was interrupted, it may have created the files but not the row in the database.
             Corpus.objects.get_or_create(name=name)
             return Outcome(manifest, _lists(directory, manifest), already=True)
         _check_once(paths, given)
@@ -211,9 +215,9 @@ def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
 
 
 def disagreements(threads: Threads) -> list[Disagreement]:
-    """Return how often each declared language was detected, most pairs first.
+    """Return for each declared language how often it was detected, sorted by descending number of pairs.
 
-    Declared languages are converted to codes; those that are not codes stay as written.
+    Declared languages are converted to our codes. If a declared language cannot be converted, it is kept as written.
     """
     found: dict[str, Counter[str]] = {}
     for declared, language, number in threads.declared:
@@ -230,9 +234,9 @@ def disagreements(threads: Threads) -> list[Disagreement]:
 def _check_same(
     name: str, manifest: Manifest, given: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
 ) -> None:
-    """Check that the corpus was made from these files with these options.
+    """Check that the corpus was created from these files with these options.
 
-    CorpusError: it was not
+    Raise CorpusError if it was not.
     """
     made = [(known.sha256, known.format) for known in manifest.sources]
     if manifest.threads is None or made != given or any(known.columns != columns for known in manifest.sources):
@@ -248,7 +252,7 @@ def _check_same(
 
 
 def _nothing(manifest: Manifest, paths: list[Path]) -> str:
-    """Return the error for files without a kept pair."""
+    """Return the error message for files from which no pair was kept."""
     threads = check_pairs("", manifest)
     if not threads.messages:
         return f"{paths[0]} holds no messages."
@@ -281,7 +285,7 @@ def _make(
     how: Reading,
     least_certainty: float,
 ) -> Manifest:
-    """Write the corpus's parts and the replies left out, and return the manifest."""
+    """Write the corpus's parts and the replies that did not become pairs, and return the manifest."""
     staged = directory / _STAGING
     with ExitStack() as files:
         logs = []
@@ -311,7 +315,10 @@ def _make(
 
 
 def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
-    """Log messages that repeat an id with other content; return the number of exact repeats by file."""
+    """Log the messages whose id was used before with different content.
+
+    Return the number of messages in each file that repeat an earlier message exactly.
+    """
     duplicates = Counter[int]()
     for batch in store.query("messages_repeats_told"):
         for row in batch.to_pylist():
@@ -325,11 +332,11 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
 
 
 class _Pairs:
-    """A writer of pairs to the corpus's parts, and of the rest to the file of replies left out.
+    """A writer that writes the pairs to the corpus's parts, and all remaining replies to a separate file.
 
-    accepted: number of pairs by file
-    left_out: number of replies by reason
-    declared: number of pairs by (declared language, detected language)
+    accepted: the number of pairs by file
+    left_out: the number of replies that did not become pairs, by reason
+    declared: the number of pairs for each (declared language, detected language) tuple
     """
 
     def __init__(self, directory: Path, least_certainty: float) -> None:
@@ -366,9 +373,9 @@ class _Pairs:
         return self.parts.close()
 
     def threads(self, count: int) -> Threads:
-        """Return the manifest's entry.
+        """Return the manifest's entry for threads.
 
-        count: number of messages
+        count: the number of messages
         """
         return Threads(
             messages=count,

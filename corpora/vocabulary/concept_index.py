@@ -1,4 +1,4 @@
-"""Queries on vocabularies and their concepts: labels, hierarchy, related concepts, and search."""
+"""Queries on vocabularies and their concepts, such as labels, the hierarchy, related concepts, and search."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from corpora.vocabulary.thesaurus import VocabularyError, label_in, words_of
 
 
 class Shown(NamedTuple):
-    """A label and its language.
+    """A label and its language, which is "" if the source does not state it.
 
-    A page marks a language that differs from the one requested; it is "" if the source does not state it.
+    A page marks the label's language if it differs from the requested language.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Shown(NamedTuple):
 
 
 def vocabularies_there() -> list[dict[str, Any]]:
-    """Return a dict for each vocabulary version, sorted by name and version.
+    """Return a dict for each version of each vocabulary, sorted by name and version.
 
     The keys are vocabulary, version, concepts, schemes, languages, source, sha256 and imported_at.
     """
@@ -48,9 +48,9 @@ def vocabularies_there() -> list[dict[str, Any]]:
 
 
 def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
-    """Return a version of a vocabulary, by default the newest.
+    """Return a version of a vocabulary. If no version is given, return the newest.
 
-    VocabularyError: there is none
+    Raise VocabularyError if there is no such vocabulary or version.
     """
     found = Vocabulary.objects.filter(name=name)
     wanted = found.order_by("version").last() if version is None else found.filter(version=version).first()
@@ -63,15 +63,19 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
 
 @lru_cache(maxsize=64)
 def vocabulary_of(key: int) -> Vocabulary:
-    """Return the version with a primary key, cached because versions are immutable and keys are not reused."""
+    """Return the vocabulary version that has a primary key.
+
+    The result is cached, because versions are immutable and primary keys are not reused.
+    """
     return Vocabulary.objects.get(pk=key)
 
 
 @lru_cache(maxsize=8)
 def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
-    """Return the display label of each concept by id, cached because versions are immutable.
+    """Return a mapping from concept id to the label to display.
 
-    This is the preferred label that `label_in` chooses for the language, else another label, else the id.
+    The label is the preferred label that `label_in` chooses for the language. If the concept has no preferred label, it
+    is one of the other labels, or the id if there are none. The result is cached, because versions are immutable.
     """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
@@ -80,14 +84,16 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
-    """Return the vocabulary's language tags to compare with text in these languages.
+    """Return the vocabulary's language tags whose labels should be compared with text in these languages.
 
-    They include English and labels without a tag. If the vocabulary has none of these, all its tags are returned.
+    They include the tags of English, and "" for labels without a tag. If the vocabulary has none of these tags, all its
+    tags are returned.
     """
     return in_languages(vocabulary.languages, [*languages, "en", ""]) or vocabulary.languages
 
 
-_Labels = dict[bool, dict[str, str]]  # text by language, by whether the label is preferred
+# From whether labels are preferred to a mapping from language to text.
+_Labels = dict[bool, dict[str, str]]
 
 
 def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels]:
@@ -102,17 +108,17 @@ def _shown(labels: _Labels, language: str) -> Shown:
 
 
 def label_of_scheme(scheme: Scheme, language: str) -> str:
-    """Return the label of a scheme, chosen as for a concept, or its id."""
+    """Return the label of a scheme in the language, or in the closest one that it has, or the scheme's id."""
     return label_in(scheme.labels, language)[0] or scheme.key
 
 
 class Tree(NamedTuple):
-    """The hierarchy of a vocabulary version, by concept id.
+    """The hierarchy of a vocabulary version. All keys are concept ids.
 
-    above: broader concept on the path to the concept; if there are several, the one with the first id
-    narrower: number of narrower concepts that are not deprecated
-    scheme: the scheme that distinguishes it from concepts of the same name. Schemes in a domain come first, because
-        EuroVoc is itself a scheme of all its concepts.
+    above: a broader concept of each concept; if there are several, the one whose id is first in alphabetical order
+    narrower: the number of narrower concepts that are not deprecated
+    scheme: the scheme that is shown to distinguish the concept from others with the same name; a scheme in a domain is
+        preferred, because EuroVoc as a whole is also a scheme, which contains all its concepts
     """
 
     above: Mapping[str, str]
@@ -120,7 +126,7 @@ class Tree(NamedTuple):
     scheme: Mapping[str, Scheme]
 
     def way_to(self, key: str) -> list[str]:
-        """Return the ids from a top concept down to this one, without itself."""
+        """Return the ids on the path from a top concept down to this concept, without the concept itself."""
         way: list[str] = []
         while key := self.above.get(key, ""):
             way.insert(0, key)
@@ -129,7 +135,10 @@ class Tree(NamedTuple):
 
 @lru_cache(maxsize=8)
 def tree_of(vocabulary: Vocabulary) -> Tree:
-    """Return the hierarchy, cached because a list of ten concepts would need a query for each level above them."""
+    """Return the hierarchy of a vocabulary version.
+
+    It is cached, because otherwise a list of ten concepts would need a query for each level above them.
+    """
     rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
     links = list(rows.values_list("concept__key", "broader__key", "concept__is_deprecated"))
     schemes = {each.pk: each for each in vocabulary.schemes.all()}
@@ -143,10 +152,10 @@ def tree_of(vocabulary: Vocabulary) -> Tree:
 
 
 def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
-    """Return all concepts by id, in the form that EURLEX57K publishes and import_vocabulary reads.
+    """Return all concepts by id, in the format in which EURLEX57K is published and which import_vocabulary reads.
 
-    The keys are label and alt_labels for English, label_fr and so on for other languages, parents and related. A
-    concept without an English label has its display label, because the format requires one.
+    For each concept, the keys are label and alt_labels for English, label_fr and so on for other languages, parents and
+    related. The format requires an English label. A concept that has none gets the label that is displayed for it.
     """
     found: dict[str, dict[str, Any]] = {
         key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
@@ -169,7 +178,7 @@ def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:
-    """Return the existing concepts among these ids, by id."""
+    """Return a mapping from id to concept. Ids that do not exist are omitted."""
     return {each.key: each for each in vocabulary.concepts.filter(key__in=list(keys))}
 
 
@@ -184,45 +193,49 @@ SELECT start, concept FROM above WHERE concept IN ({0})
 
 
 def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
-    """Return the pairs (narrower, broader) among the concepts, at any distance, sorted by id."""
+    """Return the (narrower, broader) pairs among the concepts, sorted by id. There may be other concepts in between."""
     known = {each.pk: each for each in concepts}
     if len(known) < 2:
         return []
     with connection.cursor() as cursor:
-        # UNION removes duplicates, so several paths upwards cost no more than one.
+        # UNION removes duplicates, so the query does not repeat work if several paths lead upwards.
         cursor.execute(_NESTED.format(", ".join(["%s"] * len(known))), [*known, *known])
         pairs = [(known[start], known[above]) for start, above in cursor.fetchall()]
     return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
 def siblings_of(concept: Concept) -> QuerySet[Concept]:
-    """Return the other concepts that share a broader concept, sorted by id."""
+    """Return the siblings of a concept, sorted by id. These are all other concepts with the same broader concept."""
     beside = Concept.objects.filter(broader__in=concept.broader.all()).exclude(pk=concept.pk)
     return beside.distinct().order_by("key")
 
 
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
-    """Return the concepts of a scheme that are not deprecated and have no broader concept in it, sorted by id."""
+    """Return the top concepts of a scheme, sorted by id.
+
+    A top concept is not deprecated and has no broader concept in the scheme, apart from deprecated ones.
+    """
     current = scheme.concepts.filter(is_deprecated=False)
-    # Excluding by broader__in would look up the links of each concept, which PostgreSQL may plan as nested loops.
+    # A filter on broader__in would look up the links of each concept, and PostgreSQL might use slow nested loops.
     below = Broader.objects.filter(broader__in=current).values("concept")
     return current.exclude(pk__in=below).order_by("key")
 
 
-# --- Search for concepts by word prefixes: "env pol" and "pol env" both find environmental policy.
+# --- Search for concepts by the first letters of words: "env pol" and "pol env" both find environmental policy.
 #
-# Each typed word must be a prefix of a word in one label; two typed words match two different words, except single
-# letters. The label may be preferred or not, in any tag for readers of the language or of English
-# (corpora/core/language_codes.py), or without a tag; if the vocabulary has none of these, in any tag. Accents, case and
-# punctuation are ignored (corpora/vocabulary/thesaurus.py).
+# Each word of the query must be a prefix of a word in the same label. Two words of a query must match two different
+# words of the label, unless they are single letters. Labels may be preferred or not. They are searched if readers of
+# the language or of English understand them (corpora/core/language_codes.py), or if they have no language tag. If the
+# vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
+# (corpora/vocabulary/thesaurus.py).
 
 
-LONGEST = 200  # characters of a query
-_AFTER = b"\xff"  # greater than every byte of UTF-8
+LONGEST = 200  # maximum length of a query (characters)
+_AFTER = b"\xff"  # This byte is greater than every byte in UTF-8.
 
 
 class Hit(NamedTuple):
-    """A concept and its matching label."""
+    """A concept that a search found, and the label that matched the query."""
 
     concept: Concept
     label: Label
@@ -231,13 +244,19 @@ class Hit(NamedTuple):
 def find(
     vocabulary: Vocabulary, typed: str, language: str, limit: int = 10, *, also: Collection[str] = ()
 ) -> list[Hit]:
-    """Return the best `limit` concepts for a query, each once with its best label; none for an empty query.
+    """Return the best `limit` concepts for a query, each with its best label. An empty query finds none.
 
-    The order is: labels equal to the query; preferred labels; labels that begin with the first typed word; labels in
-    the given language; shorter labels; then by normalised text and concept id.
+    Labels are sorted by these criteria in turn:
+    - Labels that are equal to the query come first.
+    - Preferred labels come before other labels.
+    - Labels that begin with the first word of the query come first.
+    - Labels in the given language, or in a related one, come first.
+    - Shorter labels come first.
+    - Then labels are sorted by their normalised text and by the concept's id.
 
-    also: further languages to search, such as those that the reader reads
-    VocabularyError: the query is too long, or has no letter or digit
+    also: languages that are searched in addition, such as other languages that the reader understands
+
+    Raise VocabularyError if the query is too long, or if it contains no letter or digit.
     """
     if not typed.strip():
         return []
@@ -262,14 +281,18 @@ def _begins(name: str, word: str) -> Q:
 
 
 def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[str]) -> QuerySet[Label]:
-    """Return the matching labels, starting from the longest word, which has the fewest matches."""
+    """Return the labels that match the query.
+
+    The search starts with the longest word of the query, because it has the fewest matches.
+    """
     first, *others = sorted(words, key=len, reverse=True)
     leading = LabelWord.objects.filter(_begins("word", first), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)
     for word in others:
         of_label = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
-        # For "in inte", "international" matches both, so two words that begin with "in" are required. A single letter
-        # may be the beginning of another typed word.
+        # In the query "in inte", both words are prefixes of "international". The label must therefore contain two words
+        # that begin with "in". This does not apply to a single letter, which may match the same word as another word of
+        # the query.
         needed = sum(each.startswith(word) for each in words) if len(word) > 1 else 1
         if needed > 1:
             of_label = of_label.values("label").annotate(count=Count("pk")).filter(count__gte=needed)
@@ -278,9 +301,9 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
 
 
 def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str]) -> QuerySet[Label]:
-    """Sort the labels.
+    """Sort the labels, best first.
 
-    closest: tags, closest to the given language first
+    closest: language tags, starting with the one closest to the given language
     """
 
     def last_unless(condition: Q) -> Case:
@@ -290,7 +313,7 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
-        # PostgreSQL would read a constant as a column number.
+        # If `closest` is empty, _place would be a constant, which PostgreSQL would read as a column number.
         *([_place(closest)] if closest else []),
         Length("plain"),
         "plain",
@@ -304,7 +327,10 @@ def _place(closest: Sequence[str]) -> Case:
 
 
 def _each(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
-    """Yield the labels in order, in growing slices, because a concept may match by many labels."""
+    """Yield the labels in order.
+
+    They are read in slices of increasing size, because several labels of the same concept may match.
+    """
     start, size = 0, 3 * limit
     while part := list(labels[start : start + size]):
         yield from part

@@ -1,7 +1,7 @@
-"""A reader for SKOS: which triples it uses, and how URIs become ids.
+"""A reader for SKOS. It selects the triples that a vocabulary needs, and makes ids from URIs.
 
-Labels may be plain or in SKOS-XL. Broader concepts may also be stated with the properties of ISO 25964, or by
-`broaderTransitive` alone. corpora/vocabulary/thesaurus.py validates the result.
+Labels may be plain or in SKOS-XL. Broader concepts may also be stated with the properties of ISO 25964, or only with
+`broaderTransitive`. The result is validated in corpora/vocabulary/thesaurus.py.
 """
 
 import re
@@ -18,7 +18,7 @@ XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
 ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")
 LABELS = ((SKOS.prefLabel, XL.prefLabel), (SKOS.altLabel, XL.altLabel), (SKOS.hiddenLabel, XL.hiddenLabel))
 BROADER, TRANSITIVE, RELATED, SCHEME, REPLACED = "broader", "broader, directly or not", "related", "scheme", "replaced"
-# What each predicate states, and whether about its subject (1) or its object (-1).
+# For each predicate: what it states, and whether it states this about its subject (1) or about its object (-1).
 LINKS = {
     SKOS.broader: (BROADER, 1), SKOS.narrower: (BROADER, -1),
     ISO.broaderGeneric: (BROADER, 1), ISO.narrowerGeneric: (BROADER, -1),
@@ -29,19 +29,20 @@ LINKS = {
     SKOS.inScheme: (SCHEME, 1), SKOS.topConceptOf: (SCHEME, 1), SKOS.hasTopConcept: (SCHEME, -1),
     DCTERMS.isReplacedBy: (REPLACED, 1), DCTERMS.replaces: (REPLACED, -1),
 }  # fmt: skip
-# Resources that are counted but not read.
+# Types of resources that are counted but not imported.
 UNREAD = {SKOS.Collection: "collection", SKOS.OrderedCollection: "collection", ISO.ThesaurusArray: "thesaurus array"}
-# Last URI segments that do not identify a concept, as in http://example.org/Smart#this.
+# URI segments that do not identify a concept, such as the last one in http://example.org/Smart#this.
 _EMPTY_PARTS = {"this", "it", "id", "me", "self"}
 
 _Links = Mapping[tuple[Node, str], set[Node]]
 
 
 def ids_of(addresses: Collection[str]) -> dict[str, str]:
-    """Return the id of each URI: its last segment, after / or #.
+    """Return a mapping from URIs to ids.
 
-    More segments are included if the last says nothing (`this`), or if several URIs share it. In that case all of them
-    are extended, so that in a later version none gets the id of another.
+    An id is the last segment of the URI, after / or #. It has more segments if the last one does not identify a
+    concept, as in `#this`, or if several URIs share it. In the second case, the ids of all these URIs are extended.
+    Otherwise, one of these URIs could get an id in a later version that now belongs to a different URI.
     """
     found = {}
     for address in addresses:
@@ -60,16 +61,19 @@ def ids_of(addresses: Collection[str]) -> dict[str, str]:
 
 
 def _last(address: str, parts: int) -> str:
-    """Return the last `parts` segments of a URI, separated by / and #, or all of it if there are no more."""
+    """Return the last `parts` segments of a URI, which are separated by / and #.
+
+    If the URI has no more segments than this, return the whole URI.
+    """
     plain = address.rstrip("/#")
     starts = [found.end() for found in re.finditer(r"[/#]+", plain)]
     return plain[starts[-parts] :] if parts <= len(starts) else address
 
 
 def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
-    """Add the concepts and schemes of a graph to a thesaurus.
+    """Add the concepts and schemes in a graph to a thesaurus.
 
-    faults: collects the faults of the graph
+    faults: the object that collects the faults in the graph
     """
     links = _links(graph)
     concepts = _addressed(graph, set(graph.subjects(RDF.type, SKOS.Concept)), "concept", faults)
@@ -110,7 +114,11 @@ def _links(graph: rdflib.Graph) -> _Links:
 
 
 def _nearest(node: Node, links: _Links) -> set[Node]:
-    """Return the closest of the concepts that are broader at any distance: those that no other one leads to."""
+    """Return the closest of the concepts that `broaderTransitive` links to a node.
+
+    The property also links a node to more distant concepts. A concept is left out if it is above another concept that
+    is broader than the node.
+    """
     if not links[node, TRANSITIVE]:
         return set()
 
@@ -127,7 +135,10 @@ def _nearest(node: Node, links: _Links) -> set[Node]:
 
 
 def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], what: str, faults: Faults) -> list[Node]:
-    """Return the nodes that have a URI, sorted. Blank nodes are faults: their ids would change with each import."""
+    """Return the nodes that have a URI, sorted.
+
+    Blank nodes are faults, because their ids would change with each import.
+    """
     found = sorted(nodes, key=str)
     for node in found:
         if isinstance(node, BNode):
@@ -147,7 +158,7 @@ def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
 
 
 def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Node]:
-    """Yield the labels of one kind, plain and in SKOS-XL."""
+    """Yield a node's labels of one type, whether they are plain or in SKOS-XL."""
     yield from graph.objects(node, plain)
     for label in graph.objects(node, extended):
         yield from graph.objects(label, XL.literalForm)
@@ -168,7 +179,7 @@ def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term
 
 
 def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
-    """Count the labelled resources that are not imported, by kind."""
+    """Count the resources that are not imported although they are collections or have a label, by type."""
     known = {*concepts, *schemes}
     found: Counter[str] = Counter()
     grouped = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}

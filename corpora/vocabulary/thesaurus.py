@@ -1,7 +1,7 @@
-"""The content of a published thesaurus: concepts with labels by language, links, schemes and domains.
+"""The content of a published thesaurus: concepts with labels in several languages, links, schemes and domains.
 
-Certain mistakes are rejected with an error; irregularities that may be intended are reported (Oddities). This module
-uses neither files nor the database.
+Definite mistakes are rejected with an error. Irregularities that may be intended are only reported (Oddities). This
+module uses neither files nor the database.
 """
 
 import json
@@ -21,23 +21,23 @@ from corpora.core.languages import cased
 
 MAX_KEY = 200
 MAX_LABEL = 500
-MAX_TAG = 16  # characters of a language tag
+MAX_TAG = 16  # maximum length of a language tag (characters)
 
-Labels = dict[str, str]  # text by language
+Labels = dict[str, str]  # from language to text
 
 
 class VocabularyError(CorpusError):
-    """The reason why a vocabulary cannot be imported, searched or found, as one sentence."""
+    """The reason why a vocabulary cannot be imported or searched, or does not exist, as a sentence."""
 
 
 @dataclass(slots=True)
 class Term:
     """A concept.
 
-    preferred: preferred label by language
-    other: further labels by language
-    broader, related, schemes: ids
-    is_deprecated: whether it should no longer be used
+    preferred: the preferred label in each language
+    other: the alternative labels in each language
+    broader, related, schemes: ids of concepts and schemes
+    is_deprecated: whether the concept should no longer be used
     replaced_by: ids of the concepts to use instead
     """
 
@@ -52,9 +52,9 @@ class Term:
 
 @dataclass(slots=True)
 class Group:
-    """A scheme, such as a EuroVoc microthesaurus, or a domain.
+    """A scheme, such as a EuroVoc microthesaurus, or a domain, which groups schemes.
 
-    within: id of its domain; "" for a domain or a scheme without one
+    within: the id of the scheme's domain; "" for a domain, or for a scheme without a domain
     """
 
     labels: Labels = field(default_factory=dict)
@@ -63,10 +63,12 @@ class Group:
 
 @dataclass(slots=True)
 class Thesaurus:
-    """Concepts, schemes and domains by id.
+    """A thesaurus.
 
-    lengthened: URI by id, for ids that consist of more than the last segment
-    unread: number of unused resources in the files, by kind
+    terms: the concepts by id
+    groups: the schemes and domains by id
+    lengthened: for ids that consist of more than the last segment of a URI, a mapping from id to URI
+    unread: the number of resources in the files that were not imported, by type
     """
 
     terms: dict[str, Term] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class Thesaurus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, independent of the format and order of its files."""
+        """Return a SHA-256 of the content. It does not depend on the format or on the order of the files."""
         terms = [
             [
                 key,
@@ -96,7 +98,7 @@ class Thesaurus:
 
 
 class Faults:
-    """The faults of a vocabulary, collected so that they can be reported together."""
+    """The faults in a vocabulary. They are collected so that they can be reported in one error."""
 
     def __init__(self) -> None:
         self.first: list[str] = []
@@ -109,7 +111,7 @@ class Faults:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Turn a VocabularyError in this block into a fault."""
+        """Catch a VocabularyError that is raised in this block, and add it to the faults."""
         try:
             yield
         except VocabularyError as error:
@@ -118,7 +120,7 @@ class Faults:
     def check(self, where: str) -> None:
         """Raise VocabularyError if there are faults.
 
-        where: the files
+        where: the names of the files, for the error message
         """
         if self.count == 1:
             raise VocabularyError(f"{where}: {self.first[0]}")
@@ -129,12 +131,12 @@ class Faults:
 
 @dataclass(frozen=True)
 class Oddities:
-    """Irregularities of a thesaurus, sorted by id.
+    """Irregularities in a thesaurus, sorted by id.
 
-    unlabelled: ids without a preferred label for readers of the wanted language
-    shared: ids of concepts with the same label in one language, by label
-    alike: ids that differ only in case or Unicode normalisation
-    deprecated: ids of the replacements, by deprecated id
+    unlabelled: ids of concepts without a preferred label that readers of the wanted language understand
+    shared: for each label that several concepts share in a language, the ids of these concepts
+    alike: groups of ids that differ only in case or Unicode normalisation
+    deprecated: for each deprecated id, the ids of its replacements
     lengthened, unread: as in Thesaurus
     """
 
@@ -148,10 +150,10 @@ class Oddities:
 
 @dataclass(frozen=True)
 class Changes:
-    """Differences from an earlier version, sorted by id.
+    """The differences between a version and an earlier one, sorted by id.
 
-    gone, new: label by id
-    renamed: (earlier label, current label) by id, in a language of both versions
+    gone, new: the labels of the concepts that were removed or added, by id
+    renamed: (earlier label, current label) tuples by id; both labels are in the same language
     """
 
     gone: dict[str, str]
@@ -162,7 +164,9 @@ class Changes:
 def read_key(value: object, what: str = "id") -> str:
     """Return an id as text.
 
-    VocabularyError: it is neither a string nor an integer, is empty, contains spaces, or is too long
+    what: the kind of id, for the error message
+
+    Raise VocabularyError if it is neither a string nor an integer, is empty, contains spaces, or is too long.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise VocabularyError(f"The {what} {_short(value)} is not a string.")
@@ -179,10 +183,11 @@ def read_key(value: object, what: str = "id") -> str:
 
 
 def read_label(value: object, key: str) -> str:
-    """Return a concept's label with single spaces; "" if it is empty.
+    """Return a concept's label with single spaces, or "" if it is empty.
 
-    key: the concept's id
-    VocabularyError: it is not a string, or is too long
+    key: the id of the concept
+
+    Raise VocabularyError if the label is not a string, or if it is too long.
     """
     if not isinstance(value, str):
         raise VocabularyError(f"A label of concept {key} is {_short(value)}; it must be a string.")
@@ -206,10 +211,11 @@ def _short(value: object) -> str:
 
 
 def read_tag(tag: str, key: str) -> str:
-    """Return a label's language tag in its conventional case.
+    """Return a label's language tag with each subtag in its conventional case.
 
-    key: the concept's id
-    VocabularyError: it is not a valid tag
+    key: the id of the concept
+
+    Raise VocabularyError if the tag is not valid.
     """
     if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
         raise VocabularyError(f"A label of concept {key} is in the language {tag[:20]!r}, which is no code.")
@@ -217,9 +223,9 @@ def read_tag(tag: str, key: str) -> str:
 
 
 def prefer(term: Term, key: str, tag: str, label: str) -> None:
-    """Set a concept's preferred label.
+    """Set a concept's preferred label in a language.
 
-    VocabularyError: it has another one in the language
+    Raise VocabularyError if the concept already has a different one in this language.
     """
     if term.preferred.setdefault(tag, label) != label:
         raise VocabularyError(
@@ -231,11 +237,12 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
 def finish(thesaurus: Thesaurus, where: str) -> None:
     """Normalise and check a thesaurus.
 
-    Related links become symmetric, preferred labels are removed from the other labels, and schemes that contain all
-    concepts or none are dropped, because they distinguish nothing.
+    Links between related concepts become symmetric, and a preferred label is removed from the alternative labels.
+    Schemes that contain all concepts or none are removed, because they do not help to distinguish concepts.
 
-    where: the files, for errors
-    VocabularyError: the thesaurus has a fault
+    where: the names of the files, for the error message
+
+    Raise VocabularyError if the thesaurus has a fault.
     """
     terms, faults = thesaurus.terms, Faults()
     if not terms:
@@ -268,7 +275,7 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
     try:
         TopologicalSorter({key: sorted(term.broader) for key, term in terms.items()}).prepare()
     except CycleError as error:
-        # Each is narrower than the next; the first is repeated at the end.
+        # After this line, each concept in the list is narrower than the next. The first one is repeated at the end.
         cycle = list(reversed(error.args[1]))
         named = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
         raise VocabularyError(
@@ -317,14 +324,15 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
 
 
 def _folded(text: str) -> str:
-    """Return a key that is equal for texts that differ only in case or Unicode normalisation."""
+    """Return a key for comparing texts. Texts that differ only in case or Unicode normalisation have the same key."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
-    """Return the label to show and its tag; empty if there is none.
+    """Return the label to display and its language tag. Both are "" if there are no labels.
 
-    The closest tag to the language wins, else the closest to English, else the first tag in alphabetical order.
+    The label is in the given language or a closely related one. If there is none, it is in English, and otherwise in
+    the language whose tag is first in alphabetical order.
     """
     tags = tuple(labels)
     tag = next(chain(serving(tags, language), serving(tags, "en"), sorted(tags)), "")
@@ -332,9 +340,10 @@ def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
 
 
 def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: str) -> Changes:
-    """Compare two versions.
+    """Compare two versions of a vocabulary.
 
-    before, now: a concept's preferred labels, by id
+    before, now: for each concept id, the preferred labels of the concept
+    language: the language in which labels are reported, if possible
     """
 
     def shown(side: Mapping[str, Labels], keys: Iterable[str]) -> dict[str, str]:
@@ -342,7 +351,7 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
 
     renamed = {}
     for key in sorted(before.keys() & now.keys()):
-        # The requested language comes first, so that its labels are reported.
+        # The given language comes first, so that its labels are reported if they differ.
         both = before[key].keys() & now[key].keys()
         tags = list(dict.fromkeys([*serving(tuple(sorted(both)), language), *sorted(both)]))
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
@@ -350,21 +359,22 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)
 
 
-# --- Words for search, without accents, case and punctuation.
+# --- The words of a text in a form for search, without accents, case and punctuation.
 
 
-# Letters that Unicode does not decompose.
+# Letters that Unicode does not decompose into a base letter and an accent.
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
 )
-# In scripts without spaces (Thai to Tibetan, Burmese, Khmer, kana, Han), each letter is a word.
+# In scripts that do not separate words with spaces, each letter counts as a word. These scripts are those from Thai to
+# Tibetan, Burmese, Khmer, kana and Han.
 _SINGLE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\W_{_SINGLE}]+")
-LONGEST_WORD = 64  # letters of a word that count; a PostgreSQL index row holds at most 2,700 bytes
+LONGEST_WORD = 64  # Longer words are cut off, because a row of a PostgreSQL index holds at most 2,700 bytes.
 
 
 def words_of(text: str) -> list[str]:
-    """Return the runs of letters and digits, normalised: "L'été à Århus" gives l, ete, a, arhus."""
+    """Return the words of a text, normalised for search. For example, "L'été à Århus" becomes l, ete, a, arhus."""
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]

@@ -1,7 +1,7 @@
-"""Import of vocabulary versions from files, complete or not at all. Earlier versions are never changed.
+"""Import of a vocabulary version from files. The files are imported completely or not at all.
 
-Files are descriptors in the format of EURLEX57K (JSON), tables (TSV) or SKOS, plain or compressed.
-corpora/vocabulary/thesaurus.py validates the content.
+An import never changes earlier versions. Files may be descriptors in the format of EURLEX57K (JSON), tables (TSV) or
+SKOS, and they may be compressed. Their content is validated in corpora/vocabulary/thesaurus.py.
 """
 
 import codecs
@@ -46,7 +46,7 @@ from corpora.vocabulary.thesaurus import (
     words_of,
 )
 
-# --- Files of a vocabulary.
+# --- Reading the files of a vocabulary.
 
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
@@ -59,29 +59,29 @@ SUFFIXES = {
 }  # fmt: skip
 # N-Triples is a subset of Turtle, and the Turtle parser reports the line of an error.
 _PARSERS = {"turtle": "turtle", "rdf-xml": "xml", "n-triples": "turtle"}
-_TEXT = "text"  # format name for errors shared with other importers
-MOST_BYTES = 256 << 20  # uncompressed; parsing SKOS takes about ten times as much memory
-_BARE = ("id", "label", "parents")  # columns of a table without a header
+_TEXT = "text"  # the name of the format in errors that other importers use too
+MOST_BYTES = 256 << 20  # maximum uncompressed size of a file; parsing SKOS takes about ten times as much memory
+_BARE = ("id", "label", "parents")  # the columns of a table that has no header
 _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
 
-# RDF/XML attributes, as check_xml names them.
+# Attributes in RDF/XML, with the names that check_xml gives them.
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
 _NAMED = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
-_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # what rdflib accepts
+_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # rdflib accepts these language tags
 
-# rdflib logs tracebacks for dates in unusual notations, which are not used here.
+# rdflib logs tracebacks for dates in unusual notations, but we do not use dates.
 logging.getLogger("rdflib").setLevel(logging.CRITICAL)
 
 
 def read_thesaurus(
     files: Sequence[Path], schemes: Path | None, format: str | None, progress: Progress = lambda count: None
 ) -> Thesaurus:
-    """Read and check the combined content of files.
+    """Read files as one thesaurus, and check it.
 
-    schemes: a file of schemes and domains, which replaces those in the files
-    progress: called with the number of bytes read
-    VocabularyError: a file has faults
-    CorpusError: a path cannot be read
+    schemes: a file with schemes and domains, which replace those in the other files
+    progress: a function that is called with the number of bytes read
+
+    Raise VocabularyError if a file has faults. Raise CorpusError if a path cannot be read.
     """
     found, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
     named = ", ".join(path.name for path in files)
@@ -120,7 +120,7 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
-    """Return the uncompressed content of a file. A byte order mark is removed, except from XML."""
+    """Return the uncompressed content of a file. A byte order mark is removed, unless the file is in XML."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _too_large(path)
@@ -158,7 +158,7 @@ def _text(path: Path, content: bytes) -> str:
 
 
 class _Twice(Exception):
-    """A JSON object has a key twice."""
+    """The error for a JSON object that has a key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     if lines and columns == lines[0][1]:
         del lines[0]
     at = columns.index("id") if columns else 0
-    # Words that pandas writes for missing values, unless they are ids in this table.
+    # The words that pandas writes for missing values. A word that is an id in this table does not count as missing.
     missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
@@ -219,7 +219,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
 
 
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
-    """Return the columns in a table's first line, or the default columns if it is not a header."""
+    """Return the columns that a table's first line names, or the default columns if the line is not a header."""
     if "id" not in cells:
         if any(cell.strip().casefold() == "id" for cell in cells):
             raise VocabularyError(
@@ -242,7 +242,10 @@ def _is_of_labels(name: str) -> bool:
 
 
 def _term(key: str, row: Mapping[str, Any]) -> Term:
-    """Return the concept of a row with label and alt_labels (English), label_fr (French) etc., parents and related."""
+    """Return the concept in a row.
+
+    The row may have label and alt_labels for English, label_fr and so on for other languages, parents and related.
+    """
     term = Term()
     for name, value in row.items():
         if not _is_of_labels(name) or value is None:
@@ -267,11 +270,11 @@ def _list(value: object, name: str, key: str) -> list[Any]:
 
 
 def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
-    """Add schemes from a file with three objects.
+    """Add the schemes in a file. The file contains three objects:
 
-    domains: label and id of each domain, by number
-    schemes: label and domain number of each scheme, by id
-    in_scheme: schemes of each concept, by concept id
+    domains: for each domain number, the domain's label and id
+    schemes: for each scheme id, the scheme's label and the number of its domain
+    in_scheme: for each concept id, the concept's schemes
     """
     parts = [content.get(name) for name in ("domains", "schemes", "in_scheme")]
     if not all(isinstance(part, dict) for part in parts):
@@ -298,7 +301,7 @@ def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
 
 
 def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None:
-    """Add the triples of a file to the graph."""
+    """Add the triples in a file to the graph."""
     source = InputSource()
     source.setByteStream(BytesIO(content))
     if parser == "xml":
@@ -317,9 +320,11 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
 
 
 def _check_rdf_xml(path: Path, content: bytes) -> None:
-    """Check RDF/XML and its language tags. Unlike the parser, errors name the line and the concept.
+    """Check RDF/XML and its language tags before it is parsed.
 
-    VocabularyError: the file is not XML, declares a document type, or has invalid language tags
+    The errors of this check name the line and the concept, whereas those of the parser do not.
+
+    Raise VocabularyError if the file is not XML, declares a document type, or has invalid language tags.
     """
     faults, about = Faults(), ""
 
@@ -343,10 +348,10 @@ def _check_rdf_xml(path: Path, content: bytes) -> None:
 class Imported:
     """The result of an import.
 
-    version: the version that the files are, or would be
-    before: the newest version before, None for the first
-    changes: changes since then
-    already: whether they were imported before, so that nothing was done
+    version: the number of the version; in a dry run, the number that it would get
+    before: the number of the newest version before the import, or None if there was none
+    changes: the changes since that version
+    already: whether a version has the same content, so that nothing was imported
     """
 
     version: int
@@ -370,14 +375,14 @@ def import_vocabulary(
     dry_run: bool = False,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Import files as the next version of a vocabulary. If a version has the same content, nothing changes.
+    """Import files as the next version of a vocabulary. If a version already has the same content, change nothing.
 
-    schemes: a file of schemes and domains
-    language: language in which concepts should have a label
+    schemes: a file with schemes and domains
+    language: concepts without a label in this language are reported
     dry_run: check the files without importing them
-    progress: called with the number of bytes read
-    VocabularyError: the files have faults; then nothing is imported
-    CorpusError: a file cannot be read
+    progress: a function that is called with the number of bytes read
+
+    Raise VocabularyError and import nothing if the files have faults. Raise CorpusError if a file cannot be read.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise VocabularyError(
@@ -448,13 +453,13 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
-        if not label.concept.is_deprecated  # not searchable
+        if not label.concept.is_deprecated  # Deprecated concepts cannot be found by a search.
         for word in sorted(set(label.plain.split()))
     )
 
 
 def _labels(concept: Concept, term: Term) -> Iterator[Label]:
-    """Yield the preferred labels, then the others, sorted by language and text."""
+    """Yield the preferred labels and then the alternative labels, each sorted by language and text."""
     texts = [(language, text, True) for language, text in sorted(term.preferred.items())]
     texts += [(language, text, False) for language, others in sorted(term.other.items()) for text in sorted(others)]
     for language, text, is_preferred in texts:
@@ -464,7 +469,7 @@ def _labels(concept: Concept, term: Term) -> Iterator[Label]:
 
 def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:
     stored: dict[str, Scheme] = {}
-    # Domains first, because schemes refer to them.
+    # Domains are stored first, because schemes refer to them.
     groups = sorted(thesaurus.groups.items(), key=lambda item: (bool(item[1].within), item[0]))
     for part in (False, True):
         rows = [

@@ -1,8 +1,8 @@
-"""Voting on a corpus: the detectors read every post, part by part, on all cores or on all machines of a Spark cluster.
+"""Voting on a corpus: the detectors read every post, on all cores of this machine or on a Spark cluster.
 
-The votes on a part are a Parquet file of their own; corpora/core/voters.py combines them. A part is committed when it
-is complete. Until then, local votes are saved in pieces, so that an interrupted run can resume; Spark repeats the parts
-in progress.
+The votes on each part of the corpus are a Parquet file. corpora/core/voters.py combines the votes of the detectors. A
+part is committed when all its posts have votes. Until then, votes that are computed on this machine are saved in
+pieces, so that an interrupted run can resume. Spark repeats parts that were in progress.
 """
 
 import hashlib
@@ -34,20 +34,22 @@ from corpora.storage.locks import changing
 from corpora.storage.schemas import votes_schema
 from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_all
 
-# --- Votes on an incomplete part, saved in pieces so that an interrupted run loses at most one.
+# --- Votes on an incomplete part. They are saved in pieces, so that an interrupted run loses at most one piece.
 #
-# They are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. They are assembled
-# into the part's votes, with the same bytes as in an uninterrupted run, and then deleted.
+# The pieces are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. They are
+# assembled into the file with the part's votes and then deleted. The file is the same as after an uninterrupted run.
 
 
-PIECE_CHUNKS = 5  # half a second of work, or several seconds on a busy machine
+PIECE_CHUNKS = 5  # This many chunks take half a second, or several seconds on a busy machine.
 
 
 @dataclass
 class Pieces:
-    """The pieces of a part.
+    """The saved pieces of votes on a part.
 
-    chunks: chunks for the next piece
+    folder: the folder of the pieces
+    number: the number of the next piece
+    chunks: the chunks that will be saved in the next piece
     """
 
     folder: Path
@@ -55,7 +57,10 @@ class Pieces:
     chunks: list[Chunk] = field(default_factory=list)
 
     def kept(self) -> Iterator[Chunk]:
-        """Yield the chunks of an earlier run, in order. The first of each piece carries the count of the piece."""
+        """Yield the chunks that an earlier run saved, in order.
+
+        The first chunk of each piece has the number of unanimous posts in the whole piece, and all other chunks have 0.
+        """
         while (file := self._file()).exists():
             with pa.ipc.open_file(file) as piece:
                 agreed = int(piece.schema.metadata[b"unanimous"])
@@ -84,7 +89,7 @@ class Pieces:
 
 
 def pieces_of(directory: Path, part: Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
-    """Return the pieces of a part, and delete pieces of other parts or made with other options."""
+    """Return the pieces of a part. Delete all pieces that belong to other parts or were made with different options."""
     told = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
     folder = directory / "voting" / hashlib.sha256(told.encode()).hexdigest()[:16]
     for other in (directory / "voting").glob("*"):
@@ -99,12 +104,13 @@ def done_with(directory: Path) -> None:
 
 
 _CHUNK_ROWS = 2_000
-PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # posts saved at a time
-# Chunks queued per worker, so that it need not wait for this process, which also writes the results.
+PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # number of posts in a piece
+# The number of chunks that are sent to each worker in advance. A worker thus need not wait for this process, which also
+# writes the results.
 _AHEAD = 3
 
 Worker = subprocess.Popen[bytes]
-# The votes on a part, and the number of its posts on which the detectors are unanimous.
+# The votes on a part, and the number of posts in the part on which the detectors are unanimous.
 Voted = tuple[pa.Table, int]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
@@ -117,15 +123,16 @@ def prelabel(
     again: bool = False,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Manifest:
-    """Compute the votes on every part of a corpus and return the updated manifest.
+    """Compute the votes on every part of a corpus, and return the updated manifest.
 
-    Parts that have votes by the same detectors with the same k are skipped.
+    A part is skipped if it already has votes by the same detectors with the same k.
 
-    k: maximum number of languages per detector
-    processes: number of processes; None for one per core, or for Spark's resources if that is the engine
-    again: recompute votes by other detectors or with another k
-    progress: called with the number of rows done, including skipped ones
-    CorpusError: votes are outdated and `again` is False
+    k: the maximum number of languages per detector
+    processes: the number of processes on this machine; None for one per core, or for Spark if that is the engine
+    again: whether to replace votes by other versions of the detectors or with a different k
+    progress: a function that is called with the number of posts done, including skipped ones
+
+    Raise CorpusError if votes are outdated and `again` is False.
     """
     _check(name, k, processes)
     versions = voter_versions()
@@ -176,7 +183,10 @@ def _difference(name: str, votes: VotesPart, k: int, versions: dict[str, str]) -
 
 
 def _fresh_name(number: int, old: VotesPart | None) -> str:
-    """Return a file name that the manifest does not use, so that old votes stay until the new ones are committed."""
+    """Return a name for a new file that the manifest does not use.
+
+    The old votes can therefore stay until the new ones are committed.
+    """
     name = part_name(number)
     return name.replace(".parquet", "-again.parquet") if old and old.name == name else name
 
@@ -191,7 +201,7 @@ def _voting(
     processes: int | None,
     progress: Callable[[int], object],
 ) -> Iterator[Iterator[Voted]]:
-    """Open an iterator over the votes on each part, in order."""
+    """Open an iterator that computes and yields the votes on each part, in order."""
     spreading = spread() if processes is None else None
     if spreading:
         with closing(_voted_elsewhere(spreading, directory, parts, k, progress)) as voted:
@@ -203,7 +213,10 @@ def _voting(
 
 @contextmanager
 def _mapping(processes: int, name: str) -> Iterator[Map]:
-    """Return an ordered map over chunks that uses a number of processes; for 1, this process."""
+    """Yield a function that works like `map` but applies a function to chunks in several processes.
+
+    If the number of processes is 1, this process does the work.
+    """
     if processes == 1:
         yield map
         return
@@ -211,7 +224,7 @@ def _mapping(processes: int, name: str) -> Iterator[Map]:
     try:
         yield partial(_map, workers, name)
     finally:
-        # Workers have no state: finished work has been sent.
+        # Workers can be killed at any time, because they have sent all finished work.
         for connection, process in workers.items():
             process.kill()
             process.wait()
@@ -219,14 +232,15 @@ def _mapping(processes: int, name: str) -> Iterator[Map]:
 
 
 def _begin() -> tuple[Connection, Worker]:
-    """Start a worker and return the connection to it.
+    """Start a worker, and return the connection to it and its process.
 
-    Each worker has its own connection. The standard library's pool shares one, and hangs if a process is killed while
-    it writes to it.
+    Each worker has a connection of its own. In the standard library's pool, all workers share one connection, and the
+    pool hangs if a worker is killed while it writes to it.
 
-    The worker is a separate program: a fork would inherit database connections and other threads' locks, and the
-    standard library's spawn reruns the caller's script. It has our import path without the current folder, and its own
-    process group, so signals from a terminal, shell or `timeout` reach only this process, which then stops the workers.
+    The worker is a separate program. A forked process would inherit database connections and the locks of other
+    threads, and the standard library's spawn method would run the caller's script again. The worker has the same import
+    path as this process, without the current folder. It is in a process group of its own, so that signals from a
+    terminal, a shell or `timeout` reach only this process, which then stops the workers.
     """
     ours, theirs = Pipe()
     process = subprocess.Popen(  # noqa: S603 - this program
@@ -276,10 +290,10 @@ def _map(
 
 @contextmanager
 def _explained(worker: Worker, name: str) -> Iterator[None]:
-    """Turn the early end of a worker into a CorpusError."""
+    """Replace the error that occurs if a worker ends early with a CorpusError."""
     try:
         yield
-    except (EOFError, OSError) as error:  # an OSError in the middle of a message
+    except (EOFError, OSError) as error:  # OSError is raised if the connection ends in the middle of a message.
         reading, kept = f"A process that was reading posts of corpus {name}", "What is done is kept"
         status = worker.wait()
         if status == -signal.SIGKILL:
@@ -299,13 +313,16 @@ def _voted_here(
     versions: dict[str, str],
     progress: Callable[[int], object],
 ) -> Iterator[Voted]:
-    """Yield the votes by local processes, which start on the next part while one is being written."""
+    """Yield the votes on each part, computed by processes on this machine.
+
+    While a part is being written, the processes already work on the next one.
+    """
     left: Iterator[Chunk] | None = None
     for part in parts:
         pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
         done = list(pieces.kept())
         progress(sum(votes.num_rows for votes, _ in done))
-        if left is None:  # only the first part can have pieces of an interrupted run
+        if left is None:  # Only the first part can have pieces that an interrupted run saved.
             vote = partial(vote_on, k, tuple(VOTERS.values()))
             left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
@@ -332,7 +349,10 @@ def _voted_elsewhere(
     k: int,
     progress: Callable[[int], object],
 ) -> Iterator[Voted]:
-    """Yield the votes by the engine's machines, which read the parts directly. This process writes the results."""
+    """Yield the votes on each part, computed by the machines of the Spark cluster.
+
+    These machines read the parts directly, and this process writes the results.
+    """
     files = [directory / "parts" / part.name for part in parts]
     voters = tuple(VOTERS.values())
     vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
@@ -343,9 +363,9 @@ def _voted_elsewhere(
 
 
 def _write(voted: Voted, file: Path) -> tuple[int, int]:
-    """Write votes and return the number of posts and of those on which the detectors are unanimous."""
+    """Write the votes on a part. Return the number of posts, and the number on which the detectors are unanimous."""
     votes, agreed = voted
-    # As one chunk, so that the bytes do not depend on workers and pieces.
+    # The votes are written as one chunk, so that the file does not depend on how workers and pieces divided them.
     pq.write_table(votes.combine_chunks(), file)
     sync(file)
     sync(file.parent)

@@ -1,6 +1,8 @@
-"""The worker process of votes/vote_run.py, also used by Spark executors: it computes the votes on posts.
+"""The worker process that computes the votes on posts. votes/vote_run.py starts several of them.
 
-It must not import an engine: a worker that has loaded DuckDB prints pages of errors when it exits.
+Spark executors use the functions of this module too.
+
+This module must not import an engine, because a worker that has loaded DuckDB prints pages of errors when it exits.
 """
 
 import sys
@@ -19,18 +21,21 @@ from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voters import Voter, all_unanimous
 from corpora.storage.schemas import votes_schema
 
-# Votes, and the number of posts on which the detectors are unanimous.
+# The votes on some posts, and the number of these posts on which the detectors are unanimous.
 Chunk = tuple[pa.RecordBatch, int]
 
 
 def main() -> None:
-    """Call each function that the parent sends with its argument, and return the result, until the parent exits.
+    """Answer the requests of the parent process until it exits.
 
-    argv[1]: file descriptor of the connection
+    Each request is a function and its argument. The worker calls the function and sends back the result.
+
+    argv[1]: the file descriptor of the connection
     """
     connection = Connection(int(sys.argv[1]))
     asked = SimpleQueue[Any]()
-    # Read the next task in the meantime. Otherwise both processes could wait for the other to read.
+    # A thread reads the next request while the current one is being answered. Otherwise, each process could wait for
+    # the other to read.
     Thread(target=_hear, args=(connection, asked), daemon=True).start()
     while (question := asked.get()) is not None:
         vote, posts = question
@@ -38,19 +43,19 @@ def main() -> None:
             said = vote(posts)
         except Exception as error:  # noqa: BLE001 - the parent raises it
             said = error
-        with suppress(OSError):  # the parent has exited
+        with suppress(OSError):  # This error means that the parent has exited.
             connection.send(said)
 
 
 def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
-    with suppress(EOFError, OSError):  # an OSError in the middle of a message
+    with suppress(EOFError, OSError):  # OSError is raised if the connection ends in the middle of a message.
         while True:
             asked.put(connection.recv())
     asked.put(None)
 
 
 def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
-    """Return the votes on posts, at most k languages per voter."""
+    """Return the votes on posts, with at most k languages per voter."""
     cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
     rankings = [ranked(voter.vote(cleaned, k), k) for voter in voters]
     columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32()), *map(_column, rankings)]
@@ -60,12 +65,19 @@ def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
 
 
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
-    """Return the schema of votes with the column `unanimous`: a batch's number of unanimous posts, in its first row."""
+    """Return the schema of votes with the additional column `unanimous`.
+
+    In the first row of a batch, this column holds the number of posts in the batch on which the detectors are
+    unanimous. In all other rows, it is 0.
+    """
     return votes_schema(voter.name for voter in voters).append(pa.field("unanimous", pa.int64(), nullable=False))
 
 
 def vote_on_all(k: int, voters: Sequence[Voter], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the votes on batches of posts, with the column `unanimous`, for an engine that only passes columns."""
+    """Yield the votes on batches of posts.
+
+    The count of unanimous posts is a column, because Spark returns only columns.
+    """
     for posts in batches:
         votes, agreed = vote_on(k, voters, posts)
         counts = pa.array(np.r_[agreed, np.zeros(len(votes) - 1, np.int64)][: len(votes)], pa.int64())
