@@ -1,4 +1,4 @@
-"""Quality controls of the project and of installed packages. kinds/control.py defines their hooks."""
+"""The built-in quality controls, one per module. kinds/control.py defines the hooks that they implement."""
 
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -8,9 +8,9 @@ from annotate.kinds.control import QualityControl, register
 
 
 def load() -> None:
-    """Register the controls of this package and of installed packages.
+    """Register the built-in controls and those of installed packages.
 
-    An installed package names its control with an entry point in the group `assay.controls`.
+    Installed packages name their controls with entry points in the group `assay.controls`.
     """
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
@@ -19,7 +19,7 @@ def load() -> None:
 
 
 def add(control: QualityControl) -> None:
-    """Register a control of another package and add its options to Task as attributes."""
+    """Register a control of an installed package, and add its options to Task as attributes."""
     from annotate.models import Task
     from annotate.models.tasks import option
 

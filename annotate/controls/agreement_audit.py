@@ -1,7 +1,8 @@
-"""Audit of the detectors' agreement, in which people read a random sample of the items that detectors label.
+"""Audit of the detectors' agreement.
 
-If a language fails the audit, people label every item on which the detectors agreed in that language. audit_report.py
-counts and presents the results.
+An item on which the detectors agree gets its label without people. In the audit, people read a random sample of these
+items. If a language fails the audit, people label all items that the detectors assigned to it. audit_report.py counts
+and presents the results.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,31 +45,33 @@ from annotate.work.task_creation import Opened
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import prepared
 
-AT_ONCE = 500  # largest number of units that an answer sends to people directly; a job sends more
+AT_ONCE = 500  # if more units than this must be sent to people after an answer, a background job sends them
 
 
 def check_limit(unit: Unit) -> None:
-    """Send the remaining items of a language to people if its audit has finished and failed.
+    """Check the audit of a unit's language, and send the rest of the language to people if the audit has failed.
 
-    Called after each judgment; the caller has locked the unit. An unfinished audit is not judged, because the bounds
-    from a few answers are too wide.
+    This is called after each judgment, when the caller has locked the unit. An unfinished audit cannot fail, because
+    the error bounds from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
-    # This runs for every unit, audited or not, so that every answer executes the same statements. They match a row only
-    # if the label may fail its audit.
+    # The same statements are executed after every answer, even if its unit is not in an audit. With NO_ROW, they match
+    # nothing.
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
-    # Two simultaneous last answers would each count the other as outstanding, so the second waits for this lock.
+    # If the last two answers of an audit are given at the same time, each transaction still sees the other unit as
+    # unfinished, so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
     found = next(iter(_to_judge(judged)), None)
-    # After a language has failed, no unit in it is labelled by detectors alone. `_to_fail` is then empty, and the audit
-    # is not counted again.
+    # Once a language has failed, people label all of its units. `_to_fail` then returns nothing, so that the audit is
+    # not evaluated again.
     if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
         _contest_after_answer(found, label)
 
 
 def _contest_after_answer(task: Task, label: str) -> None:
-    """Contest a label now, or in a job if it has more than AT_ONCE units.
+    """Send all units with a label to people: immediately or, if there are more than AT_ONCE, in a background job.
 
-    With thousands of units, the annotator would wait for the transaction, and everyone else for the task's lock.
+    If thousands of units were sent immediately, the annotator would have to wait for the transaction, and all other
+    users would have to wait for the lock on the task.
     """
     if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
         contest(task, label)
@@ -83,11 +86,11 @@ def _to_judge(task) -> QuerySet[Task]:
 
 @prepared
 def _to_fail(task, label) -> QuerySet[Task]:
-    """Return the task if detectors still label units with this label and the label's audit is finished.
+    """Return the task if the audit of a label is finished and some units still have the label from detectors alone.
 
-    Each subquery reads the first row of an index, in index order. PostgreSQL plans this query once for all labels.
-    Without the order, it would expect to find a match early in a table scan, and would read the whole table if there
-    were none.
+    The subqueries are sorted so that PostgreSQL reads the first row of an index. It plans the query once for all
+    labels. Without sorting, it would scan the table, because it expects an early match, and if there were no match, it
+    would read the whole table.
     """
     agreed = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
     first = {"agreed": agreed.filter(stage=stages.AGREED), "to_audit": waiting(agreed)}
@@ -97,14 +100,16 @@ def _to_fail(task, label) -> QuerySet[Task]:
 
 @transaction.atomic
 def contest(task: Task, label: str) -> int:
-    """Send all units on which the detectors agreed on a label to people. Return their number."""
+    """Send people all units to which the detectors gave a label. Return the number of units sent."""
     return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task))
 
 
 def contest_all(task: Task) -> dict[str, int]:
-    """Contest every language that has failed its audit, for example after the task's limit was lowered.
+    """Send people the units of every language that has failed its audit.
 
-    Returns the number of units sent to people, by label.
+    A language that passed can fail later, for example if the limit of the task is lowered.
+
+    Return the number of units sent, by label.
     """
     unfinished = labels_of(waiting(task.units))
     to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
@@ -114,17 +119,17 @@ def contest_all(task: Task) -> dict[str, int]:
 
 @transaction.atomic
 def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Add unread units to the audit.
+    """Draw additional units for the audit, and send them to people.
 
-    If another unit with the same text has been read, the text is not read again.
+    A unit is not sent if people have already read another unit with the same text.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: labels of the detectors among which the units are allocated (detector_error.allotted); empty for all.
+    languages: languages among which the units are divided (detector_error.allotted); empty for all languages.
 
-    Returns the number of added units by language. Raises NotFound if the detectors agree on nothing in a language, and
+    Return the number of added units by language. Raise NotFound if the detectors agree on no item in a language, and
     WrongStage if the task is closed or no unit is left.
     """
-    # Units that are with people because a copy of theirs was drawn can now be drawn themselves.
+    # Also lock the units that people read only because a copy of them was drawn. They can now be drawn themselves.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     agreed = labels_of(task.units.all())
     check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}", "they do")
@@ -138,7 +143,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     for unit in units:
         unit.audited = True
     save_all(units, [], ["audited"])
-    # Units drawn earlier have already left the detectors' stage.
+    # Units that were drawn earlier are not sent again, because they are no longer in the stage AGREED.
     send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in found.items()}
 
@@ -147,11 +152,11 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 def choose_audits(task: Task, first: int) -> list[int]:
-    """Draw the units of the audit, and return their keys.
+    """Draw the audit sample from newly added units, and return the keys of the drawn units.
 
-    The draw is random within each stratum of units on which the detectors agree. The power allocation sets the number
-    per stratum. Copies are included, because the audit counts items, not texts. If a task is extended, only added units
-    are drawn, and the earlier selection is kept.
+    The units on which the detectors agree are divided into strata, and units are drawn at random in each. The number
+    per stratum follows from the power allocation. Copies can be drawn too, because the audit counts items and not
+    texts. If a task is enlarged, the units drawn before remain in the sample.
 
     first: position of the first added unit.
     """
@@ -163,19 +168,19 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Mark a random share of audited units. An adjudicator decides these even if the reader confirms the detectors."""
+    """Choose a random share of audited units for an adjudicator, even if their reader confirms the detectors' label."""
     chosen = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in chosen
 
 
 def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw the unread units that the audit takes next. The draw continues where the earlier one ended.
+    """Draw additional audit units from those that nobody has read. The draw continues where the last one ended.
 
-    number: number of units in total; if fewer are left, all of them are drawn.
-    labels: labels to draw from; empty for all.
+    number: number of units in all languages together; if fewer are left, all of them are drawn.
+    labels: detectors' labels of the units to draw from; empty for all labels.
 
-    Returns the keys of the units by label.
+    Return the keys of the drawn units by label.
     """
     posts: dict[str, dict[str, int]] = {}
     rest = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
@@ -190,12 +195,12 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
 
 
 def _send(task: Task, chosen: Sequence[int], first: int) -> int:
-    """Send units drawn for the audit to people. If a unit is a copy, its original is sent.
+    """Send the drawn audit units to people. If a drawn unit is a copy, send its original.
 
-    chosen: keys of the units.
-    first: position of the first unit that was just added.
+    chosen: keys of the drawn units.
+    first: position of the first unit that was just added to the task.
 
-    Returns the number of new units sent.
+    Return the number of units sent, without originals that were in the task before.
     """
     routes = Routes.load(task)
     Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
@@ -216,7 +221,7 @@ def _send(task: Task, chosen: Sequence[int], first: int) -> int:
     return sent
 
 
-# Usual error rate of the detectors' agreement in a language: "<1%" in the article.
+# Error rate that is assumed for the detectors where they agree. The article reports "<1%".
 USUALLY_WRONG = 0.01
 
 
@@ -235,17 +240,22 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
 
 
 def copies(opened: Opened, *, extended: bool = False) -> str:
-    """Return the number of copies as text. For an extended task, the number of waiting copies is left out."""
+    """Return the number of copies as text.
+
+    If the task was not enlarged, the text also states how many copies still wait for the label of their original.
+    """
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
     return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
-    """Return a sentence that relates the agreement in the task to the agreement reported by `prelabel`.
+    """Return a sentence that explains on how many items the detectors' agreement counts.
+
+    This number is smaller than the one that `prelabel` reports, because some items are excluded.
 
     counting: number of items on which the agreement counts.
-    audited: number of these in the audit.
+    audited: number of these items that are in the audit.
     """
     read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
     return (
@@ -258,7 +268,10 @@ NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an
 
 
 class Audit(QualityControl):
-    """Audit in which people read a random share of what machines label, drawn when units are added."""
+    """Base class of audits, in which people read a random sample of automatically labelled units.
+
+    The sample is drawn when the units are added to the task.
+    """
 
     look_at = "audit"
 
@@ -271,7 +284,7 @@ class Audit(QualityControl):
 
 
 class AuditOfAgreement(Audit):
-    """Audit of items on which detectors agree. An adjudicator rechecks a share of those that readers confirm."""
+    """Audit of items on which detectors agree. An adjudicator checks a share of the items that readers confirm."""
 
     name = "audit"
     manifest_key = "audit"
@@ -339,7 +352,7 @@ class AuditOfAgreement(Audit):
         return contest_all(task)
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # If the reader disagrees with the detectors, or for a recheck, an adjudicator decides.
+        # An adjudicator decides if the reader disagrees with the detectors, or if the unit was chosen for a recheck.
         if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
             return "doubted", stages.ADJUDICATION, ""
         return None

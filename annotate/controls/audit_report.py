@@ -1,6 +1,6 @@
-"""Counts of the audit of the detectors' agreement, and the text, table and plot that show them.
+"""Results of the audit of the detectors' agreement, with the sentences, table and plot that present them.
 
-agreement_audit.py draws the units and acts on the counts.
+agreement_audit.py draws the audit sample, and sends languages that fail the audit to people.
 """
 
 from collections import Counter
@@ -35,14 +35,17 @@ from annotate.reports.tables import (
 from annotate.work.moves import contested_labels
 from corpora.database.bulk_rows import listed
 
-# Assumed error rate of adjudicators, which shows its effect if no error rate was measured.
+# If the error rate of adjudicators was not measured, reports show what the results would be with this one.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
-Stratum = tuple[str, ...]  # values of a unit at the paths of Statistics.audit_strata
+Stratum = tuple[str, ...]  # a unit's values of the fields that Statistics.audit_strata names
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts by label, in order of label, for items on which the detectors agreed."""
+    """Return the audit counts for each label on which the detectors agreed, sorted by label.
+
+    labels: labels to count; None for all.
+    """
     posts = task.units.exclude(agreed_label="")
     if labels is not None:
         posts = posts.filter(agreed_label__in=labels)
@@ -50,7 +53,10 @@ def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
 
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
-    """Return the audit counts by stratum, in order of stratum."""
+    """Return the audit counts of each stratum, sorted by stratum.
+
+    posts: automatically labelled units of the task.
+    """
     paths = task.kind.statistics.audit_strata
     sizes = {tuple(of): number for *of, number in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
     judged = [Coalesce(f"copy_of__{name}", name) for name in ("pk", "label", "stage", "agreed_label", "recheck")]
@@ -67,9 +73,9 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 
 
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
-    """Return the fields of Audit in which an audited unit counts.
+    """Return the names of the Audit fields in which an audited unit is counted.
 
-    answers: labels that people gave.
+    answers: labels that people gave the unit.
     """
     if stage != stages.LABELLED:
         return ["unresolved"]
@@ -86,14 +92,14 @@ def over_limit(task: Task, audit: Audit) -> bool:
 
 
 def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
-    """Return the number of items that machines label and the number drawn for the audit, by stratum."""
+    """Return, for each stratum, the number of automatically labelled items and how many of them were drawn."""
     counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
     return {tuple(of): (posts, chosen) for *of, posts, chosen in counts}
 
 
 def contested_waiting() -> dict[int, dict[str, int]]:
-    """Return the number of contested units that still wait for people, by task and label, for all tasks."""
+    """Return how many units of failed audits still wait for people, as a mapping from task key to label to number."""
     units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
     found: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
@@ -102,16 +108,19 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 
 
 def of_audit() -> Q:
-    """Return a filter for units that were drawn for the audit, or whose text a drawn copy has.
+    """Return a filter for units that were drawn for the audit, or that have a copy that was drawn.
 
-    The copies are counted. With EXISTS, PostgreSQL would collect the copies of all tasks for every answer.
+    The filter counts the copies, because with EXISTS, PostgreSQL would read the copies of all tasks at every answer.
     """
     copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
 
 
 def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Select the units of the audit that are not finished. Contested units outside the audit do not count."""
+    """Select the unfinished units of the audit.
+
+    Units that wait for people only because their language failed the audit are not selected.
+    """
     return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
@@ -123,25 +132,25 @@ def report(task: Task) -> dict:
     """Return the results of the audit, in total and by language, as JSON data.
 
     limit: largest acceptable error rate.
-    overall: error rate of the detectors, corrected for the adjudicators' errors.
-    overall_bounds: ends of that interval if the detectors were right, or wrong, on all unresolved items.
-    slips: error rate of adjudicators, from items that two of them decided; None if there are none.
-    assumed: `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` is measured.
-    languages: one row for each label on which the detectors agreed.
+    overall: error rate of the detectors with its 95% interval, corrected for the adjudicators' errors.
+    overall_bounds: lower end of the interval if the detectors are right on all unresolved items, and upper end if they
+        are wrong on all of them.
+    slips: error rate of adjudicators, measured on items that two of them decided; None if there are no such items.
+    assumed: value of `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` was measured.
+    languages: a row for each label on which the detectors agreed.
 
     Each row has:
 
-    posts: number of items with this label.
-    audited: number of them that people have finished.
-    unresolved: number of audited items that were discarded or are not finished.
-    checked: number of items that a reader confirmed and an adjudicator decided as well.
+    posts: number of items that the detectors gave this label.
+    audited: number of drawn items that have a final label.
+    unresolved: number of drawn items that were discarded or are not finished.
+    checked: number of items that a reader confirmed and that an adjudicator then decided.
     overruled: number of checked items on which the detectors were wrong.
-    error: error rate of the detectors, with its 95% interval.
-    bounds: ends of that interval if the detectors were right, or wrong, on all unresolved items.
+    error, bounds: as `overall` and `overall_bounds`, for this label only.
     waiting: whether part of the audit is not finished.
-    over_limit: whether the finished audit is over the limit and unread items are left.
-    all_read: the same if no unread items are left.
-    contested: whether people label all items.
+    over_limit: whether the audit is finished and over the limit, and the detectors' label still counts for some items.
+    all_read: whether the audit is finished and over the limit, but people read all items anyway.
+    contested: whether people label all items because the audit failed.
     """
     found, slipping = audits(task), slips(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units))
@@ -177,7 +186,7 @@ def report(task: Task) -> dict:
 
 
 def audit_words(audit: dict) -> list[str]:
-    """Return sentences about the whole audit; none if no item was drawn."""
+    """Return sentences that summarize the audit of all languages; an empty list if no item was drawn."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
     chosen = sum(map(_chosen, rows))
@@ -211,10 +220,10 @@ def audit_words(audit: dict) -> list[str]:
 
 
 def audit_table(audit: dict) -> Table:
-    """Return a table with one row per language.
+    """Return a table with a row for each language.
 
-    Languages over the limit come first, then contested ones. Within these groups, rows are in descending order of error
-    rate and number of items.
+    Languages over the limit come first, followed by those that people label because their audit failed. Within these
+    groups, the highest error rate comes first.
     """
 
     def language(row: dict) -> Cell:
@@ -265,18 +274,18 @@ def _audit_note(row: dict, limit: float) -> str:
 
 
 def audit_plot(audit: dict) -> str:
-    """Return a plot of the error rate by language, for languages with audited items; empty if there are none."""
+    """Return a plot of the error rate of each language that has audited items; "" if no language has any."""
     rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else ""
 
 
 def whole_percent(share: float) -> str:
-    """Format a share as the percentage that a person entered: 10%, 2.5%."""
+    """Format a share as a percentage without rounding, such as 10% or 2.5%."""
     return f"{100 * share:g}%"
 
 
 def limit_words(audit: dict, task: str) -> list[str]:
-    """Return sentences about the languages over the limit and the action taken."""
+    """Return sentences about languages whose audit is over the limit, and what has been or can be done about them."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
         sorted(row["language"] for row in audit["languages"] if row[key])
@@ -301,7 +310,7 @@ def limit_words(audit: dict, task: str) -> list[str]:
 def contested(sent: dict[str, int]) -> str:
     """Return a sentence about the units that `contest_all` sent to people.
 
-    sent: number of units by label.
+    sent: number of units sent, by label.
     """
     if not sent:
         return (
@@ -311,11 +320,11 @@ def contested(sent: dict[str, int]) -> str:
 
 
 def added(posts: dict[str, int], wanted: int, to: str) -> str:
-    """Return a sentence about what `audit --add` added.
+    """Return a sentence about the items that `audit --add` has added.
 
     posts: number of added items by language.
-    wanted: number of items requested.
-    to: "audit" or "checks".
+    wanted: number of items that were requested.
+    to: what they were added to: "audit" or "checks".
     """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
@@ -324,9 +333,9 @@ def added(posts: dict[str, int], wanted: int, to: str) -> str:
 
 
 def plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
-    """Return a plot row for a language.
+    """Return the row of a language in a plot.
 
-    estimates: pairs of an estimate and the number of items that it is based on.
+    estimates: (estimate, count) pairs, where the count is the number of items on which the estimate is based.
     """
     marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
     return Row(language, beside(language), marks)

@@ -1,7 +1,7 @@
-"""Error rates of readers and adjudicators who decide alone, measured by second decisions.
+"""Checks, which measure how often people are wrong whose answer alone decides a unit.
 
-Units are drawn when they are queued, and adjudicators' decisions when they are made (is_seconded). An adjudicator then
-decides them again, without seeing the first answer.
+An adjudicator decides a random sample of units again, without seeing the first answer. Readers' units are drawn for
+this when they enter a queue. Adjudicators' units are drawn when the first adjudicator decides them (is_seconded).
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from annotate.work.moves import PLAIN, moved, save_all
 from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed
 
-# Minimum number of checked units per language, if it has that many. Without checks, the error rate is unknown.
+# Minimum number of units to check in each language, because without checks, the error rate is unknown.
 CHECK_LEAST = 2
 NO_SECOND = (
     "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
@@ -38,9 +38,9 @@ NO_SECOND = (
 
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:
-    """Return the units that were queued for a single reader, from which checks are drawn.
+    """Return the units that were queued for a single reader. Checks are drawn from these units.
 
-    Units of the audit are left out, because they have their own checks.
+    Units of the audit are left out, because an adjudicator checks a share of them anyway.
     """
     asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
     asking = asking.filter(~_moved("audited"), copy_of=None, reused_from=None)
@@ -52,28 +52,31 @@ def _moved(event: str) -> Exists:
 
 
 def check_counts(task: Task) -> dict[str, tuple[int, int]]:
-    """Return the number of units that one person decides and the number drawn for a check, by first queue."""
+    """Return (units, checks) by queue: the number of units for a single reader, and how many were drawn for a check.
+
+    A unit counts in the first queue that it entered.
+    """
     counts = asked_of_one(task).order_by().values_list("visited__0")
     counts = counts.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
 
 def unchecked_counts(task: Task) -> dict[str, int]:
-    """Return the number of units that `choose_more` can still draw, by first queue."""
+    """Return how many units can still be drawn for a check, by the first queue that they entered."""
     rest = asked_of_one(task).filter(is_alone(), recheck=False).order_by()
     return dict(rest.values_list("visited__0").annotate(Count("pk")))
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw more units for a check. The draw continues where the earlier one ended.
+    """Draw additional units for a check. The draw continues where the last one ended.
 
-    Units that a second person has decided in the meantime are also drawn, so that every unit of a queue has the same
-    probability. They do not count towards `number`.
+    A second person may have decided some units in the meantime. These units can be drawn too, so that all units of a
+    queue have the same probability, but they do not count towards `number`.
 
-    number: number of units whose label is, or will be, one reader's answer; if fewer are left, all of them are drawn.
-    queues: first queues to draw from; empty for all.
+    number: number of units whose label is, or will be, a single reader's answer; if fewer are left, all are drawn.
+    queues: draw only units that entered one of these queues first; empty for all.
 
-    Returns the keys of the units by queue.
+    Return the keys of the drawn units by queue.
     """
     units: dict[str, dict[str, tuple[int, bool]]] = {}
     rest = asked_of_one(task).filter(recheck=False)
@@ -93,25 +96,25 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
 
 
 def as_audit(row: Mapping[str, Any]) -> Audit:
-    """Return the checks of a queue as an audit of its readers.
+    """Convert the results of a queue's checks to audit counts, so that additional checks can be allocated like audits.
 
-    row: a row of `report`.
+    row: row of the queue in `report`.
     """
     checked, otherwise = row["checked"], row["otherwise"]
     return Audit(row["alone"] + checked, otherwise, otherwise, checked - otherwise, 0, 0)
 
 
 def is_alone() -> Q:
-    """Return a filter for units of `asked_of_one` whose label is, or will be, one reader's answer."""
+    """Return a filter for units from `asked_of_one` whose label is, or will be, a single reader's answer."""
     decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
     return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
 
 
 def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of added units to check, by queue.
+    """Return how many of the added units to check, by queue.
 
-    before: `check_counts` without the added units.
-    added: number of added units by queue.
+    before: result of `check_counts` without the added units.
+    added: number of added units, by queue.
     """
     counts = {queue: of for queue, of in before.items() if queue}
     for queue, number in added.items():
@@ -125,15 +128,15 @@ def has_checks(task: Task) -> bool:
 
 
 def is_seconded(task: Task, key: str) -> bool:
-    """Return whether a second adjudicator decides a unit once the first has settled it.
+    """Return whether a second adjudicator must decide a unit after the first one has settled it.
 
-    key: id of the unit's item, which determines the draw.
+    key: id of the unit's item. The random draw depends only on the task's secret and this id.
     """
     return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def unseconded(task: Task, able: int) -> bool:
-    """Return whether a task asks for second opinions that nobody can give.
+    """Return whether a task asks for second decisions although there is only one adjudicator to make them.
 
     able: number of adjudicators who can log in.
     """
@@ -141,7 +144,7 @@ def unseconded(task: Task, able: int) -> bool:
 
 
 def slips(task: Task) -> Estimate | None:
-    """Return the error rate of a task's adjudicators; None if no two of them have decided the same unit."""
+    """Return the error rate of a task's adjudicators; None if no unit was decided by two of them."""
     found = _adjudicators(task)
     return slips_of(found["seconded"], found["differed"]) if found["seconded"] else None
 
@@ -149,37 +152,37 @@ def slips(task: Task) -> Estimate | None:
 def report(task: Task) -> dict[str, Any]:
     """Return the results of the checks, in total and by language, as JSON data.
 
-    share: share of units to check.
-    least: minimum number of checked units per language.
-    second_share: share of adjudicators' decisions to repeat.
-    languages: one row for each queue with units for a single reader.
-    overall: sum of all rows, not weighted.
+    share: share of units that are checked.
+    least: minimum number of units that are checked in each language.
+    second_share: share of adjudicators' decisions that a second adjudicator makes again.
+    languages: a row for each queue that has units for a single reader.
+    overall: the sums of all rows, without weights.
     adjudicators: results for adjudicators.
 
     Each row has:
 
-    alone: number of units that a reader has decided without a check.
+    alone: number of units that a reader has decided and that are not checked.
     checked: number of units that an adjudicator has decided again.
-    otherwise: number of checked units with another label than the reader's first answer.
-    waiting: number of units with an unfinished check.
-    unresolved: number of checked units that were discarded.
-    error: share of `otherwise` in `checked`, with its 95% Jeffreys interval.
+    otherwise: number of checked units whose final label differs from the reader's first answer.
+    waiting: number of units whose check is not finished.
+    unresolved: number of units that the adjudicator discarded.
+    error: `otherwise` as a share of `checked`, with its 95% Jeffreys interval.
 
     The results for adjudicators have:
 
-    decisions: number of units that they have decided.
-    seconded: number of these that two or more of them have decided.
-    differed: number of seconded units on which the first answers of the first two differ.
-    waiting: number of decided units that wait for another adjudicator.
-    error: share of `differed` in `seconded`, with its 95% Jeffreys interval.
+    decisions: number of units that adjudicators have decided.
+    seconded: number of units that two or more adjudicators have decided.
+    differed: number of seconded units for which the first two adjudicators gave different first answers.
+    waiting: number of decided units that wait for another adjudicator's decision.
+    error: `differed` as a share of `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # Use the first answer of the annotator whose answer counts. Someone who learned of the check could have changed it.
+    # Use the first answer of the person whose answer counts. A person who noticed the check could have changed it.
     standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
     first = said.order_by("pk").values("label")[:1]
-    # If an answer names the language of another queue, a second person confirms it. Such units are neither alone nor
-    # checked.
+    # If a reader answers with a language that has another queue, a reader of that queue confirms the answer. Such units
+    # are left out here, because two people have decided them.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
     units = alone.annotate(said=Subquery(first)).exclude(said=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
@@ -202,7 +205,7 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
-# How a checked unit counts, by its stage after the reader's answer.
+# How a unit that was drawn for a check is counted, by its stage after the reader's answer.
 _FOUND = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
 
 
@@ -215,8 +218,8 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 def _adjudicators(task: Task) -> dict[str, Any]:
     made = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
-    # Use the first answer of each person with a live decision. Someone who saw the request for a second could have
-    # changed it.
+    # Use each person's first answer, if their current decision counts. A person who noticed that a second decision was
+    # requested could have changed the first one.
     first: dict[int, dict[int, str]] = {}
     for unit, annotator, label in made.values_list("unit_id", "annotator_id", "label"):
         first.setdefault(unit, {}).setdefault(annotator, label)
@@ -238,7 +241,7 @@ def _adjudicators(task: Task) -> dict[str, Any]:
 
 
 def reader_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about all readers."""
+    """Yield sentences about the checks of readers, for all languages together."""
     found = checks["overall"]
     chosen = found["checked"] + found["waiting"] + found["unresolved"]
     if not found["alone"] + chosen:
@@ -258,7 +261,7 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about the adjudicators."""
+    """Yield sentences about the second decisions on adjudicators' units."""
     found = checks["adjudicators"]
     if not found["decisions"]:
         yield "No adjudicator has decided anything."
@@ -276,7 +279,10 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def check_table(checks: dict[str, Any]) -> Table:
-    """Return a row for each language in whose queue one reader has decided a unit or a check was drawn."""
+    """Return a table of the checks of readers.
+
+    It has a row for each language in which a reader has decided a unit alone, or in which a check was drawn.
+    """
     columns = (
         *LANGUAGE,
         numbered("alone", "decided alone"),
@@ -300,13 +306,13 @@ def _check_note(row: dict[str, Any]) -> str:
 
 @transaction.atomic
 def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Draw more single-reader units for an adjudicator to decide again.
+    """Draw additional units that a reader decides alone, and have an adjudicator decide them again.
 
-    number: number of units; if fewer are left, all of them are added.
-    languages: first queues among which the units are allocated, as in audits; empty for all.
+    number: number of units to add; if fewer are left, all of them are added.
+    languages: queues among which the units are divided, as for audits; empty for all queues.
 
-    Returns the number of added units by queue. Raises NotFound if a queue has no unit for a single reader, and
-    WrongStage if the task is closed or no unit is left.
+    Return the number of added units by queue. Raise NotFound if a queue has no unit for a single reader, and WrongStage
+    if the task is closed or no unit is left.
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
@@ -329,7 +335,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 class Checks(QualityControl):
-    """Checks, in which an adjudicator decides a share of single-reader units again without seeing the answer."""
+    """Checks, in which an adjudicator decides a share of the units again that a single person has decided."""
 
     name = "checks"
     manifest_key = "checks"
@@ -359,9 +365,9 @@ class Checks(QualityControl):
         return check_counts(task) if has_checks(task) else {}
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        """Draw the units to check in each queue. The power allocation sets their number.
+        """Draw the units to check in each queue. Their number follows from the power allocation.
 
-        If a task is extended or a language contested, only added units are drawn, and the earlier selection is kept.
+        Only units that were just added are drawn. The units that were drawn before remain chosen.
         """
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
@@ -372,7 +378,7 @@ class Checks(QualityControl):
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        if event == "audited" or not has_checks(task):  # audits have their own rechecks
+        if event == "audited" or not has_checks(task):  # an adjudicator rechecks a share of audited units anyway
             return
         added: dict[str, dict[str, Unit]] = {}
         for unit in units:
@@ -384,7 +390,7 @@ class Checks(QualityControl):
                 of[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # An answer that a second reader has confirmed is not checked again.
+        # If the unit has two answers, a second reader has confirmed the first one, so it needs no check.
         if unit.recheck and len(answers) == 1 and not is_audit(unit):
             return "checked", stages.ADJUDICATION, ""
         return None
@@ -393,7 +399,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Yield the draw of units for a second decision, from those that adjudicators have settled."""
+        """Yield the draw of units for a second adjudicator, which is made among the units that were settled."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

@@ -1,7 +1,8 @@
-"""Concepts that people choose for a document, and the suggestions that they see.
+"""Concepts that people choose for documents, and the concepts that systems suggest to them.
 
-Suggestions of several systems are merged by the sum of 1/rank. For a random share of annotator and document pairs
-(BLIND_SHARE), no suggestions are shown. This makes it possible to compare choices with and without suggestions.
+The suggestions of several systems are merged into one list, ranked by the sum of 1/rank. For a random share of the
+combinations of annotator and document (BLIND_SHARE), the suggestions are hidden. Reports can therefore compare choices
+with and without suggestions.
 """
 
 import json
@@ -34,17 +35,17 @@ from corpora.predictions.rankings import joined
 from corpora.vocabulary.concept_index import concepts_of, descriptors, names_in
 from corpora.vocabulary.thesaurus import VocabularyError
 
-SHOWN = 10  # number of suggested concepts
+SHOWN = 10  # maximum number of suggested concepts for a document
 
 
 def suggested(unit: Unit) -> list[str]:
-    """Return the ids of the concepts suggested for a unit, best first, whether or not the annotator sees them."""
+    """Return the ids of the concepts suggested for a unit, best first, even if they are hidden from the annotator."""
     lists = Suggestion.objects.filter(unit=unit).order_by("system").values_list("ranked", flat=True)
     return joined(lists)[:SHOWN]
 
 
 def all_suggested(task: Task) -> dict[int, list[str]]:
-    """Return the suggested ids of all units of a task that have suggestions, by the unit's key."""
+    """Return the ids of suggested concepts for every unit of a task that has suggestions, by unit key."""
     lists: dict[int, list[list[str]]] = {}
     rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
     for unit, ranked in rows:
@@ -53,18 +54,18 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
-    """Return the ids of the suggestions that an annotator of the unit sees; empty if they are hidden (is_blind).
+    """Return the ids of the suggestions that an annotator sees; empty if they are hidden (is_blind).
 
-    Adjudicators always see the suggestions (`suggested`).
+    Adjudicators see the suggestions in any case, so `suggested` is used for them.
     """
     return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
 
 
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:
-    """Return whether an annotator sees no suggestions for a document.
+    """Return whether the suggestions for a document are hidden from an annotator.
 
-    The draw is by annotator and document. No annotator and no document is always blind, and the result is the same when
-    the document is opened again.
+    This is drawn at random for each combination of annotator and document, and stays the same if the annotator opens
+    the document again.
 
     key: id of the document.
     """
@@ -75,12 +76,12 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
 
 
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
-# File of the descriptors of all concepts of the vocabulary, for sets whose published format has no such file.
+# Name of the file with the vocabulary's descriptors. Sets have it if their published format does not include one.
 DESCRIPTORS = "concepts.json"
 
 
 def chosen(rows: Any) -> pa.Array:
-    """Return the concepts of each judgment, with the way in which each was chosen and its rank."""
+    """Return the concepts of each judgment. Each has the way in which it was chosen and, if suggested, its rank."""
     judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     found = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by("judgment_id", "concept__key")
     for judgment, key, way, rank in found.values_list("judgment_id", "concept__key", "way", "rank"):
@@ -89,9 +90,9 @@ def chosen(rows: Any) -> pa.Array:
 
 
 def suggestions_shown(rows: Any) -> pa.Array:
-    """Return for each judgment whether its author saw suggestions.
+    """Return whether the author of each judgment saw suggestions.
 
-    The value is None if there were no suggestions, and for skips and adjudicators' decisions.
+    The value is None if nothing was suggested, or if the judgment is a skip or an adjudicator's decision.
     """
     export, told = rows.export, []
     keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
@@ -104,23 +105,26 @@ def suggestions_shown(rows: Any) -> pa.Array:
 
 
 def buckets(export: Any) -> dict[str, list[str]]:
-    """Return the labels of each frequency bucket, sorted."""
+    """Return the labels in each frequency bucket, sorted."""
     found = splits.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
     return {bucket: sorted(labels) for bucket, labels in found.items()}
 
 
 def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
-    """Write the names, parents and related concepts of each concept as ASCII JSON, by id. Return their number."""
+    """Write the names, parents and related concepts of all concepts, by id, as ASCII JSON.
+
+    Return the number of concepts.
+    """
     found = descriptors(vocabulary)
     path.write_text(json.dumps(found, indent=1), encoding="ascii")
     return len(found)
 
 
 def write_labels(path: Path, export: Any) -> None:
-    """Write a table of all labels that documents have, most frequent first.
+    """Write a table of all labels that documents have, the most frequent label first.
 
-    The columns are id, label, number of documents in train, dev and test, and bucket. They are separated by tabs, which
-    labels of a vocabulary do not contain. The first line is a header.
+    The columns are the id, the label, the number of documents in train, dev and test, and the frequency bucket. They
+    are separated by tabs, because labels contain none. The first line is a header.
     """
     counted = {split: splits.counts(found) for split, found in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
@@ -135,20 +139,20 @@ def write_labels(path: Path, export: Any) -> None:
 
 # --- Choices with and without suggestions
 #
-# Only live answers to documents with suggestions count; answers to hidden gold answers do not.
+# Only live answers to documents with suggestions count. Answers to hidden gold answers do not count.
 
 
-FIRST = 5  # number of suggestions that are compared with the choice
+FIRST = 5  # the choice is compared with this many suggestions from the top of the list
 
 
 class _Given(NamedTuple):
-    """An answer.
+    """An answer to a document with suggestions.
 
     person: pseudonym of the annotator.
-    blind: whether no suggestions were shown.
+    blind: whether the suggestions were hidden.
     chosen: ids of the chosen concepts.
     first: ids of the first suggestions for the document.
-    with_others: F1 with each other answer to the document.
+    with_others: F1 between this answer and each other answer to the document.
     """
 
     person: str
@@ -161,19 +165,19 @@ class _Given(NamedTuple):
 def report(task: Task) -> dict[str, Any] | None:
     """Return how people used suggestions, as JSON data; None if nothing was suggested.
 
-    first: number of first suggestions that the figures refer to.
-    shown: figures of all answers with suggestions.
-    blind: figures of all answers without suggestions.
-    people: one row per annotator with both.
+    first: number of suggestions at the top of the list to which the figures refer.
+    shown: figures for answers given with suggestions.
+    blind: figures for answers given without suggestions.
+    people: a row for each annotator, with `shown` and `blind` figures for their answers.
 
-    The figures are as follows; means and shares are None without answers.
+    The figures are as follows. Means and shares are None if there are no answers.
 
     answers: number of answers.
     concepts: mean number of concepts per answer.
-    taken: share of the first suggestions that were chosen.
-    among: share of the chosen concepts that are among the first suggestions, shown or not.
-    exactly: number of answers that are exactly the first suggestions.
-    f1: mean F1 of an answer with the other answers to its document.
+    taken: share of the first suggestions that people chose.
+    among: share of the chosen concepts that are among the first suggestions, even if these were hidden.
+    exactly: number of answers that consist of exactly the first suggestions.
+    f1: mean F1 between an answer and the other answers to the same document.
     """
     suggested = all_suggested(task)
     if not suggested:
@@ -222,7 +226,11 @@ ALL = "all"
 
 
 def suggestion_table(found: dict[str, Any]) -> Table:
-    """Return two rows for each annotator and for all: with suggestions and without."""
+    """Return a table with two rows for each annotator and for all annotators together.
+
+    One row is for answers given with suggestions, and the other for answers given without them. A row without answers
+    is left out.
+    """
     rows = [
         {"annotator": of.get("annotator", ALL), "arm": arm, **of[arm]}
         for of in (found, *found["people"])
@@ -259,10 +267,10 @@ def _number(key: str, heading: str, shown: Callable[[float], str]) -> Column:
 
 
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
-    """Return the chosen concepts of a judgment, not saved yet.
+    """Return unsaved database rows for the concepts that were chosen in a judgment.
 
-    Programs can send any value for the way in which a concept was chosen. It is stored only if it is one of WAYS and,
-    for a suggestion, if the author was shown the concept.
+    An API client can send any value for the way in which a concept was chosen. The value is stored only if it is one of
+    WAYS. In addition, `suggested` is stored only if the concept was among the suggestions that the author saw.
     """
     unit, task = judgment.unit, judgment.unit.task
     shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
@@ -299,7 +307,7 @@ class Concepts(QualityControl):
         return (("concepts", pa.list_(CHOSEN), chosen), shown)
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return the file of labels and, unless a published format provides it, the file of descriptors."""
+        """Return the file of labels, and the file of descriptors unless a published format includes one."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
         if export.kind.publication.formats:
             return labels

@@ -1,7 +1,8 @@
-"""Error rate of labels that came with documents, from a random sample that people label.
+"""Audit of declared labels, which are labels that came with documents.
 
-Documents are drawn in each language and class (agreement_audit.choose_audits). People label them without seeing the
-declared label. Several people label each document, so that one person's error does not decide.
+It estimates how many of these labels are wrong. For this, documents are drawn at random from each language and class
+(agreement_audit.choose_audits), and people label them without seeing the declared label. Several people label each
+document, so that a single person's mistake does not decide the result.
 """
 
 from collections import Counter
@@ -23,15 +24,15 @@ from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbe
 def report(task: Task) -> dict[str, Any] | None:
     """Return the results of the audit, as JSON data; None if no document was drawn.
 
-    documents: number of declared labels.
-    chosen: number of documents drawn.
-    audited: number of drawn documents with a final label.
+    documents: number of documents with a declared label.
+    chosen: number of drawn documents.
+    audited: number of drawn documents that have a final label.
     unresolved: number of drawn documents that were discarded or are not finished.
     wrong: number of audited documents whose declared label is wrong.
-    error: share of wrong labels, each language and class weighted by its documents, with its 95% interval
-        (filter_quality.share).
-    classes, languages, cells: rows with the same figures by class, by language, and by both.
-    found: number of audited documents for each pair of declared class and final label.
+    error: estimated share of wrong labels, with its 95% interval (filter_quality.share). Each language and class is
+        weighted by its number of documents.
+    classes, languages, cells: the same figures for each class, each language, and each class in each language.
+    found: number of audited documents with each combination of declared class and final label.
     """
     by_cell = audits_of(task, task.units.exclude(agreed_label=""))
     if not any(audit.resolved + audit.unresolved for audit in by_cell.values()):
@@ -83,7 +84,7 @@ NONE_CHOSEN = "Nobody has read these documents to check their labels, so how oft
 
 
 def declared_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return sentences about the whole audit."""
+    """Return sentences that summarize the audit of all documents."""
     said = [
         f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
         f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
@@ -121,7 +122,7 @@ def language_table(audit: Mapping[str, Any]) -> Table:
 
 
 def found_table(audit: Mapping[str, Any]) -> Table:
-    """Return a cross table with a row for each declared class and a column for each final label."""
+    """Return a cross table in which rows are declared classes and columns are final labels."""
     numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
     declared = [row["class"] for row in audit["classes"]]
     others = [row["found"] for row in audit["found"] if row["found"] not in declared]
@@ -135,7 +136,7 @@ def found_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfDeclaredLabels(SampledAudit):
-    """Audit of declared classes, in which people read a share of the documents."""
+    """Audit of declared labels, in which people label a random share of the documents."""
 
     name = "audit of declared labels"
     manifest_key = "declared_audit"

@@ -1,8 +1,9 @@
-"""Decoys, and labels from other tasks on the same corpus that a new task can reuse.
+"""Decoys, which measure how often readers answer Yes by mistake, and the reuse of labels from other tasks.
 
-A decoy is an item that is known not to be in the language asked about, but to which a hasty reader may answer Yes.
-Either a detector ranked the language, or the item's label is easily confused with it. Readers who only see candidates
-of one language are biased towards Yes (footnote 4 of the article).
+A decoy is an item that is known not to be in the language that the question names, although a hasty reader might think
+so. It resembles the language: either a detector named the language, or the item is in a language that is easily
+confused with it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language
+(footnote 4 of the article).
 """
 
 from collections import Counter
@@ -33,7 +34,10 @@ from corpora.models import Corpus, Item
 
 
 def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
-    """Return, by item, the units of all tasks in which people labelled it or an item with the same text."""
+    """Return the units of all tasks in which people have labelled an item, by item key.
+
+    A unit also counts for the other items with the same text that were copies of it.
+    """
     said_und = Judgment.objects.filter(voided_at=None, label=UND)
     units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
     units = units.exclude(pk__in=Unit.objects.filter(item__corpus=corpus).ended_by("unconfirmed").values("pk"))
@@ -55,13 +59,15 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
 
 
 def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
-    """Return, by item, the unit whose label answers the question, and that answer.
+    """Find labels from other tasks that answer the question whether an item is in a language.
 
-    Items on which people disagree are left out.
+    If such labels imply different answers, the item is left out.
 
     items: items of the new task.
     asked: language that the question names.
-    known: units by item, from `known_units`.
+    known: result of `known_units`.
+
+    Return, by item key, a unit whose label implies the answer, and the answer.
     """
     found = {}
     for item in items:
@@ -78,11 +84,11 @@ def decoys(
 
     asked: language that the question names.
     drawn: items drawn for the language.
-    known: units by item, from `known_units`.
-    reused: keys of items whose label is reused, so that nobody is asked.
+    known: result of `known_units`.
+    reused: keys of drawn items that get a label from another task, so that nobody is asked about them.
 
-    Returns the decoys and the number wanted. There are fewer decoys than wanted if people have labelled too few
-    suitable items.
+    Return the decoys, and the number of decoys that are wanted. This number can be higher, because people may have
+    labelled too few suitable items.
     """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
@@ -106,7 +112,8 @@ def decoys(
 def wanted(task: Task, posts: int) -> int:
     """Return how many decoys to hide among a number of items.
 
-    This is the task's share of them or, if none is set, the number that the interval needs (AskedSet.decoys).
+    If the task does not set a share of decoys, their number is chosen so that the interval stays narrow
+    (AskedSet.decoys).
     """
     if task.decoy_share is not None:
         return hash_order.part_of(task.decoy_share, posts)
@@ -114,12 +121,12 @@ def wanted(task: Task, posts: int) -> int:
 
 
 def asked_set(task: Task) -> AskedSet:
-    """Return the expected properties of the task's draw for one language."""
+    """Return the properties that the task's set for one language is expected to have."""
     return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
 def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list[Item]:
-    """Return the drawn items in order, with the hidden items at random places among them."""
+    """Return the drawn items in their order, with the hidden items inserted at random places."""
     if not hidden:
         return drawn
     before = {item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
@@ -133,10 +140,11 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Unit, asked: str) -> str | None:
-    """Return the answer to the question that a unit's label implies; None if it implies none.
+    """Return the answer to the question that a unit's label implies; None if it implies no answer.
 
-    Readers who choose from a list also answer und for a language that is not on it. That may be the language asked
-    about, unless it was on the list. An adjudicator's und cannot be interpreted, because its reason is free text.
+    The label und is ambiguous. Readers who choose from a list of languages also use it if the language is not on the
+    list. It then implies an answer only if the language that the question names was on their list. If an adjudicator
+    answered und, it implies nothing, because adjudicators give reasons as free text.
     """
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
@@ -151,11 +159,11 @@ def _answer(unit: Unit, asked: str) -> str | None:
 
 
 def _similar(task: Task, asked: str) -> set[str]:
-    """Return the codes by which a detector may mean the language.
+    """Return the codes that a detector might return for items in a language.
 
-    These are its own code, the codes that it stands for, and those that stand for it. Detectors have no code for a
-    language that the task's file adds. Its codes are the one that it is grouped under, the others under that code, and
-    the languages after which the routes try it.
+    These are the language's own code, the finer codes that it covers, and the coarse codes that cover it. No detector
+    has a code for a language that the kind's file adds. For such a language, they also include the code that it is
+    grouped under, the other codes under it, and the languages after which the table of routes tries it.
     """
     kind = task.kind
     meant = {asked, *kind.finer(asked)}
@@ -168,19 +176,19 @@ def _similar(task: Task, asked: str) -> set[str]:
 
 
 def report(task: Task) -> dict:
-    """Return how often readers answered Yes to decoys, by the language asked about, as JSON data.
+    """Return how often readers answered Yes to decoys, as JSON data.
 
-    share: share of decoys that the task sets; None if it follows from the interval.
-    languages: one row per language.
+    share: share of decoys that the task sets; None if their number was chosen to keep the interval narrow.
+    languages: a row for each language that questions name.
 
     Each row has:
 
     decoys: number of decoys.
-    answers: number of answers to them so far.
-    yes: number of Yes answers.
-    false_yes: share of Yes answers, with its 95% interval.
-    sheets: the same figures for answers given on sheets.
-    labelled: number of work items that are in the language (yes) and that are not (no).
+    answers: number of answers to decoys.
+    yes: number of these answers that are Yes.
+    false_yes: share of answers that are Yes, with its 95% interval.
+    sheets: answers, yes and false_yes for answers that were given on sheets.
+    labelled: number of other items that are labelled as in the language (yes) and as not in it (no).
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
@@ -216,7 +224,7 @@ def report(task: Task) -> dict:
 
 
 def decoy_words(decoys: dict) -> list[str]:
-    """Return sentences about all decoys; none if there are none."""
+    """Return sentences about the decoys in all languages; an empty list if there are no decoys."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
@@ -257,11 +265,11 @@ def decoy_plot(decoys: dict) -> str:
 
 # --- Quality control
 
-SHOWN = 5  # number of languages whose expected interval width is shown
+SHOWN = 5  # maximum number of languages for which to show the expected interval width
 
 
 class Decoys(QualityControl):
-    """Decoys, for which Yes is always wrong. On request, labels of other tasks that answer the question are reused."""
+    """Decoys, for which Yes is always wrong. On request, the control also reuses labels from other tasks."""
 
     name = "decoys"
     manifest_key = "decoys"
@@ -305,7 +313,10 @@ class Decoys(QualityControl):
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """Yield a sentence about the expected interval width with these decoys, for the languages with the most items."""
+    """Yield a sentence about how wide the intervals are expected to be with these decoys.
+
+    It names only the languages with the most items.
+    """
     seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
     if not seen or DESIGNS[opened.task.draw.design].of_uniform:
         return
@@ -326,7 +337,7 @@ def _points(expected: AskedSet, posts: int, hidden: int) -> str:
 
 
 def _short(opened: Opened) -> list[str]:
-    """Return notes about languages with fewer items than requested."""
+    """Return notes about languages for which fewer items were drawn than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
@@ -337,9 +348,9 @@ def _short(opened: Opened) -> list[str]:
 
 
 def _bare(opened: Opened) -> Iterator[str]:
-    """Yield notes about languages with too few decoys.
+    """Yield notes about languages that have too few decoys.
 
-    If all labels are reused, nobody is asked and no decoys are needed.
+    A language is not mentioned if all its labels are reused, because nobody is asked about it.
     """
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     asked = set(queued.values_list("asked", flat=True).distinct())

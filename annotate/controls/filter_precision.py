@@ -1,7 +1,8 @@
-"""Precision and recall of a filter, from random samples of the pairs that it kept and dropped.
+"""Audit of a filter, which estimates its precision and recall.
 
-People read both samples in mixed order (corpora/draws/part_draws.py). core/estimation/filter_quality.py computes the
-estimates.
+People read a random sample of the pairs that the filter kept, and another of those that it dropped. The two samples are
+mixed, so that people cannot tell them apart (corpora/draws/part_draws.py). core/estimation/filter_quality.py computes
+the estimates.
 """
 
 from collections import Counter
@@ -20,22 +21,22 @@ from corpora.threads.scorers import filter_digest
 
 
 def report(task: Task) -> dict[str, Any] | None:
-    """Return the results of the audit, as JSON data; None if the task was not drawn from both sides of a filter.
+    """Return the results of the audit, as JSON data; None if the task does not audit a filter.
 
     meant: label of the pairs that the filter should drop.
-    is_current: whether the corpus is still filtered by the same scores and thresholds.
-    kept, dropped: figures of each part.
-    recall: share of the pairs labelled `meant` that were dropped, with its interval.
-    languages: the same figures by language, if there are several.
+    is_current: whether the corpus still has the same scores and thresholds as when the pairs were drawn.
+    kept, dropped: figures for the pairs that the filter kept, and for those that it dropped.
+    recall: estimated share of the `meant` pairs that the filter dropped, with its interval.
+    languages: the same figures for each language; empty if there is only one language.
 
-    Each part has:
+    The figures for kept and for dropped pairs are:
 
     pairs: number of pairs.
-    drawn: number of pairs drawn.
-    read: number of drawn pairs with a label.
-    found: number of these labelled `meant`.
-    unresolved: number of drawn pairs without a label.
-    share: share of pairs that are `meant`, with its interval.
+    drawn: number of drawn pairs.
+    read: number of drawn pairs that have a label.
+    found: number of drawn pairs whose label is `meant`.
+    unresolved: number of drawn pairs that have no label.
+    share: estimated share of all pairs that are `meant`, with its interval.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:
@@ -53,7 +54,7 @@ def report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # A drawn pair whose answer was known is not a unit, so it has no label here either.
+        # A drawn pair whose answer was already known did not become a unit, so it counts as a pair without a label.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
@@ -72,9 +73,11 @@ def report(task: Task) -> dict[str, Any] | None:
 
 
 def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
-    """Count the labelled pairs by language, part, and whether the filter should drop them.
+    """Count the labelled pairs by language, by part (kept or dropped), and by whether the filter should drop them.
 
-    A copy has the label of its original.
+    A copy counts with the label of its original.
+
+    dropped: ids of the drawn pairs that the filter dropped.
     """
     counts: Counter[tuple[str, str, bool]] = Counter()
     for unit in task.units.exported().select_related("item", "copy_of"):
@@ -95,7 +98,7 @@ OLD_FILTER = (
 
 
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return sentences about the whole audit."""
+    """Return sentences that summarize the audit for all languages together."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
     words = [] if audit["is_current"] else [OLD_FILTER]
     words += [
@@ -154,7 +157,7 @@ def _certain(found: Mapping[str, Any]) -> str:
 
 
 def figures_table(audit: Mapping[str, Any]) -> Table:
-    """Return a row for all pairs, and one for each language with drawn pairs."""
+    """Return a table with a row for all pairs and a row for each language that has drawn pairs."""
 
     def columns_of(part: str, heading: str) -> tuple[Column, Column]:
         def read(row: Mapping[str, Any]) -> str:
@@ -174,7 +177,7 @@ def figures_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfFilter(QualityControl):
-    """Audit of a filter: people read random samples of what it keeps and drops."""
+    """Audit of a filter, in which people read random samples of what the filter keeps and what it drops."""
 
     name = "audit of a filter"
     manifest_key = "filter_audit"

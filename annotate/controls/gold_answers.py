@@ -1,8 +1,8 @@
-"""Gold answers: items with a known answer, which are read from a file, checked and used in a task.
+"""Gold answers, which are items with a known answer: reading them from files, checking and correcting them.
 
-Each gold answer has one purpose: practice, the test, or the queue, where honeypots.py hides it among the work. So
-nobody is asked in the queue about an item that was explained in practice. Neither gold answers nor items with the same
-content become work or are exported.
+Each gold answer serves one purpose: practice, the test, or the queue, where honeypots.py hides it among the work. A
+single purpose is necessary because practice explains the answer, so the item could not be used in the queue afterwards.
+Gold answers are never exported, and items with the same content as one are excluded from work.
 """
 
 import math
@@ -28,23 +28,26 @@ from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# Largest share of one label among a language's hidden gold answers. Above it, a person could always give that label
-# without being detected.
+# Largest share that a single label may have among the hidden gold answers in a language. If one label had a larger
+# share, a person could always give that label without being detected.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
 
 class GoldAnswerError(Exception):
-    """Gold answers cannot be used. The message gives the reason and what to do. Nothing was changed."""
+    """Gold answers cannot be used. The message states why and what to do. Nothing was changed."""
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
-    """Read gold answers from files. Rows without a purpose are skipped, so a file of all items can be used.
+    """Read gold answers from files.
+
+    Rows without a purpose are skipped. A file can therefore contain all items of a corpus, of which only some are gold
+    answers.
 
     paths: the files.
-    columns: column name of each field (FIELDS), if it differs from the name of the field.
+    columns: column name by field (FIELDS), for columns that are not named like their field.
 
-    Raises GoldAnswerError with file and line.
+    Raise GoldAnswerError, with the file and the line, if a row is not valid.
     """
     named = {field: field for field in FIELDS} | dict(columns or {})
     rows: dict[str, GoldRow] = {}
@@ -64,7 +67,10 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 
 
 def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
-    """Return the gold answer of a row. Raise ValueError with a sentence if the row is not valid."""
+    """Convert a row of a file to a gold answer. Raise ValueError if the row is not valid.
+
+    others: ids of the rows that were read before.
+    """
     key, explanation = read_id(raw.get("id")), raw.get("explanation")
     explanation = "" if is_missing(explanation) else text_of(explanation)
     row = GoldRow(key, text_of(raw.get("label")), text_of(raw.get("purpose")), explanation)
@@ -85,9 +91,9 @@ def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
 
 
 def text_of(value: object) -> str:
-    """Return the text of a field.
+    """Return the value of a field as text; "" if it is missing.
 
-    The labels of a list are joined by spaces. The number 0 is a label, not an empty field.
+    If the value is a list of labels, they are joined by spaces. The number 0 is a label, not a missing value.
     """
     if isinstance(value, list | tuple):
         return " ".join(map(text_of, value))
@@ -97,13 +103,15 @@ def text_of(value: object) -> str:
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store the gold answers in the task's languages. The caller has opened a transaction.
+    """Store gold answers for a task. Gold answers in other languages than the task's are ignored.
+
+    The caller has opened a transaction.
 
     rows: the gold answers.
-    items: their items, in the same order.
+    items: the items of the gold answers, in the same order.
 
-    Returns the items to hide among the work, with their right labels. Raises GoldAnswerError if a label is not possible
-    or two gold answers have the same content.
+    Return the items to hide among the work, with their correct labels. Raise GoldAnswerError if a label is not possible
+    in the task, or if two gold answers have the same content.
     """
     both, first = [], dict[tuple, str]()
     for row, item in zip(rows, items, strict=True):
@@ -126,10 +134,7 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
 
 
 def _canonical(task: Task, label: str) -> str:
-    """Return the canonical text of a label.
-
-    Raises ValueError with a sentence if the task does not allow it as an answer.
-    """
+    """Return the canonical text of a label. Raise ValueError if it is not a possible answer in the task."""
     if task.kind.labels_are_languages and label not in task.labels:
         label = code_of(label) or label
     label = task.kind.form.read([matching(label, task.labels)])
@@ -138,15 +143,16 @@ def _canonical(task: Task, label: str) -> str:
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
-    """Return the items that become work: all except those with the same content as a gold answer of the task."""
+    """Return the items without those that have the same content as a gold answer of the task."""
     known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
     return [item for item in items if same(item) not in known]
 
 
 def check_pool(task: Task) -> None:
-    """Raise GoldAnswerError if the gold answers of a language are insufficient for the task's test or queue.
+    """Raise GoldAnswerError if the gold answers in a language are not sufficient for the task.
 
-    This is the case if there are too few, or if too many hidden ones have the same label.
+    They are not sufficient if there are too few of them for the test or the queue, or if too many of those in the queue
+    have the same label.
     """
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
@@ -166,8 +172,8 @@ def check_pool(task: Task) -> None:
                 f"In {language} there are {hidden.total()} gold answers with the purpose queue to be hidden among the "
                 f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
             )
-        # How many gold answers a person would pass by giving the same label to all. Sets of labels can pass without
-        # being equal.
+        # For each label, count how many gold answers a person would get right by always giving that label. If answers
+        # are sets of labels, two sets do not have to be equal for an answer to be right.
         passed = {
             label: sum(n for known, n in hidden.items() if task.kind.rules.agrees(label, known)) for label in hidden
         }
@@ -181,9 +187,9 @@ def check_pool(task: Task) -> None:
 
 
 def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Return, by item, how many answers to its gold answer were right, and how many there are.
+    """Return (right, total) by item key: how many people's answers to each gold answer were right, and how many exist.
 
-    Answers in tests and in the queue count.
+    Answers in tests and in the queue count, but not those in practice.
     """
     known = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
@@ -196,9 +202,9 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 
 
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> str:
-    """Return the canonical text of a label.
+    """Check the new label and explanation of a gold answer, and return the canonical text of the label.
 
-    Raises InvalidAnswer if a gold answer cannot have this label or explanation.
+    Raise InvalidAnswer if a gold answer with this purpose cannot have them.
     """
     try:
         label = _canonical(task, label)
@@ -211,18 +217,20 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
 
 @transaction.atomic
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
-    """Correct the label and the explanation of a gold answer, in the queue too.
+    """Correct the label and the explanation of a gold answer. Its unit in the queue also gets the new label.
 
-    Answers to it are now compared with the new label. Finished tests and pauses do not change.
+    From now on, people's answers are compared with the new label. Tests that are finished and pauses that were imposed
+    do not change.
 
-    Returns the number of answers that agree with the new label, and with the old one; zeros if the label is unchanged.
+    Return the number of answers that agree with the new label, and the number of those that agree with the old label.
+    Both numbers are 0 if the label is unchanged.
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
     before = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
-    # Lock the unit, like everything that changes it.
+    # The unit must be locked before it is changed.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])

@@ -1,9 +1,9 @@
-"""Gold answers in the queue (honeypots): when an annotator gets one, and how annotators answer them.
+"""Honeypots, which are gold answers hidden in the queue: when annotators get them, and how they answer them.
 
-If the task's share is 10%, one unit in each block of ten in a language is a honeypot, at a place drawn for the
-annotator. It is handed out, shown and counted like other units. Its stage never changes, so that all annotators can be
-asked. Each language has its own blocks: when its honeypots are used up, those of other languages do not replace them.
-An annotator who fails too many is paused.
+Suppose that 10% of a person's units are to be honeypots. Then one unit in every ten is a honeypot, and its place among
+the ten is drawn at random for each annotator. Units are counted separately in each language, so a language without
+honeypots left does not get those of another language. A honeypot looks like any other unit, but its stage never
+changes, so that every annotator can get it. An annotator who answers too many of them wrongly is paused.
 """
 
 from collections import Counter, defaultdict
@@ -25,14 +25,14 @@ _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Turn(NamedTuple):
-    """State of the draw when an annotator gets a unit in a language. It is stored with the lease, for verification.
+    """The state of an annotator's draw of honeypots in a language, before they get a unit.
 
-    What annotators do with a unit does not change the state. Otherwise, the unit that follows a returned one would show
-    whether that was a honeypot.
+    It is stored with the lease so that the draw can be verified. The state does not depend on what annotators do with
+    their units. Otherwise, an annotator who returns a unit could tell from the next one whether it was a honeypot.
 
-    given: number of units that the draw has given the annotator there.
-    known: number of honeypots among them.
-    size: number of units per honeypot.
+    given: number of units in the language that the annotator has got by the draw.
+    known: number of honeypots among these units.
+    size: size of a block of units in which one is a honeypot.
     """
 
     given: int
@@ -41,9 +41,9 @@ class Turn(NamedTuple):
 
 
 def turn_in(permit, language: str) -> Turn:
-    """Return the state of the draw for an annotator and a language.
+    """Return the state of the annotator's draw in a language.
 
-    permit: see work/permit.py.
+    permit: the annotator's permit for the task (work/permit.py).
     """
     return _after(permit.task, next(iter(_last_by_lot(permit.annotator.pk, permit.task.pk, language)), None))
 
@@ -55,7 +55,10 @@ def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
 
 
 def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
-    """Read the states for all tasks and languages of one person, and return a function that looks them up."""
+    """Read the states of a person's draws in all tasks and languages. Return a function that looks up a state.
+
+    permits: the person's permits, one for each task.
+    """
     given = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
     last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
     rows = Lease.objects.filter(pk__in=last)
@@ -69,34 +72,35 @@ def _by_lot(annotator: Any) -> QuerySet[Lease]:
 
 
 def _after(task: Task, last: Sequence | None) -> Turn:
-    """Return the state after the last draw.
+    """Return the state that follows from the last draw.
 
-    last: state at the last draw, whether its unit was a honeypot, and whether this replaced a unit of work, in which
-        case the draw had selected work.
+    last: None if there was no draw yet; otherwise the state before the last draw, whether the unit was a honeypot, and
+        whether it was a returned honeypot that took the place of a unit of work. Such a honeypot counts as work,
+        because the draw had chosen work.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
 
 
 def is_due(permit, language: str, turn: Turn) -> bool:
-    """Return whether the annotator gets a honeypot instead of the next unit, which is in this language."""
+    """Return whether the annotator gets a honeypot instead of the next unit of work in a language."""
     return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
 
 
 def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
-    """Return the keys of honeypots in the order in which the annotator gets them.
+    """Return the unit keys of honeypots in the order in which the annotator gets them.
 
-    pots: pairs of a unit's key and the id of its item.
+    pots: (unit key, item id) pairs.
     """
     named = {key: unit for unit, key in pots}
     return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
 
 
 def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool: Counter[str]) -> int:
-    """Return the number of honeypots that an annotator gets before the last unit of work.
+    """Return how many honeypots an annotator will get before they have done all their work in a task.
 
-    turn: function that returns the state of the draw for a task and language.
-    work: number of units of work that the draw has not given yet, by language.
+    turn: function that returns the state of the draw, given a task and a language.
+    work: number of units of work that the annotator has not got by the draw, by language.
     pool: number of honeypots that the annotator can still get, by language.
     """
     coming = 0
@@ -111,13 +115,13 @@ def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool:
 
 
 def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
-    """Return the number of honeypots of a language that come before the last unit of work.
+    """Return how many honeypots in a language come before the last unit of work.
 
-    work: number of units of work.
-    pool: number of honeypots left.
-    place: number of units that the draw has given.
-    late: number of honeypots that are missing among them; negative if there are too many.
-    is_pot: function that returns whether a place holds a honeypot.
+    work: number of units of work that remain.
+    pool: number of honeypots that remain.
+    place: number of units that the draw has already given the annotator.
+    late: how many honeypots the annotator has got too few among these units; negative if they have got too many.
+    is_pot: function that returns whether the draw puts a honeypot at a place.
     """
     coming = 0
     while work and coming < pool:
@@ -135,19 +139,20 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
 
 
 def block(task: Task) -> int:
-    """Return the number of units per honeypot, rounded to a whole number. The task's share must not be 0."""
+    """Return the size of a block, in which one unit is a honeypot. The task's share of honeypots must not be 0."""
     return max(2, round(1 / task.gold_share))
 
 
 def _places(permit, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that returns whether a place among the units of a language, from 0, holds a honeypot."""
+    """Return a function that tells whether the annotator gets a honeypot at a place. Places are counted from 0."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
 def is_first() -> Q:
-    """Return a filter for each person's first answer to a honeypot.
+    """Return a filter for judgments that are a person's first answer to a honeypot.
 
-    It counts even if the person withdrew it. Otherwise, people who see the outcome of an answer could correct it.
+    The first answer counts even if the person has withdrawn it. Otherwise, a person who sees that an answer was wrong
+    could correct it.
     """
     before = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
@@ -156,9 +161,10 @@ def is_first() -> Q:
 
 
 def score(permit) -> tuple[int, int]:
-    """Return how many honeypot answers were right, and how many there are, since a person's last pause was lifted.
+    """Return how many honeypots a person has answered correctly, and how many in total.
 
-    Only first answers count, even if they were withdrawn, so that nobody can undo a mistake.
+    Only answers given after the person's last pause was lifted count. Of several answers to the same honeypot, only the
+    first counts, even if it was withdrawn.
     """
     agrees, known = permit.task.kind.rules.agrees, _known(permit.annotator.pk, permit.task.pk)
     return sum(agrees(said, right) for said, right in known), len(known)
@@ -173,17 +179,22 @@ def _known(annotator, task) -> QuerySet[Judgment]:
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
-    """Return the first answers to honeypots, which are the ones that count."""
+    """Return each person's first answer to each honeypot. Only these answers count."""
     return Judgment.objects.filter(is_first(), unit__in=task.units.hidden().order_by())
 
 
 def is_right(judgment: Judgment) -> bool:
-    """Return whether an answer to a honeypot is right. The caller has loaded its unit and task."""
+    """Return whether an answer to a honeypot is right. The caller has loaded the answer's unit and task."""
     return judgment.unit.task.kind.rules.agrees(judgment.label, judgment.unit.known_answer)
 
 
 def by_annotator(task: Task) -> dict[int, dict]:
-    """Return the results on honeypots by annotator id: asked, right, and accuracy with its 95% interval."""
+    """Return the honeypot results of each annotator, by annotator key, as JSON data.
+
+    asked: number of honeypots that the annotator has answered.
+    right: number of these that were answered correctly.
+    accuracy: `right` as a share of `asked`, with its 95% interval.
+    """
     agrees = task.kind.rules.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
     rows = answers(task).order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
@@ -200,9 +211,9 @@ def by_annotator(task: Task) -> dict[int, dict]:
 
 
 def given(task: Task) -> Counter[tuple[int, str]]:
-    """Count the honeypots that each annotator has judged, skipped or returned, by annotator and language.
+    """Return how many honeypots each annotator has judged, skipped or returned, by annotator key and language.
 
-    They are not given to the annotator again, unless the work that they replaced is still waiting.
+    The annotator does not get these honeypots again, unless the unit of work that one replaced is still waiting.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
@@ -212,7 +223,10 @@ def given(task: Task) -> Counter[tuple[int, str]]:
 
 
 def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the honeypots, queued units of work and block size of each language; nothing without a gold share."""
+    """Yield the language, the number of honeypots, the number of queued units of work, and the size of a block.
+
+    Yield nothing if the task has no honeypots.
+    """
     pool = by_language(task.units.filter(honeypot=True))
     work = by_language(task.units.work().queued())
     if task.gold_share:
@@ -220,18 +234,18 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 
 
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
-    """Return the languages whose honeypots run out before a person has done all the work.
+    """Return the languages in which a person could get all honeypots before they have done all the work.
 
-    The values are the number of honeypots and the number of units after which they run out.
+    For each language, return the number of honeypots, and the number of units after which a person has got them all.
     """
-    # Each block has one honeypot. After the last one, a person works without monitoring.
+    # Each block has one honeypot. Once a person has got the last honeypot, nothing monitors their work any more.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
-    """Return the languages in which nobody gets enough honeypots for the pause rule.
+    """Return the languages in which nobody can get enough honeypots for the pause rule to apply.
 
-    The values are the number of honeypots that a person gets who does all the work.
+    For each language, return the number of honeypots that a person gets who does all the work.
     """
     met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in met.items() if task.pause_below and number < pause_rule.LEAST}

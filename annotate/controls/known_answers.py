@@ -1,4 +1,8 @@
-"""Quality control with gold answers: their place in the queue, records of their draws, and items that repeat them."""
+"""The quality control `gold answers`, which hides gold answers in the queue and pauses people who fail too many.
+
+It also records which gold answers people got, so that the draws can be verified, and finds units whose answer is known
+because they repeat a gold answer or an example in the guidelines.
+"""
 
 import json
 import re
@@ -30,7 +34,7 @@ from corpora.models import as_read, same
 
 
 class GoldAnswers(QualityControl):
-    """Gold answers as a share of each person's units. People who fail too many are paused."""
+    """Gold answers that are hidden among each person's units. People who fail too many of them are paused."""
 
     name = "gold answers"
     switches = ("gold_share",)
@@ -53,20 +57,20 @@ class GoldAnswers(QualityControl):
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
         met = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
-        # Prefer gold answers that were shown only to people who have answered the unit. A gold answer then has no more
-        # readers than the unit, and a colleague can get it if it is returned.
+        # Prefer gold answers that only people who have answered this unit have seen. Such a gold answer has no more
+        # readers than the unit of work that it replaces. If it is returned, another person can still get it there.
         hidden.sort(key=met.__getitem__)
         turn = turn_in(permit, unit.language)
         due = hidden if is_due(permit, unit.language, turn) else []
         return partial(_what_comes, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Find units that repeat a gold answer of the task or an example in its guidelines.
+        """Find units that have the same content as a gold answer of the task or as an example in its guidelines.
 
-        Items with gold answers are left out when a task is opened, but some may have been added since, and guidelines
-        change.
+        When a task is opened, items with gold answers are excluded. However, gold answers can be added later, and
+        guidelines can change.
 
-        Returns the reason by unit.
+        Return GOLD_ANSWER or EXAMPLE for each such unit, by unit key.
         """
         answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
         texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
@@ -91,9 +95,9 @@ class GoldAnswers(QualityControl):
         return score(permit)
 
     def pauses(self, permit: Permit) -> bool:
-        """Pause an annotator who fails too many gold answers. Return whether they are paused now.
+        """Pause an annotator who has failed too many gold answers. Return whether the annotator is now paused.
 
-        Only answers since they began, or since their last pause was lifted, count.
+        If the annotator was paused before, only answers after the pause was lifted count.
         """
         right, asked = score(permit)
         if not permit.is_paused and pauses(right, asked, rule(permit.task)):
@@ -105,10 +109,10 @@ class GoldAnswers(QualityControl):
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task, annotator, language, work) -> QuerySet[Unit]:
-        """Return the gold answers of a language that a person can get.
+        """Return the gold answers in a language that a person can get in place of a unit of work.
 
-        Each row has the unit, the id of its item, whether the person has or has returned it, and the number of other
-        people who were shown it and have not answered the unit of work.
+        Each row has the key of the unit, the id of its item, whether the person has it open or has returned it, and how
+        many other people have got it who have not answered the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
@@ -116,7 +120,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
         left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
-        # Counted, because PostgreSQL would turn EXISTS into a join.
+        # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
         number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
         left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
         return left.values_list("pk", "item__key", "given", "met")
@@ -130,16 +134,18 @@ _pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
 def _what_comes(
     leases: list[Lease], own: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
-    """Return what the annotator is shown at the place of a unit of work.
+    """Decide what an annotator gets when it is a unit of work's turn. The first possible choice is taken:
 
-    This is the first of the following: what the annotator returned there, without a draw; the gold answer that is due;
-    a gold answer that someone else returned there, which replaces the unit and counts as work in the draw; the unit.
+    1. the unit or the gold answer that the annotator returned here before; this needs no draw
+    2. a gold answer, if one is due
+    3. a gold answer that someone else returned here; it takes the unit's place, and counts as work in the draw
+    4. the unit of work itself
 
-    leases: all leases of the unit.
-    own: those of the annotator.
+    leases: all leases of the unit, including those of gold answers that took its place.
+    own: the leases of the annotator.
     unit: the unit of work.
-    due: gold answers to choose from if one is due, in order.
-    pots: all gold answers that the annotator can get.
+    due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
+    pots: keys of all gold answers that the annotator can get.
     turn: state of the annotator's draw.
     """
     stood = {lease.unit_id for lease in leases}.intersection(pots)
@@ -148,7 +154,8 @@ def _what_comes(
     if back and (back.unit_id == unit.pk or back.unit_id in waiting):
         return Place(back.unit_id, {"turn": None, "in_place": back.in_place})
     if due:
-        # Prefer one that has not replaced the unit before, because other people's answers to it would count.
+        # Prefer a gold answer that has not taken this unit's place for anyone, because other people's answers to it
+        # count.
         return Place(min(due, key=lambda pk: pk in stood), {"turn": turn})
     if theirs := _last_returned(each for each in leases if each.unit_id in waiting):
         return Place(theirs.unit_id, {"turn": turn, "in_place": True})
@@ -156,15 +163,15 @@ def _what_comes(
 
 
 def _last_returned(leases: Iterable[Lease]) -> Lease | None:
-    """Return the lease that was returned last; None if there is none."""
+    """Return the last of the leases that were returned; None if none was returned."""
     return max((each for each in leases if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
-# --- Record of what each person was given, for verification of the draws
+# --- Records of the units that each person has got, with which the draws can be verified
 
 
 def _gold_places(task: Task) -> Iterator[Line]:
-    """Yield what each person was given in each language, in order."""
+    """Yield a record for each person and language of the units that the person has got, in order."""
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
@@ -188,11 +195,11 @@ def _gold_places(task: Task) -> Iterator[Line]:
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
-    """Return the gold answers that were skipped in the person's order, because other people had been shown them.
+    """Return the gold answers that a person did not get when it was their turn, because other people had seen them.
 
-    order: gold answers in the order of the person's draw.
-    entries: what the person was given, from `_entries`.
-    never: gold answers that the person must not get.
+    order: ids of gold answers in the order of the person's draw.
+    entries: result of `_entries` for the person.
+    never: ids of gold answers that the person must not get.
     """
     met, found = set(never), dict[str, None]()
     for entry in entries:
@@ -204,12 +211,15 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 
 
 def _entries(given) -> list[Any]:
-    """Return what a person was given as entries of a draw.
+    """Return the units that a person has got, as entries of the draw's record.
 
-    Consecutive units of work are one entry. A gold answer that replaced work is an entry of its own, and counts as work
-    in the draw. Where there was no draw, only gold answers that are new to the person are listed.
+    - Consecutive units of work that were drawn are one entry, with the state of the draw and their number.
+    - A gold answer that was drawn is an entry with the state of the draw and its id.
+    - A gold answer that was not drawn, but came back because it had been returned, is an entry with only its id. It is
+      listed only if the person has not got it before. If it took the place of work, it also counts as a unit of work.
 
-    given: state of the draw, whether a gold answer replaced work, and id of the gold answer (empty for work).
+    given: for each unit, the state of the draw (None if there was no draw), whether it is a returned gold answer that
+        took the place of work, and the id of the gold answer ("" for work).
     """
     found: list[Any] = []
     met: set[str] = set()
@@ -229,7 +239,7 @@ def _entries(given) -> list[Any]:
 
 
 def _goes_on(entry: Any, turn: list[int]) -> bool:
-    """Return whether a unit of work directly follows those of an entry."""
+    """Return whether a unit of work with this state of the draw directly follows the units of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False
     given, known, size, number = entry
@@ -240,25 +250,28 @@ def _goes_on(entry: Any, turn: list[int]) -> bool:
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
-# Minimum number of letters and digits that identify an item in guidelines. They may contain "cheap flights" without
-# quoting an item.
+# Minimum number of letters and digits that an item must have to be recognized in guidelines. A short item such as
+# "cheap flights" can occur there by chance.
 LEAST_LETTERS = 20
-# Scripts without spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
+# Characters of scripts that have no spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
 def _is_quoted(values: list[str], texts: list[str]) -> bool:
-    """Return whether one of the texts contains all values of an item, and these are long enough to identify it."""
+    """Return whether one of the texts quotes an item. For this, the text must contain all values of the item.
+
+    Short items never count as quoted, because their values could occur in a text by chance.
+    """
     letters = sum(len(value) - value.count(" ") for value in values)
     return letters >= LEAST_LETTERS and any(all(f" {value} " in text for value in values) for text in texts)
 
 
 def _words(text: str) -> str:
-    """Reduce a text to letters and digits. Markdown, quotes and line breaks are not part of an example.
+    """Reduce a text to its words, separated by single spaces, so that Markdown, quotes and line breaks do not matter.
 
-    Single spaces separate words, or characters if the script has no spaces.
+    If the script has no spaces between words, each character is treated as a word.
     """
     return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())
 

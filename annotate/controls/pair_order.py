@@ -1,7 +1,8 @@
-"""Order in which a person sees two systems, drawn with a secret and stored when the unit is handed out.
+"""The quality control `sides`, which decides on which side each person sees which of two systems.
 
-People send and see sides; the database stores systems. Only this module converts between the two, for annotators and
-adjudicators. People who answer never see which system is on which side.
+The order is drawn with the task's secret, and stored when the person gets the unit. People see and submit sides,
+whereas the database stores the names of systems. Only this module converts between them, so people who answer never
+learn which system is on which side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,12 +29,12 @@ from corpora.database.bulk_rows import insert
 
 @dataclass(frozen=True)
 class Sides:
-    """Two systems and their replies in the order that a person sees.
+    """Two systems and their replies, in the order in which a person sees them.
 
-    form: form of the answers.
-    first: system on the first side.
-    second: system on the second side.
-    sets: replies of the first and of the second system.
+    form: answer form of the kind.
+    first: name of the system on the first side.
+    second: name of the system on the second side.
+    sets: replies of the first system, and replies of the second system.
     """
 
     form: Pair
@@ -42,23 +43,26 @@ class Sides:
     sets: tuple[list[str], list[str]]
 
     def stored(self, answer: Answer) -> Answer:
-        """Convert a side that was sent into the stored answer. Raise InvalidAnswer if it is not a side."""
+        """Convert a submitted answer, which names a side, to the answer to store, which names a system.
+
+        Raise InvalidAnswer if the submitted answer is not a side.
+        """
         try:
             return replace(answer, label=self.form.from_side(answer.label, self.first, self.second))
         except ValueError as error:
             raise InvalidAnswer(translated(error)) from error
 
     def seen(self, label: str) -> str:
-        """Convert a stored label to what the person sees."""
+        """Convert a stored label to the side that the person sees."""
         return self.form.to_side(label, self.first)
 
 
 def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
     """Draw the system that a person sees first.
 
-    item: id of the item, so that the draws can be repeated once the secret is published.
+    item: id of the item. With it, anyone can repeat the draw once the secret of the task is published.
     """
-    # Always drawn with the secret, however old the task is.
+    # The draw always uses the task's secret.
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
 
@@ -69,13 +73,14 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
-    """Return the sides of a question in practice or a test; None if it does not compare two systems."""
+    """Return the sides of a practice or test question; None if the question does not compare two systems."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 
-# Categories of agreement for three or more systems: the two compared, in alphabetical order, or a tie.
+# In a task with three or more systems, agreement is measured by these categories. They mean the first and the second of
+# the two compared systems, in alphabetical order, and a tie.
 PLACES = ("first by name", "second by name", TIE)
-# Suggestions of two systems, for a preview.
+# Invented replies of two systems, for the preview of a kind.
 SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
 
 
@@ -85,9 +90,9 @@ class PairOrder(QualityControl):
     unit_columns = {f"comparison__{name}_{which}": pa.string() for name in ("system", "replies") for which in "ab"}
 
     def gold_stored(self, task: Task, suggested: Replies) -> None:
-        """Store what the two systems suggest for gold answers.
+        """Store the replies that the two systems suggest for practice and test questions.
 
-        Raises GoldAnswerError if a suggestion is missing or the task has more than two systems.
+        Raise GoldAnswerError if suggestions for a gold answer are missing, or if the task has more than two systems.
         """
         golds = list(task.gold_answers.select_related("item").order_by("pk"))
         if golds and len(task.labels) > len(labels_of("ab")):
@@ -107,15 +112,15 @@ class PairOrder(QualityControl):
         )
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """Store which system the person sees first, unless it is stored already."""
+        """Store which system the person sees first, unless this is already stored."""
         first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
         Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-        """Return the sides of each unit, using one statement.
+        """Return the sides of each unit for a person, using a single statement.
 
-        If the unit was not given to the person, as for an adjudicator before the decision, the result is what would be
-        stored.
+        The order may not be stored, for example because an adjudicator has not decided the unit. It is then drawn, with
+        the same result as if it were stored later.
         """
         sided = {unit.pk: unit for unit in units}
         own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
@@ -127,7 +132,10 @@ class PairOrder(QualityControl):
         return found
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Convert a side that was sent into the stored answer. Raise InvalidAnswer if it is not a side."""
+        """Convert a submitted answer, which names a side, to the answer to store, which names a system.
+
+        Raise InvalidAnswer if the submitted answer is not a side.
+        """
         found = self.sides_of(annotator, [unit]).get(unit.pk)
         return found.stored(answer) if found else answer
 
@@ -145,9 +153,9 @@ class PairOrder(QualityControl):
         return (("first", pa.string(), first),)
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Return the categories for tasks that compare three systems or more.
+        """Return the categories by which agreement is measured in a task with three or more systems.
 
-        With two systems, their names are the categories.
+        Return None if the task has two systems, because their names can then serve as categories.
         """
         if len(task.labels) <= len(PLACES):
             return None
@@ -160,7 +168,7 @@ class PairOrder(QualityControl):
 
 
 def first(rows: Any) -> pa.Array:
-    """Return the system shown first for each judgment."""
+    """Return, for each judgment, the system that the person saw first."""
     of = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
     sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())

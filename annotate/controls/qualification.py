@@ -1,7 +1,7 @@
-"""Qualification for work: reading the guidelines, practice with explanations, and a test of gold answers.
+"""Qualification, in which people read the guidelines, practise, and take a test before they can work in a language.
 
-A person who passes may work in that language of the task until the major version of its guidelines changes. Right
-answers are shown only by `answer` in practice and by `missed` after a test.
+A person who passes can work in that language of the task until its guidelines get a new major version. People see the
+correct answers only in practice (`answer`) and after a finished test (`missed`).
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
-# Next steps of a person, with their texts.
+# The steps at which a person can be, with the texts that describe them.
 STEPS = {
     NONE_NEEDED: "no test is asked for",
     READ: "read the guidelines",
@@ -47,15 +47,17 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Standing:
-    """Status of a person in one language of a task, under the major version of its guidelines in force.
+    """The status of a person's qualification in one language of a task, under the guidelines in force.
 
-    step: next step, one of STEPS.
-    tries_left: number of tests that the person may still begin.
-    trial: practice or test in progress.
-    last: last test that the person finished.
+    step: what the person must do next, or the outcome (one of STEPS).
+    guidelines: guidelines in force; None if there are none or if they were not requested.
+    tries_left: number of tests that the person can still begin.
+    trial: practice or test that the person has begun but not finished.
+    last: last test that the person has finished.
     practised: whether the person has finished practice.
-    earlier: version under which the person had passed or begun, if it is no longer in force.
-    interrupted: whether a test under that version was in progress.
+    earlier: guidelines under which the person last began a practice or a test, if a new major version has replaced
+        them and the person has not begun again.
+    interrupted: whether the person had an unfinished test when the new version replaced the old one.
     """
 
     language: str
@@ -74,9 +76,9 @@ class Standing:
 
 
 def languages_of(permit) -> list[str]:
-    """Return the languages of the task in which the annotator would work after passing, those they read best first.
+    """Return the languages of the task in which the annotator can work once qualified, the one they read best first.
 
-    permit: see work/permit.py, here and in the functions below.
+    permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
     """
     if not permit.task.languages:
         return []
@@ -86,7 +88,7 @@ def languages_of(permit) -> list[str]:
 def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
     """Return the annotator's status in each language of the task that they read.
 
-    trials: the annotator's trials in the task with their guidelines; read from the database if None.
+    trials: the annotator's trials in the task, with their guidelines loaded; None to read them from the database.
     texts: whether to include the guidelines in force.
     """
     found = languages_of(permit)
@@ -103,7 +105,7 @@ def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
 def state(permit, language: str) -> Standing:
     """Return the annotator's status in a language, with the guidelines in force.
 
-    Raises NotFound if the task does not have the language, and NotAllowed if the annotator does not read it.
+    Raise NotFound if the task has no items in the language, and NotAllowed if the annotator does not read it.
     """
     if language not in permit.task.languages:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
@@ -124,7 +126,7 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
     held = [trial for trial in own if trial.guidelines.major == major]
     tests = [trial for trial in held if trial.kind == Trial.TEST]
     practised = any(trial.finished_at for trial in held if trial.kind == Trial.PRACTICE)
-    # If both a test and a practice are in progress, take the test.
+    # If both a practice and a test are in progress, the test comes first.
     trial = max((t for t in held if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
     if language in permit.passed:
@@ -150,10 +152,11 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
 
 
 def begin(permit, language: str, kind: str) -> Trial:
-    """Begin a practice or a test, or return the one in progress.
+    """Begin a practice or a test, or return the one that is in progress.
 
-    A test counts as a try from its beginning. A test begun under an earlier major version is closed and does not count.
-    Runs in the transaction of the annotator's action.
+    A test uses up a try as soon as it begins. A trial that began under an earlier major version of the guidelines is
+    closed, and does not count as a try under the new version. The function runs in the transaction of the annotator's
+    action.
 
     kind: Trial.PRACTICE or Trial.TEST.
     """
@@ -189,7 +192,7 @@ def begin(permit, language: str, kind: str) -> Trial:
         for position, gold in enumerate(golds, 1)
     )
     if not golds:
-        _close(trial, passed=True)  # nothing to practise: the guidelines have been read
+        _close(trial, passed=True)  # there is nothing to practise, so it was enough to read the guidelines
     return trial
 
 
@@ -202,7 +205,7 @@ def _check_step(found: Standing, kind: str) -> None:
         )
     if kind == Trial.TEST and not found.practised:
         raise WrongStage(_("Read the guidelines and go through the practice questions before you take the test."))
-    # A practice in progress does not depend on the tries; a test in progress has already been counted.
+    # Practice needs no tries, and a test in progress has already used up one of them.
     testing = found.trial is not None and found.trial.kind == Trial.TEST
     if kind == Trial.TEST and not found.tries_left and not testing:
         raise NotQualified(
@@ -212,7 +215,7 @@ def _check_step(found: Standing, kind: str) -> None:
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
-    """Draw the questions of a test from the pool, preferring those that the person was asked least often."""
+    """Draw the questions of a test from the pool. Questions that the person was asked least often are preferred."""
     task, language, person = trial.task, trial.language, trial.annotator
     before = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
     asked = Counter(before.order_by().values_list("gold_answer", flat=True))
@@ -225,18 +228,18 @@ def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
-    """Return the first unanswered question; None if all are answered."""
+    """Return the first question that is not answered; None if all are answered."""
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
 def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
-    """Answer a question of a practice or a test.
+    """Store the answer to a question of a practice or a test.
 
-    The last answer finishes it, and a person who passes the test is qualified. A retry with the same label changes
-    nothing and returns the first answer. Runs in the transaction of the annotator's action.
+    The answer to the last question finishes the practice or the test, and a person who passes the test is qualified. If
+    the same answer is submitted again, nothing changes. The function runs in the transaction of the annotator's action.
 
-    label: label that was sent, as read by the form.
-    is_sure: see kinds.Answer.
+    label: submitted label, as the answer form has read it.
+    is_sure: whether the person has confirmed an unusual answer (kinds.Answer).
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
@@ -258,7 +261,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
 
 
 def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
-    """Raise a refusal if the question cannot be answered now, or the answer is not valid."""
+    """Raise a refusal if the question cannot be answered now, or if the answer is not valid."""
     task, trial = permit.task, question.trial
     if question.answered_at:
         raise AlreadyAnswered(
@@ -283,7 +286,10 @@ def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
 
 
 def task_of(annotator: Annotator, question_id: int) -> str:
-    """Return the name of the task in which the annotator was asked a question. Raise NotFound if they were not."""
+    """Return the name of the task in which the annotator was asked a question.
+
+    Raise NotFound if the annotator was not asked this question.
+    """
     own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
     name = own.values_list("trial__task__name", flat=True).first()
     if name is None:
@@ -295,7 +301,7 @@ def _finish(trial: Trial) -> None:
     is_test = trial.kind == Trial.TEST
     _close(trial, passed=not is_test or _right(trial) >= needed(trial))
     if is_test and trial.passed:
-        # A manager may have granted it in the meantime.
+        # The qualification may already exist, because a manager can grant it while a test is in progress.
         Qualification.objects.get_or_create(
             annotator=trial.annotator,
             task=trial.task,
@@ -311,7 +317,7 @@ def _close(trial: Trial, *, passed: bool) -> None:
 
 
 def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
-    """Return the fields with which controls set how a question is shown to a person."""
+    """Return values for fields of TrialAnswer with which the task's controls set how a person sees a question."""
     gold.task, controls = trial.task, trial.task.controls
     return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
@@ -325,13 +331,13 @@ def is_right(answered: TrialAnswer) -> bool:
 
 
 def told(question: TrialAnswer, label: str) -> str:
-    """Return a label as it is shown to the person who was asked the question."""
+    """Convert a stored label to what the person who was asked the question sees."""
     placed = pair_order.sides_of_question(question)
     return placed.seen(label) if placed else label
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:
-    """Return the answered questions with their gold answers."""
+    """Return the answered questions of a practice or a test, with their gold answers loaded."""
     given = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
     for each in given:
         each.trial = trial
@@ -339,31 +345,34 @@ def _answers(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """Return the number of right answers that a begun test needs."""
+    """Return the number of right answers with which a person passes a test that has begun."""
     return to_pass(trial.task, trial.answers.count())
 
 
 def to_pass(task: Task, asked: int) -> int:
-    """Return the number of right answers that a test needs.
+    """Return the number of right answers with which a person passes a test.
 
-    asked: number of questions.
+    asked: number of questions in the test.
     """
     return hash_order.part_of(task.pass_mark, asked)
 
 
 def questions_of_a_test(task: Task, language: str) -> int:
-    """Return the number of questions in a test: the task's setting, or fewer if the pool is smaller."""
+    """Return the number of questions in a test: as many as the task sets, but at most as many as the pool has."""
     pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language)
     return min(task.test_items, pool.count())
 
 
 def missed(trial: Trial) -> list[TrialAnswer]:
-    """Return the wrong answers of a finished test; none before its end."""
+    """Return the wrong answers in a finished test; an empty list while the test is in progress."""
     return [answered for answered in _answers(trial) if not is_right(answered)] if trial.finished_at else []
 
 
 def check_grant(task: Task, language: str) -> Guidelines:
-    """Return the guidelines under which a person can be qualified. Raise a refusal if there is no test to skip."""
+    """Return the guidelines under which a manager can qualify a person without a test.
+
+    Raise NotFound if the task has no items in the language, and InvalidAnswer if the task requires no test.
+    """
     if language not in task.languages:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
     found = current(task, language)
@@ -374,7 +383,12 @@ def check_grant(task: Task, language: str) -> Guidelines:
 
 @transaction.atomic
 def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
-    """Qualify a person for a language without a test, under the guidelines in force. Repeating it changes nothing."""
+    """Qualify a person for a language without a test, under the guidelines in force.
+
+    If the person is already qualified, nothing changes.
+
+    by: user who grants the qualification.
+    """
     found = check_grant(task, language)
     annotator.one_at_a_time()
     qualification, _ = Qualification.objects.get_or_create(
@@ -387,12 +401,12 @@ def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualificati
     return qualification
 
 
-# Options that determine how many gold answers the pool needs.
+# Options that determine how many gold answers with the purpose `test` a task needs.
 OF_POOL = {"test_items", "tries"}
 
 
 class QualificationTest(QualityControl):
-    """Test of gold answers that people must pass before they work in a language."""
+    """The test of gold answers that people must pass before they can work in a language."""
 
     name = "test"
     switches = ("test_items",)
@@ -402,7 +416,7 @@ class QualificationTest(QualityControl):
         if OF_POOL.isdisjoint(changed):
             return
         try:
-            # Refuse here, so that the error does not reach a person who takes the test.
+            # Reject the change here. Otherwise, people who begin a test would get the error.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error

@@ -1,8 +1,8 @@
-"""Top-up sampling for balanced sets that people label.
+"""Top-up sampling, which draws additional documents for balanced sets whose classes were predicted.
 
-A predictor assigns classes to documents, and people get just enough of them for the sets if all predictions are right.
-If people label a document with another class, or with none, its class falls short, and the next document in random
-order is drawn. This continues until each class is complete or no document with that prediction is left.
+At first, people get just enough documents to fill the sets if all predictions are right. If people decide that a
+document does not belong to its predicted class, the class has too few documents, so the next document in random order
+is drawn for it. This continues until each class is complete, or no document with that prediction is left.
 """
 
 from collections import Counter
@@ -22,39 +22,40 @@ from annotate.work.moves import locked
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.draws.samples import items_of
 
-# Documents are drawn in batches of at least this share of those that wait in the language. Otherwise, people who see
-# how many wait could tell after each answer whether the prediction was right. Nobody runs out of work because of this.
+# New documents are drawn once their number is at least this share of the documents that wait in the language. If each
+# document were drawn immediately, people could tell from the number that waits whether the last prediction was right.
+# People do not run out of work, because the limit falls with the number of waiting documents.
 DRAWN_AT = 0.1
 
 
 def of_classes() -> QuerySet[Task]:
-    """Return the tasks with balanced sets that people label."""
+    """Return the tasks that draw documents for balanced sets by their predicted class."""
     return Task.objects.filter(draws__parameters__has_key=NEEDED).distinct()
 
 
 def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
-    """Return the progress of each class in all languages or in one, as JSON data; empty for other tasks.
+    """Return the progress of each class in each language, as JSON data; empty for tasks without predicted classes.
 
-    only: code of the language; empty for all.
+    only: code of the only language to return; empty for all languages.
 
     Each row has:
 
-    needed: number of documents that all sets need.
-    labelled: number of documents that people labelled with the class.
-    drawn: number of documents predicted as the class and given to people.
+    needed: number of documents of the class that the sets need.
+    labelled: number of documents that people have labelled with the class, whatever their prediction was.
+    drawn: number of documents that were predicted as the class and given to people.
     waiting: number of drawn documents that people have not finished.
-    right: number of drawn documents that people labelled with the class.
-    left: number of documents predicted as the class that are not drawn yet.
-    short: number of documents still to be drawn.
-    over: whether the class stays short, because nothing waits and nothing is left to draw.
+    right: number of drawn documents that people have labelled with the class.
+    left: number of documents that were predicted as the class and can still be drawn.
+    short: number of documents that must still be drawn to complete the class.
+    over: whether the class cannot be completed, because no document waits or can be drawn.
     """
     draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
     found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not found:
         return []
-    # Each language has its own queue, so the unit's own language column, which has an index, is enough. Everything is
-    # counted in one statement. Between two statements, an answer could remove a document from those waiting before it
-    # counts as labelled.
+    # The queue of a unit is its language here, so the language column of units can be used, which has an index. A
+    # single statement counts everything. If there were two, an answer between them could make a document count neither
+    # as waiting nor as labelled.
     units = task.units.exported().filter(language__in=found).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     by = ("language", "predicted", "stage", "label")
@@ -80,9 +81,10 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
 
 
 def draw_later(task_id: int, language: str) -> None:
-    """Draw what is missing after the current transaction is committed.
+    """Draw the missing documents of a language once the current transaction is committed.
 
-    The draw has its own transaction, so that nothing is lost if the corpus cannot be read. The next draw tries again.
+    The draw has its own transaction, so that an answer is not lost if the corpus cannot be read. In that case, the next
+    draw also draws the documents that are missing now.
     """
 
     def draw() -> None:  # a named function, because the log shows its name
@@ -93,12 +95,12 @@ def draw_later(task_id: int, language: str) -> None:
 
 @transaction.atomic
 def draw_short(task_id: int, language: str) -> int:
-    """Draw the documents that the classes of a language lack.
+    """Draw the documents that the classes of a language need.
 
-    Nothing is drawn until the missing documents are at least a share DRAWN_AT of those waiting in the language. If too
-    few are left, all of them are drawn.
+    Nothing is drawn while their number is less than DRAWN_AT times the number of documents that wait in the language.
+    If a class has too few documents left, all of them are drawn.
 
-    Returns the number of documents drawn.
+    Return the number of documents drawn.
     """
     task = locked(Task(pk=task_id))
     cells = standing(task, language)
@@ -133,13 +135,14 @@ class Replenishment(QualityControl):
 # --- Text and table of balanced sets
 
 
-SHOWN = 3  # number of ids in a sentence
+SHOWN = 3  # maximum number of ids that a sentence names
 
 
 def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
-    """Return remarks on the balanced sets of a language.
+    """Return sentences about problems with the balanced sets of a language.
 
-    told: `short` and `faults` from a balanced draw (kinds/balanced_draw.py), and `taken_out` from an exported set.
+    told: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py), and for an exported
+        set also `taken_out`, the number of documents that are in no set.
     """
     return [
         *(_taken_out(language, number) for number in [told.get("taken_out", 0)] if number),
@@ -149,9 +152,9 @@ def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of the classes.
+    """Return a table of the progress of each class.
 
-    rows: rows of `standing`.
+    rows: result of `standing`.
     """
     columns = (
         *LANGUAGE,

@@ -119,7 +119,7 @@ def report(
     found: the answers, if they have been read.
     of_people: whether to compare each annotator with the rest; if not, `against_rest` is empty.
 
-    Raises UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
+    Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
     found = found or fitted(task, repeats=repeats)
     said = found.said

@@ -203,7 +203,7 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
     model: Dawid and Skene's model; None if answers are label sets.
     gold: true label by item id.
 
-    Raises UnknownLabel if a true label is not one of the task's.
+    Raise UnknownLabel if a true label is not one of the task's.
     """
     if model is None:
         return partial(_closeness, task=task, truth=_true_sets(task, said, gold))

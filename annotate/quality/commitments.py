@@ -59,7 +59,7 @@ def drawn_units(
     paths: fields whose values define a stratum.
     counts: number of units to draw, by stratum.
 
-    Returns the keys of the drawn units.
+    Return the keys of the drawn units.
     """
     found: list[int] = []
     rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(READ)
@@ -108,7 +108,7 @@ def fix(task: Task) -> str:
 
     Later changes are recorded anew, and the earlier digest is kept. The caller has locked the task.
 
-    Returns the digest; empty if nothing was drawn with the secret.
+    Return the digest; empty if nothing was drawn with the secret.
     """
     others = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not others:

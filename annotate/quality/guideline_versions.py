@@ -93,7 +93,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
     after: key of the version on which the text is based.
 
-    Raises WrongStage if another version has come into force in the meantime.
+    Raise WrongStage if another version has come into force in the meantime.
     """
     check_version(task, language, text)
     # Versions are added one at a time; otherwise two could get the same number.
