@@ -70,7 +70,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
     """Return the posts of a corpus by how the detectors label them in a task.
 
     Posts on which they agree are counted by label, and all others by the language of the queue that would get them
-    first. Raises CorpusError if the posts have no votes.
+    first. Raise CorpusError if the posts have no votes.
     """
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
@@ -148,7 +148,7 @@ class OwnSet(NamedTuple):
 def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
     """Return the smallest recall- or precision-oriented set with the required width, with the default number of decoys.
 
-    Returns None if no design measures this, or if no set is large enough.
+    Return None if no design measures this, or if no set is large enough.
     """
     if measure not in DESIGNED:
         return None

@@ -50,7 +50,7 @@ def figures(
     count: function that computes the statistics.
     patience: maximum time to wait if nothing is cached (seconds); None for no limit.
 
-    Raises BeingCountedError if the time is up.
+    Raise BeingCountedError if the time is up.
     """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
@@ -76,7 +76,7 @@ def figures(
 def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the forecast of a task, cached for an hour while its queues are unchanged.
 
-    Returns None if no unit is waiting or the task is closed.
+    Return None if no unit is waiting or the task is closed.
 
     states: result of queue_states.
     """

@@ -145,7 +145,7 @@ def forecast_before(
     task: unsaved task.
     now: start of the forecast.
 
-    Returns the result of forecast_of, with `drawn`: by language the expected numbers of posts, agreed, people (posts to
+    Return the result of forecast_of, with `drawn`: by language the expected numbers of posts, agreed, people (posts to
     label by annotators: disputed posts and audits), audits, checks (by adjudicators) and readers; most reading first.
     """
     task.pk = NOBODYS

@@ -356,7 +356,7 @@ class _Work:
         self.again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
 
     def judge(self, reader: int, able: Floats) -> Floats:
-        """Let an annotator answer in the queue that is furthest behind. Returns the number of answers, (futures,)."""
+        """Let an annotator answer in the queue that is furthest behind. Return the number of answers, (futures,)."""
         rows, own = np.arange(FUTURES), self.served[reader]
         if not (self.answers[:, own] > LITTLE).any():
             return np.zeros(FUTURES)

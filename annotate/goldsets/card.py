@@ -1,7 +1,7 @@
-"""The template context of the dataset card of an exported set.
+"""The template context for an exported set's dataset card.
 
-All figures come from the manifest. The kind of question names the template, and a section of the card is built only if
-the manifest has that section.
+All figures come from the manifest. Each kind of question names its own card template. A section of the card is built
+only if the manifest has that section.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
 
-# Identifiers of licences on Hugging Face. For most licences, it is the name in lower case.
+# Hugging Face's identifiers for licences. Most of them are the licence's name in lower case.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -52,11 +52,13 @@ Section = Mapping[str, Any]
 def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: Iterable[str]) -> Context:
     """Return the context for the header of a dataset card.
 
-    codes: language codes.
+    codes: codes of the set's languages.
+    rows: number of rows in the set.
     digests: digests of the files that hold the rows.
 
-    The version is derived from the digests. `datasets.load_dataset` caches a set by the name of its folder and this
-    version only. Without a version, it would return the cached rows of another set from a folder with the same name.
+    The version is derived from the digests, because `datasets.load_dataset` identifies a cached set only by its folder
+    name and version. If all sets had the same version, it could return the cached rows of a different set from a folder
+    with the same name.
     """
     return {
         "licence": CARD_LICENCES.get(licence_key(licence)),
@@ -70,17 +72,18 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
     """Return the context for the dataset card of an export.
 
-    names: file names by purpose, as built in `exporter.py`.
+    names: mapping from purpose to file name, as built in `exporter.py`.
     """
     kind, task, counts = export.kind, manifest["task"], manifest["counts"]
     # A split without rows cannot be loaded, so the card omits it.
     splits = {KNOWN_AS.get(part, part): file for part, file in names["parquet"].items() if file in manifest["files"]}
-    # The declared languages. If labels are languages: the languages asked about, or else those among the labels.
+    # Use the declared languages. If the labels are languages, use the languages asked about instead. If no draw asks
+    # about a language, use the labels themselves.
     languages = task["languages"]
     if kind.labels_are_languages:
         asked = [draw["language"] for draw in manifest["draws"] if draw["language"]]
         languages = asked or [label for label in counts["by_label"] if label != UND]
-    # The detectors that voted, in the order of registration. The database may return another order.
+    # List the detectors in the order of registration, because the database may return them in a different order.
     voted = {name for panel in manifest["detectors"] for name in panel} or set(VOTERS)
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
     voters |= {name: name for name in sorted(voted.difference(VOTERS))}
@@ -92,7 +95,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
-        # Kinds answered elsewhere have no random draws here.
+        # Kinds whose answers are imported have no random draws to disclose.
         "lots": manifest["lots"] if kind.answered_here else {},
         **{"noun": f"{kind.noun}s", "one": kind.noun},
         "needed": needed(task["redundancy"]),
@@ -112,8 +115,8 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
 def _panels(export: Export, manifest: dict) -> Context:
     """Return the panels of the quality controls.
 
-    A panel is keyed by its section of the manifest if the card template of the kind has text for that section. All
-    other panels are in the list `panels`.
+    If the kind's card template has text about a control, the control's panel is stored under its manifest key. All
+    other panels are listed under `panels`.
     """
     found: Context = {"panels": []}
     for control in export.kind.quality_controls:
@@ -133,14 +136,15 @@ def _counts(kind: Kind, manifest: dict) -> Context:
     by_label, agreed_by, reused = counts["by_label"], counts.get("agreed_by", {}), counts.get("reused", {})
     by_machine = agreed_by.get(DETECTORS, 0)
     first, *others = (draw["parameters"] for draw in draws)
-    # The parameters that all draws share. Time windows are shown as two times, without the time if it is midnight.
+    # Show only the parameters that all draws share. A time window is shown as its start and end. The time of day is
+    # omitted if it is midnight.
     shared = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     return {
         "total": counts[f"{kind.noun}s"],
         "by_machine": by_machine,
         "by_people": counts["labelled"] - by_machine,
         "agreed_by_people": sum(agreed_by.values()) - by_machine,
-        # Each possible label with its count.
+        # Every possible label with its name, its meaning and the number of rows that have it.
         "labels": [
             (label, answer.name() if answer else "", answer.meaning if answer else "", by_label.get(label, 0))
             for label in manifest["task"]["labels"]
@@ -162,7 +166,7 @@ def _counts(kind: Kind, manifest: dict) -> Context:
 
 # --- Sections of the manifest
 
-# Names of the agreement statistics on a card.
+# How a card names the agreement statistics.
 AGREEMENT = {
     "observed": "observed agreement",
     "masi": "alpha (MASI)",
@@ -179,7 +183,8 @@ def _agreement(found: Section, kind: Kind, manifest: dict) -> Context:
         "agreed": parts(agreement_table(found, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(found),
-        # The number of answers per unit that agreement counts with early stopping; None if it counts all.
+        # With early stopping, the agreement statistics count only this many answers per unit. None means that they
+        # count all answers.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 
@@ -213,14 +218,14 @@ def _splits(found: Section, kind: Kind, manifest: dict) -> Context:
     return {"splits": rows, "apart": kind.records.apart}
 
 
-# Section of the manifest -> function that returns its part of the context.
+# A mapping from a section of the manifest to the function that returns its part of the context.
 SECTIONS: Mapping[str, Callable[[Section, Kind, dict], Context]] = {
     "audit": lambda found, kind, manifest: {
         "contested": [row["language"] for row in found["languages"] if row["contested"]],
     },
     "splits": _splits,
     "sets": _sets,
-    # Each system with its files, its number of lines, and the number of records without a reply from it.
+    # Each system is shown with its files, its number of lines, and the number of records to which it has no reply.
     "systems": lambda found, kind, manifest: {
         "systems": [
             (name, ", ".join(told["files"]), told["lines"], told["lacking"]) for name, told in found["systems"].items()

@@ -1,7 +1,7 @@
 """The columns of exported rows: their Parquet types and the functions that compute them.
 
-A kind of question names its columns in order (`Publication.columns`). Values are computed for many rows at once, from a
-`Source` of `export.py`.
+Each kind of question lists its columns in order (`Publication.columns`). Values are computed for a batch of rows at
+once, from a `Source` (see `export.py`).
 """
 
 import json
@@ -19,9 +19,9 @@ from annotate.goldsets.unit_rows import each, or_none
 from annotate.models import Task
 from corpora.engines import votes_in
 
-# In a kind's list of columns, this stands for all exported fields of its records.
+# A placeholder for all exported record fields in a kind's list of columns.
 FIELDS = "fields"
-# Columns of rows that are not in the set; only in JSON.
+# The columns that only left-out rows have. They are written to JSON files, but not to Parquet.
 LEFT_OUT = ("left_out", "left_out_why")
 
 _TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -55,7 +55,7 @@ class Column:
 
 
 def _own(name: str) -> Callable[[Source], pa.Array]:
-    """Return a function that reads a column of the unit itself, see `unit_rows.py`."""
+    """Return a function that reads a column from the unit itself (`Units.own` in `unit_rows.py`)."""
     return lambda rows: rows.own[name]
 
 
@@ -72,7 +72,7 @@ def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array
 
 
 def _listed(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
-    """Decode lists of strings from JSON."""
+    """Return a function that decodes lists of strings from JSON."""
     return lambda rows: each(json.loads, pa.list_(_TEXT), values(rows))
 
 
@@ -87,7 +87,10 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    """Return the values by which a balanced draw keeps rows in the same split."""
+    """Return each row's values in the `apart` fields.
+
+    A balanced draw keeps rows that share one of these values in the same split.
+    """
     names = rows.export.draw.parameters["apart"]
     return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
@@ -97,11 +100,12 @@ def _judgments(
 ) -> pa.Array:
     """Return the judgments of each row.
 
-    more: functions that return further fields of each judgment.
+    more: functions that return the fields that quality controls add to each judgment.
     type: struct type of a judgment.
     """
     held, export = rows.said.held, rows.export
-    # Comments and an adjudicator's reasons are free text and may quote the item.
+    # Comments and adjudicators' reasons are free text and may quote the item, so they are removed together with the
+    # text.
     reason, comment = held["reason"], held["comment"]
     if not export.with_text:
         reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
@@ -113,7 +117,7 @@ def _judgments(
         held["lease__round"],
         held["lease__queue"],
         *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
-        # Annotators who withdrew their own answer are not named.
+        # If annotators withdrew their own answer, nobody is named.
         each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
         *(values(rows) for values in more),
     ]
@@ -132,10 +136,11 @@ def _transitions(rows: Source) -> pa.Array:
 
 
 def _chance(rows: Source) -> pa.Array:
-    """Return the probability that each row was drawn.
+    """Return the probability with which each row was drawn.
 
-    Each draw has its own probability: the draw for the language asked about or declared, or the only draw. A balanced
-    draw has one for each declared or predicted class. A draw from both sides of a filter has one for each side.
+    The probability is that of the row's draw. A task has a draw for each language, asked about or declared, or a single
+    draw for all rows. A balanced draw has a separate probability for each declared or predicted class. A draw from both
+    sides of a filter has a separate probability for each side.
     """
     own = rows.own
     if rows.export.sets:
@@ -152,7 +157,11 @@ def _chance(rows: Source) -> pa.Array:
 
 
 def _audit_chance(rows: Source) -> pa.Array:
-    """Return the audit probability of items with agreeing detectors or declared labels, and 1 for all others."""
+    """Return the probability with which each row was selected for an audit.
+
+    Items on which the detectors agree, and items with declared labels, are audited at random. The probability is 1 for
+    all other items.
+    """
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
     return each(
         lambda stratum, *of: chances[of] if stratum in ("agreed", "audited") else 1.0,
@@ -162,7 +171,11 @@ def _audit_chance(rows: Source) -> pa.Array:
 
 
 def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
-    """Yield the most likely label in Dawid and Skene's model and its posterior. The label is None if there is a tie."""
+    """Yield each row's most likely label under Dawid and Skene's model, with its posterior.
+
+    The label is None if several labels are equally likely. The label and the posterior are None if the model has no
+    posterior for the row.
+    """
     for unit in rows.judged["pk"].to_pylist():
         posterior = rows.export.opinions.get(unit) or {}
         best = max(posterior.values(), default=None)
@@ -174,12 +187,12 @@ def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
 def _soft_labels(rows: Source) -> pa.Array:
     """Return the votes and posterior of each label, in the order of the task's labels.
 
-    Labels without votes and with a posterior of zero are omitted.
+    A label is omitted if it has no votes and its posterior is zero.
     """
     export, found = rows.export, []
     for unit in rows.judged["pk"].to_pylist():
         votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
-        # Rounded like the posterior in _likeliest.
+        # Round for the same reason as in _likeliest.
         told = (
             (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
             for label in export.answers.labels
@@ -336,9 +349,11 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
-    """Return the columns of a task's rows by name, in order. Columns of quality controls come last.
+    """Return a task's columns in order, as a mapping from name to column.
 
     with_text: whether to include the text and the columns that are omitted with it.
+
+    The columns that quality controls add come last.
     """
     kind, known = task.kind, dict(COLUMNS)
     if added := [column for control in kind.quality_controls for column in control.judgment_columns()]:

@@ -1,4 +1,4 @@
-"""The data of one export, and the reasons why units are left out of the set. `exporter.py` writes the files."""
+"""The data for one export, and the reasons why units are left out of the set. `exporter.py` writes the files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
 
 CHUNK = 2000  # units read at once
-# Sources of a label.
+# The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
 
 UNFINISHED, CLOSED = "unfinished", "closed"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
-# The reasons as shown on the card.
+# The reasons why units are left out, as shown on the card.
 REASONS = {
     "no_majority": "the answers give no label",
     "skipped": "too many people could not tell",
@@ -48,9 +48,10 @@ REASONS = {
     NO_CLASS: "is of none of the classes",
     NOT_NEEDED: "is one more of its class than the sets need",
 }
-# Their answers are known and must stay secret, so the file of left-out units has only their ids and reasons.
+# The answers to these units are known and must stay secret, so the file of left-out units contains only their ids and
+# the reasons.
 ONLY_ID = (GOLD_ANSWER, EXAMPLE)
-# Transition that discarded a unit -> reason.
+# A mapping from the transition that discarded a unit to the reason.
 DISCARDED_BY = {
     "conflicted": "no_majority",
     "exhausted": "skipped",
@@ -63,12 +64,13 @@ DISCARDED_BY = {
 class Export:
     """An export of a task's gold set.
 
-    split_shares: shares of the splits, as in the options; empty if the records name their splits.
-    given_seed: seed of the splits; the draw's seed if empty.
-    frequent_over: a label is frequent if more than this many documents of train have it.
+    split_shares: shares of the splits, written as in the command's option; empty if the records name their splits.
+    given_seed: seed for drawing the splits; if it is empty, the draw's seed is used.
+    frequent_over: a label is frequent if more than this many train documents have it.
     tell_secret: whether to disclose the secret of the random draws.
 
-    Data that only some kinds need is read on first use. Raises CorpusError if the corpus is missing.
+    Some data is needed only by some kinds of question, so it is read on first use. Creating an export raises
+    CorpusError if the corpus is missing.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class Export:
         self.split_shares, self.seed = split_shares, given_seed or self.draw.seed
         self.frequent_over, self.tell_secret = frequent_over, tell_secret
         self.design = DESIGNS[self.draw.design]
-        # Source of the texts, and whether they may be published.
+        # Where the texts come from, and whether they may be published.
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
             self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
@@ -91,14 +93,15 @@ class Export:
             told, fields = manifest_of(name), ("source", "licence", "text_may_leave")
             self.corpus = {"name": name} | {field: getattr(told, field) for field in fields}
         self.with_text: bool = self.corpus["text_may_leave"]
-        # Suffix for the names of unfinished files.
+        # Suffix for file names while the set is unfinished.
         unfinished = task.units.exported().exclude(stage__in=stages.FINISHED).exists()
         self.mark = ".unfinished" if unfinished else ""
-        # Pseudonyms of annotators by their primary key, and by that of their users.
+        # Annotators' pseudonyms, by the annotator's primary key and by the user's primary key.
         people = list(Annotator.objects.values_list("pk", "user_id", "pseudonym"))
         self.pseudonyms = {pk: pseudonym for pk, _, pseudonym in people}
         self.users = {user: pseudonym for _, user, pseudonym in people}
-        # Unit -> reason why it is left out regardless of its answers: somebody could have known the label.
+        # A mapping from unit to the reason why it is left out regardless of its answers, because somebody could have
+        # known its label.
         self.known: dict[int, str] = {}
         for control in self.kind.quality_controls:
             self.known |= control.known(task, self.units())
@@ -112,7 +115,7 @@ class Export:
     def left_out(self, units: Units, moved: Lists | None = None) -> pa.Array:
         """Return the reason why each unit is not in the set, or an empty string if it is.
 
-        moved: transitions of the judged units; without them, the reason for discarding a unit is unknown.
+        moved: transitions of the judged units; if omitted, the reason for every discarded unit is NO_LABEL.
         """
         last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())
         found = each(self._reason, pa.string(), units.own["asked"], units.judged["label"], units.judged["stage"], last)
@@ -125,7 +128,10 @@ class Export:
         return found
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
-        """Return the reason why a unit is not in the set. event: its last transition, or None."""
+        """Return the reason why a unit is not in the set, or an empty string if it is.
+
+        event: name of the unit's last transition; None if it is unknown.
+        """
         if label:
             if not self.design.sets.includes({"label": label, "asked": asked}):
                 return OTHER_LABEL
@@ -146,7 +152,7 @@ class Export:
 
     @cached_property
     def shares(self) -> Mapping[str, Fraction]:
-        """The shares of the splits. Raises SplitError if they are invalid."""
+        """The share of each split. Raise SplitError if the shares are invalid."""
         return ratios(self.split_shares)
 
     @cached_property
@@ -158,12 +164,12 @@ class Export:
 
     @cached_property
     def splits(self) -> Mapping[str, str]:
-        """The split of each row in the set, by id."""
+        """A mapping from the id of each row in the set to its split."""
         return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.of
 
     @property
     def parts(self) -> list[str]:
-        """The splits that have rows, from the options, the records or the draw."""
+        """The names of the splits, which come from the balanced draw, the records or the options."""
         if self.sets:
             return list(dict.fromkeys(part_of(name) for sets in self.sets.values() for name in sets))
         if not self.split_shares:
@@ -176,12 +182,12 @@ class Export:
 
     @cached_property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
-        """The balanced sets: ids by language and set; empty if the design is not balanced."""
+        """The ids in each balanced set, by language and name of the set; empty if the design is not balanced."""
         return self.balancing.sets if self.design.names_answers else {}
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:
-        """The joint sets of all languages in a balanced draw: ids by set; empty for other draws."""
+        """The ids in each balanced set for all languages together, by name of the set; empty for other designs."""
         found: dict[str, list[str]] = {}
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
@@ -191,13 +197,16 @@ class Export:
 
     @cached_property
     def added(self) -> dict[str, str]:
-        """The smallest set that contains each id."""
+        """A mapping from each id to the smallest balanced set that contains it."""
         named = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
         return dict(reversed(named))
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
-        """The labels of each document by split, in the order of the draw, for documents with several labels."""
+        """A mapping from split to the labels of each of its documents, in the order of the draw.
+
+        It is used only if a document can have several labels.
+        """
         found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
         for units in self.in_set():
             for key, label in zip(units.own["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
@@ -208,10 +217,10 @@ class Export:
 
     @cached_property
     def chances(self) -> tuple[dict[str, float | None], dict[str, float]]:
-        """The probabilities of being drawn.
+        """The probabilities with which items were drawn, as two mappings.
 
-        The first dict has them by the language of the draw, or "" for a draw of all languages. The second has them by
-        id, for draws whose parts have different probabilities.
+        The first maps the language of each draw to the draw's probability. The language is empty if the draw is for all
+        languages. The second maps ids to probabilities, for draws whose parts have different probabilities.
         """
         draws = list(self.task.draws.all())
         by_id = {key: chance for draw in draws for key, chance in part_draws.chances(draw.parameters).items()}
@@ -219,12 +228,12 @@ class Export:
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:
-        """The share of items chosen for the audit, by stratum."""
+        """The share of items that were selected for an audit, by stratum."""
         return {stratum: chosen / posts for stratum, (posts, chosen) in audit_counts(self.task).items()}
 
     @cached_property
     def check_chances(self) -> dict[str, float]:
-        """The share of single-annotator units chosen for a check, by first queue."""
+        """The share of single annotators' units that were selected for a check, by first queue."""
         return {queue: chosen / units for queue, (units, chosen) in check_counts(self.task).items()}
 
     @cached_property
@@ -233,7 +242,7 @@ class Export:
 
     @cached_property
     def answers(self) -> answer_models.Fitted:
-        """The valid answers with their fitted model. Units whose label was known are excluded."""
+        """The valid answers and the model fitted to them, without the units whose label somebody could have known."""
         return answer_models.fitted(self.task, without=self.known)
 
     @cached_property
@@ -255,7 +264,7 @@ class Export:
 
     @cached_property
     def sides(self) -> Mapping[tuple[int, int], str]:
-        """The system shown first, by unit and annotator, if two systems are compared."""
+        """A mapping from (unit, annotator) to the system that was shown first, for comparisons of two systems."""
         rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
         return {(unit, annotator): first for unit, annotator, first in rows}
 
@@ -267,7 +276,7 @@ class Source:
     own, judged: see `unit_rows.Units`.
     left_out: reason why each row is not in the set, or an empty string.
     said: judgments of each row.
-    decided: judgments that decided the label; from another task if the label was reused.
+    decided: judgments of the unit that the label comes from; it is in a different task if the label was reused.
     moved: transitions of each row.
     """
 
@@ -285,17 +294,18 @@ class Source:
 
     @cached_property
     def fields(self) -> list[dict[str, str]]:
-        """The fields of each record by name."""
+        """The fields of each record, as a mapping from name to value."""
         return list(map(json.loads, self.own["item__fields"].to_pylist()))
 
     @cached_property
     def stratum(self) -> pa.Array:
-        """The stratum of each post in a uniform set; None if people were asked in any case.
+        """The stratum of each post in a uniform set; None if people were asked regardless of the detectors.
 
-        agreed: the detectors agreed, or a post with the same text was audited.
-        audited: randomly selected to audit the detectors, and labelled by people.
-        contested: the detectors agreed, but their language failed its audit, so people labelled it or a post with the
-            same text.
+        agreed: the detectors agreed, and the post itself was not audited, although a post with the same text may have
+            been.
+        audited: the post was randomly selected to audit the detectors, and people labelled it.
+        contested: the detectors agreed, but their language failed its audit, so people labelled the post or a post with
+            the same text.
         disputed: the detectors did not agree.
         unconfirmed: one annotator named another queue's language, and the task was closed before a second annotator
             confirmed it.
@@ -307,7 +317,7 @@ class Source:
         ]
         if not asks_all:
             failed = pc.is_in(agreed_label, pa.array(sorted(self.export.contested), pa.string()))
-            # Posts added by an extension after the audit wait for the next audit.
+            # Posts that an extension added after the audit are not contested yet, because they wait for the next audit.
             read = pc.not_equal(self.judged["stage"], stages.AGREED)
             found += [(pc.equal(agreed_label, ""), "disputed"), (self.own["audited"], "audited")]
             found += [(pc.and_(failed, read), "contested")]
@@ -315,11 +325,13 @@ class Source:
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
-        """The columns about who decided the label; for a reused label, who decided it in the other task.
+        """The columns that describe who decided each label. For a reused label, this happened in a different task.
 
-        first_label: single annotator's label that an adjudicator checked; None if an adjudicator would have decided
-            anyway, because the annotator doubted an audited post or named another queue's language.
-        check_chance: probability of a check for labels by a single annotator; 0 if reused, 1 for all others.
+        first_label: single annotator's label, if an adjudicator checked it; otherwise None. It is also None if an
+            adjudicator would have decided without the check, because the annotator doubted an audited post or named
+            another queue's language.
+        check_chance: probability with which a single annotator's label was selected for a check; 0 if the label was
+            reused, and 1 if it does not come from a single annotator.
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (

@@ -1,8 +1,9 @@
 """The exporter, which writes a task's gold set to a folder.
 
-A gold set has its rows as JSONL and Parquet, the rows that were left out, files in published formats, manifest.json,
-and a dataset card in README.md. The files are written to a temporary folder, which replaces the target when it is
-complete. Rows are built column by column for CHUNK units at a time. The same database always gives the same rows.
+A gold set consists of its rows as JSONL and Parquet, the rows that were left out, files in published formats,
+manifest.json, and a dataset card in README.md. All files are written to a temporary folder first, which replaces the
+target once it is complete. Rows are built column by column for CHUNK units at a time. The same database always produces
+the same rows.
 """
 
 import json
@@ -37,7 +38,7 @@ from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
 
-# The split of all rows if a set is not split, because all of it is for evaluation.
+# The split of every row in a set that is not split, because such a set is only for evaluation.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
@@ -58,14 +59,14 @@ def export(
 
     An earlier export in the folder is replaced.
 
-    splits: shares of the splits; by default as in the records, or else SPLITS.
-    seed: seed of the splits; by default the draw's.
-    frequent_over: a label is frequent if more than this many documents of train have it; 50 by default.
-    tell_secret: whether to disclose the secret of the random draws and what they were drawn from; only for a task that
-        will not be reopened.
-    progress: function called from time to time with the number of rows written.
+    splits: shares of the splits; by default, the records' own splits are used, or SPLITS if the records name none.
+    seed: seed for drawing the splits; by default, the draw's seed.
+    frequent_over: a label is frequent if more than this many train documents have it; 50 by default.
+    tell_secret: whether to disclose the secret of the random draws and what they were drawn from; use this only for a
+        task that will not be reopened.
+    progress: function that is called from time to time with the number of rows written.
 
-    Raises ExportError if the set cannot be written.
+    Raise ExportError if the set cannot be written.
     """
     _check(task, splits, seed, frequent_over)
     try:
@@ -84,7 +85,7 @@ def export(
 
 
 def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
-    """Raise ExportError if the options do not fit the task, or if it cannot be exported now."""
+    """Raise ExportError if the options do not fit the task, or if the task cannot be exported now."""
     kind = task.kind
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
@@ -121,7 +122,7 @@ def one_moment():
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 yield
         else:
-            # atomic() would take the write lock.
+            # Do not use atomic(), because it would take the write lock.
             cursor.execute("BEGIN DEFERRED")
             try:
                 yield
@@ -136,7 +137,8 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     )
     names: dict[str, Any] = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl", "parquet": parquet}
     if not is_split:
-        # The digests distinguish erased rows from changed ones. Evaluation on split sets does not allow erased rows.
+        # The digests make it possible to tell erased rows from changed rows. Split sets have none, because evaluation
+        # on split sets does not allow erased rows.
         names["digests"] = f"gold{mark}{DIGESTS}"
     added = {key: file for each in kind.quality_controls for key, file in each.files(export).items()}
     names |= {key: name for key, (name, _) in added.items()}
@@ -189,7 +191,7 @@ def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: 
 
 
 def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[Made]:
-    """Yield make(item) for each item, computed in another thread while the next item is read."""
+    """Yield make(item) for each item. It is computed in a second thread while the next item is read."""
     with ThreadPoolExecutor(1) as other:
         before = None
         for item in items:
@@ -204,9 +206,9 @@ def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[
 def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
     """Yield the JSON lines of the rows that are not in the set.
 
-    Unfinished units are omitted while the task is open. Otherwise annotators would see each other's answers, and could
-    infer which units are gold answers because those are missing. An adjudicator's reason may quote the record, so it is
-    omitted if the text may not be published.
+    Unfinished units are omitted while the task is open. Otherwise, annotators would see each other's answers. They
+    could also infer which units are gold answers, because those are missing. An adjudicator's reason may quote the
+    record, so it is omitted if the text may not be published.
     """
     finished = pc.is_in(source.judged["stage"], pa.array(sorted(stages.FINISHED)))
     told = pc.and_not(pc.or_(finished, not source.export.task.is_open), source.in_set)
@@ -231,16 +233,16 @@ class Rows:
     columns: pa.RecordBatch
 
     def of_set(self, column: str) -> pa.Array:
-        """Return a column's values for the rows in the set."""
+        """Return a column's values in the rows that are in the set."""
         return self.columns[column].filter(self.source.in_set)
 
 
 def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
-    """Yield a row for each drawn item and question, in batches.
+    """Yield the exported rows in batches. There is one row for each drawn item and question.
 
-    A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Gold
-    answers in the queues have no rows. If the text may not be published, a row has neither the text
-    nor columns that lead to it (author, url) or may quote it (comments).
+    A copy has the label, judgments and transitions of the unit with the same text, and its column `judged_as` names
+    that unit. Gold answers that were placed in the queues have no rows. If the text may not be published, the rows also
+    lack the columns that lead to the text (author, url) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task, CHUNK):
@@ -253,11 +255,12 @@ def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
         yield Rows(source, pa.RecordBatch.from_arrays(values, schema=schema))
 
 
-# Name of a tally -> function that returns the values to count for the rows in the set. None is not counted.
+# A mapping from the name of a tally to the function that returns the values to count. Only rows in the set are counted,
+# and None is not counted.
 TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
     "reused": lambda rows: rows.of_set("reused_from"),
     "by_stratum": lambda rows: rows.of_set("stratum"),
-    # Who gave the labels in the stratum `agreed`: people, if the same text was audited.
+    # In the stratum `agreed`, labels come from the detectors, or from people if a post with the same text was audited.
     "agreed_by": lambda rows: rows.of_set("decided_by").filter(pc.equal(rows.of_set("stratum"), "agreed")),
     "by_language": lambda rows: rows.of_set("language"),
     "by_split": lambda rows: each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split")),
@@ -272,14 +275,14 @@ def counted(values: pa.Array) -> Counter[Any]:
 
 
 class Counts:
-    """Counts of the exported rows. A label with several facets counts under each of them.
+    """Counts of the exported rows. A label with several facets is counted under each of its facets.
 
     with_text: whether the rows have the text, so that masks in it can be counted.
     """
 
     def __init__(self, kind: Kind, *, with_text: bool):
         self.kind = kind
-        # Records, which have fields, are not masked.
+        # Only posts are masked. Records, which have fields, are not.
         self.masks = with_text and not kind.fields
         self.copies = self.labelled = self.masked = 0
         self.by_stage: Counter[str] = Counter()
@@ -321,10 +324,10 @@ BATCH = 2000  # rows per row group
 
 @contextmanager
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
-    """Yield a function that writes rows to one of the files by its key.
+    """Yield a function `write(key, rows)` that adds rows to one of the Parquet files.
 
-    Files without rows are not created. If no file has rows, the first is created with columns only. The files do not
-    depend on how the rows are split into batches.
+    A file without rows is not created. If there are no rows at all, the first file is created with columns only. The
+    content of the files does not depend on how the rows are split into batches.
     """
     waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, pq.ParquetWriter] = {}
@@ -359,21 +362,21 @@ class Written:
     """The files of a written set.
 
     jsonl: file of all rows, in order.
-    whole: Parquet file of a set that is not split; missing if the set has no rows.
+    whole: Parquet file of all rows; None if the set is split.
     """
 
     jsonl: Path
     whole: Path | None
 
     def each(self, columns: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield each row with those of the columns that it has."""
+        """Yield each row as a dict with the given columns. Columns that the row does not have are omitted."""
         with self.jsonl.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
                 row = json.loads(line)
                 yield {column: row[column] for column in columns if column in row}
 
     def columns(self, *names: str) -> Iterator[pa.RecordBatch]:
-        """Yield columns of a set that is not split, in batches."""
+        """Yield the named columns in batches. Yield nothing if the set is split."""
         if self.whole and self.whole.exists():
             with pq.ParquetFile(self.whole) as file:
                 yield from file.iter_batches(columns=list(names))

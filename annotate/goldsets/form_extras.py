@@ -23,7 +23,7 @@ from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.threads.messages import compared
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
-# Sources of the concepts of a document.
+# The possible sources of a document's concepts.
 DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
@@ -31,7 +31,7 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
 def concepts(rows: Source) -> pa.Array:
-    """Return the concepts of each row. If they equal the declared ones, they keep the declared order."""
+    """Return the concepts of each row. Declared concepts that nobody reviewed keep their declared order."""
     facets = rows.export.kind.form.facets
 
     def found(label: str, stage: str, declared: str) -> Sequence[str]:
@@ -43,7 +43,7 @@ def concepts(rows: Source) -> pa.Array:
 
 
 def support(rows: Source) -> pa.Array:
-    """Return the concepts of each row with their votes and the number of valid answers."""
+    """Return the concepts that annotators chose in each row, with their votes and the number of valid answers."""
     return pa.array(_support(rows), pa.list_(SUPPORT))
 
 
@@ -63,14 +63,17 @@ def suggested(rows: Source) -> pa.Array:
 
 
 def sources(rows: Source) -> pa.Array:
-    """Return the source of the concepts of each row."""
+    """Return the source of each row's concepts."""
     settled = pa.array(rows.said.count(live(rows.said, Judgment.SETTLE)) > 0)
     by_people = pc.if_else(settled, ADJUDICATOR, PEOPLE)
     return pc.if_else(pc.equal(rows.judged["stage"], stages.AGREED), DECLARED, by_people)
 
 
 def votes(rows: Source) -> list[str]:
-    """Return how many annotators chose each concept, such as "2 of 3", for rows in the set that annotators labelled."""
+    """Return how many annotators chose each concept, as strings such as "2 of 3".
+
+    Only rows in the set whose concepts annotators chose are included.
+    """
     found = []
     columns = rows.in_set.to_pylist(), sources(rows).to_pylist(), concepts(rows).to_pylist(), _support(rows)
     for in_set, source, keys, support in zip(*columns, strict=True):
@@ -84,7 +87,10 @@ def votes(rows: Source) -> list[str]:
 
 
 def described(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return a vocabulary's name, version, number of concepts, and the SHA-256 of its content in any file format."""
+    """Return a vocabulary's name, version, number of concepts and SHA-256 digest.
+
+    The digest depends on the content of the vocabulary, not on its file format.
+    """
     told = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
     return told | {"concepts": vocabulary.concepts.count()}
 
@@ -92,9 +98,10 @@ def described(vocabulary: Vocabulary) -> dict[str, Any]:
 def summary(export: Export) -> dict[str, Any]:
     """Return the label statistics of a set.
 
-    Labels are counted by bucket; documents and labels are counted by split and overall. For each pair of splits,
-    `apart` has the total variation distance between their label distributions, with the 95% range for random splits.
-    Splits without documents are omitted.
+    `buckets` has the number of labels in each bucket. `splits` and `all` have the numbers of documents and labels in
+    each split and in the whole set. For each pair of splits, `apart` has the total variation distance between their
+    label distributions, with the 95% range of this distance if the splits were random. Splits without documents are
+    omitted.
     """
     sets = {split: found for split, found in export.label_sets.items() if found}
     everything = [labels for found in sets.values() for labels in found]
@@ -114,9 +121,9 @@ def summary(export: Export) -> dict[str, Any]:
 def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
     """Count the documents and labels.
 
-    labels: number of different labels.
-    mean: mean number of labels per document; None without documents.
-    at_most: share of documents with at most MOST_CONCEPTS labels; None without documents.
+    labels: number of distinct labels.
+    mean: mean number of labels per document; None if there are no documents.
+    at_most: share of documents with at most MOST_CONCEPTS labels; None if there are no documents.
     """
     labels = splits.counts(documents)
     total = len(documents)
@@ -138,7 +145,10 @@ _DOCUMENTS = numbered("documents", "documents")
 
 
 def split_table(found: Mapping[str, Any]) -> Table:
-    """Return the table of labels by split. found: section `concepts` of the manifest, as in the functions below."""
+    """Return the table of labels by split.
+
+    found: section `concepts` of the manifest, which the table functions below take too.
+    """
     rows = [{"split": split, **told} for split, told in [*found["splits"].items(), (ALL, found[ALL])]]
     columns = (
         Column("split", "split"),
@@ -181,7 +191,7 @@ def apart_table(found: Mapping[str, Any]) -> Table:
 def vote_table(by_votes: Mapping[str, int]) -> Table:
     """Return the table of votes.
 
-    by_votes: number of labels by votes, such as "2 of 3".
+    by_votes: mapping from votes, such as "2 of 3", to the number of labels with these votes.
     """
     rows = [{"votes": votes, "labels": number} for votes, number in sorted(by_votes.items(), reverse=True)]
     return table("Votes", (Column("votes", "chosen by"), numbered("labels", "labels given")), rows)
@@ -190,7 +200,7 @@ def vote_table(by_votes: Mapping[str, int]) -> Table:
 def label_table(by_label: Mapping[str, int], called: Callable[[str], str]) -> Table:
     """Return the table of the MOST_FREQUENT labels.
 
-    by_label: number of documents by label.
+    by_label: mapping from label to the number of documents that have it.
     called: function that returns the name of a label.
     """
     first = sorted(by_label.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_FREQUENT]
@@ -223,7 +233,7 @@ def replies(rows: Source) -> pa.Array:
 
 
 def preferred(rows: Source) -> pa.Array:
-    """Return the number of valid answers for each system, and for ties last."""
+    """Return each system's number of valid answers in each row. Ties come last."""
     answers = rows.said.marked(live(rows.said, Judgment.ANSWER))
     counted = (Counter(label for (label,) in said) for said in answers.each("label"))
     found = [[(label, said[label]) for label in rows.export.task.labels if said[label]] for said in counted]
@@ -231,11 +241,11 @@ def preferred(rows: Source) -> pa.Array:
 
 
 def section(export: Export) -> dict[str, Any]:
-    """Return the section of the manifest about the compared systems.
+    """Return the manifest's section about the compared systems.
 
-    messages: number of different messages.
+    messages: number of distinct messages.
     copies: number of rows that are copies of a comparison.
-    equal: number of comparisons that nobody was asked about, because both systems suggest the same.
+    equal: number of comparisons that nobody was asked about, because both systems suggest the same replies.
     """
     units, parameters = export.task.units.exported(), export.draw.parameters
     message, comparisons = export.kind.fields[0], units.filter(copy_of=None)

@@ -1,7 +1,8 @@
-"""Import of published gold files as gold sets: `label<TAB>id`, without header or text, one post per row.
+"""Import of published gold files as gold sets.
 
-Not all rows of such files are valid. `sift` decides which are refused. Each refused row is listed with its line number
-in rejects.jsonl.
+Each row of such a file is `label<TAB>id` and stands for one post. The file has no header and no texts. Published files
+contain invalid rows, and `sift` decides which rows are refused. Each refused row is listed with its line number in
+rejects.jsonl.
 """
 
 import json
@@ -33,12 +34,14 @@ from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"
-# The designs whose sets are published in this format and can be used without another set.
+# The designs whose sets are published in this format and can be used on their own.
 IMPORTED = [name for name, design in DESIGNS.items() if design.sets.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
-# A file with a larger share, if its design has no negative labels, is a precision set imported with the wrong design.
+# If the design has no negative labels but a larger share of the rows has them, the file is a precision set that is
+# being imported with the wrong design.
 MOST_NEGATIVE = 0.01  # share of the rows
-# No valid row is longer: a label, and an id of MAX_ID characters with up to four bytes each.
+# No valid row is longer, because it consists of a label and an id of at most MAX_ID characters with up to four bytes
+# each.
 LONGEST = 1000  # bytes
 
 NOT_UTF8 = "not UTF-8"
@@ -54,7 +57,7 @@ NEGATIVE = "a label such as not-de, which only a precision set has"
 TWO_LABELS = "an id with two labels; none of its rows is taken"
 REPEATED = "an id repeated with the same label; its first row is taken"
 
-# BCP 47: language, script, region, variants. Labels have no private-use subtags and no extensions.
+# The parts of a BCP 47 tag: language, script, region, variants. Labels have no private-use subtags and no extensions.
 _LANGUAGE = re.compile(
     r"(?P<language>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)",
@@ -67,8 +70,8 @@ _NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
 class Sifted:
     """The rows of a file.
 
-    labels: label of each id, in the order of the file.
-    refused: reason and text of each refused row, by line number.
+    labels: mapping from id to label, in the order of the file.
+    refused: mapping from line number to the reason and the text of a refused row.
     rewritten: number of labels that were normalized, by label in the file and label in the set.
     """
 
@@ -85,11 +88,11 @@ def import_gold(
 
     out: folder of the set.
     design: design of the set, one of IMPORTED.
-    source, licence: stated in the manifest and on the card.
+    source, licence: source and licence that the manifest and the card state.
     max_rejects: maximum share of refused rows, not counting repeated rows.
 
-    Raises GoldSetError if the file cannot be read or has no valid row, or if the folder holds something else;
-    TooManyRejected if too many rows are refused.
+    Raise GoldSetError if an argument is invalid, if the file cannot be read or has no valid row, or if the folder holds
+    anything other than an earlier import with this name. Raise TooManyRejected if too many rows are refused.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise GoldSetError(
@@ -119,9 +122,9 @@ def import_gold(
 
 
 def _check(path: Path, sifted: Sifted, most: float) -> None:
-    """Raise GoldSetError for a file without valid rows or of another design.
+    """Raise GoldSetError if a file has no valid rows or was made with a different design.
 
-    Raises TooManyRejected for too many refused rows.
+    Raise TooManyRejected if too many rows are refused.
     """
     reasons = Counter(reason for reason, _ in sifted.refused.values())
     if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
@@ -156,7 +159,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
 
 
 def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
-    """Return the labels of the valid rows of a file, and the reasons for refusing the others."""
+    """Separate the valid rows of a file, with their labels, from the refused rows, with the reasons."""
     sifted = Sifted()
     sound: list[tuple[int, str, str, str]] = []
     labels: dict[str, set[str]] = {}
@@ -184,7 +187,7 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
 
 
 def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
-    """Return the first rule that a row breaks on its own, or an empty string if it breaks none."""
+    """Return the reason to refuse a row regardless of the other rows, or an empty string if there is none."""
     rules = (
         # Invalid UTF-8 was decoded with replacement characters.
         (NOT_UTF8, text.encode() != line.rstrip(b"\r\n")),
@@ -202,7 +205,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
 
 
 def canonical(written: str) -> str:
-    """Return the normalized label, such as ar-Latn for ar_LATN or not-no for not_no; "" if it is not a label."""
+    """Return the normalized label, such as ar-Latn for ar_LATN or not-no for not_no. Return "" if it is not a label."""
     if found := _NEGATIVE.fullmatch(written):
         language = canonical(found[1])
         return negative(language) if language and not is_negative(language) else ""
@@ -214,16 +217,16 @@ def canonical(written: str) -> str:
 
 
 def asked(label: str, design: Design) -> str | None:
-    """Return the X of "Is this X?" if the label implies it.
+    """Return the language X if the label implies that annotators were asked "Is this X?", otherwise None.
 
-    The labels X and not-X do; und and not-und (in some language) do not.
+    The labels X and not-X imply this question. The labels und and not-und do not.
     """
     language = label.removeprefix(NOT)
     return language if design.asks_each and language != UND else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank with their numbers. A line too long for a row is truncated."""
+    """Yield the number and content of each line that is not blank. Lines that are too long for a row are truncated."""
     with text_of(path) as (file, _):
         for number in count(1):
             line = file.readline(LONGEST)
@@ -279,7 +282,10 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
 
 
 def unlisted(by_label: dict[str, int]) -> dict[str, int]:
-    """Return the labels that are neither known languages, nor und, nor their negatives, with their number of posts."""
+    """Return the labels that do not stand for a known language, as a mapping from label to number of posts.
+
+    The label und and the negatives of known languages are not included.
+    """
     return {
         label: posts
         for label, posts in by_label.items()

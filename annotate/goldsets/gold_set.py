@@ -1,4 +1,4 @@
-"""Reader for gold sets written by export_gold and import_gold, as used in evaluation."""
+"""The reader for gold sets that export_gold and import_gold have written. It is used for evaluation."""
 
 import json
 import sys
@@ -15,9 +15,10 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, di
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 
 UNCONFIRMED = "unconfirmed"
-# Stratum of a post in a uniform set -> whether the detectors agreed; None if either is possible.
+# A mapping from stratum in a uniform set to whether the detectors agreed on the post. None means that either is
+# possible.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
-# The designs of sets of posts.
+# The designs for sets of posts.
 OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 
@@ -25,15 +26,15 @@ OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 class GoldRow:
     """A post and its true label. Columns without a value are empty strings.
 
-    asked: the X of "Is this X?".
+    asked: language X if the question was "Is this X?".
     stratum: stratum in a uniform set.
     agreed: label on which the detectors agree.
     decided_by: detectors, one, several or adjudicator.
     checked: whether an adjudicator gave the label because the unit was randomly selected for a check.
     first_label: single annotator's label before the check.
-    check_chance: probability of the check.
+    check_chance: probability with which the unit was selected for a check.
 
-    Imported sets have none of the last four.
+    In imported sets, the last four columns have their defaults.
     """
 
     id: str
@@ -52,34 +53,34 @@ class GoldSet:
     folder: Path
     name: str
     design: str
-    population: str  # population of the design, which the set is a sample of
+    population: str  # the population that the set is a sample of
     finished: bool
-    of: str  # for a set drawn from unread posts of a uniform task: that task; otherwise ""
-    predictors: dict[str, str]  # predictor used in the draw, by language; empty in uniform and imported sets
-    # Parameters and frame digest of the draw, by language; empty unless the population is authors.
+    of: str  # the uniform task whose unread posts the set was drawn from, or ""
+    predictors: dict[str, str]  # the draw's predictor by language; empty in uniform and imported sets
+    # The draw's parameters and frame digest, by language. Empty unless the population is authors.
     frames: dict[str, dict[str, Any]]
-    voted: frozenset[str]  # detectors whose agreement gives a label, and their majority
+    voted: frozenset[str]  # the detectors whose agreement gives a label, and "majority"
     corpus: str  # "" for an imported set
     frame_size: int | None  # number of posts that a uniform set was drawn from, if known
-    unresolved: dict[str, int]  # audited posts without a label, by the label on which the detectors agree
-    unresolved_ids: dict[str, str]  # that label by id, for those of these posts that the set lists
-    # Language -> number of answers to decoys, number of these that are Yes, posts labelled Yes, posts labelled No.
-    # Empty without decoys.
+    unresolved: dict[str, int]  # number of audited posts without a label, by the label on which the detectors agree
+    unresolved_ids: dict[str, str]  # the label on which the detectors agree, by id, if the set lists these posts
+    # A mapping from language to four counts: answers to decoys, Yes answers among them, posts labelled Yes, and posts
+    # labelled No. Empty if the set has no decoys.
     decoys: dict[str, tuple[int, int, int, int]]
     jsonl: Path  # gold.jsonl or gold.unfinished.jsonl
-    digest: str  # SHA-256 of that file when it was written
+    digest: str  # SHA-256 of `jsonl` when it was written
     rows: list[GoldRow]
-    erased: Counter[str]  # rows erased since, by label
+    erased: Counter[str]  # number of rows that were erased after the set was written, by label
     slips: Estimate | None = None  # error rate of adjudicators; None if unknown
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """Read the gold set in a folder.
 
-    allow_erased: whether rows may have been erased since the set was written; they are counted by label.
+    allow_erased: whether to accept that rows were erased after the set was written; they are counted by label.
 
-    Raises GoldSetError if the folder is not a gold set or was modified: a file is changed or missing, the counts do not
-    match the rows, or rows were erased and this is not allowed.
+    Raise GoldSetError if the folder is not a gold set or was modified. For example, a file is changed or missing, the
+    counts do not match the rows, or rows were erased although this is not allowed.
     """
     place = folder / "manifest.json"
     try:
@@ -114,7 +115,8 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
 def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
     """Return the rows, and the number of erased rows by label.
 
-    Erased rows are counted in the manifest, but missing from the file. Raises GoldSetError for any other modification.
+    Erased rows are still counted in the manifest, but are missing from the file. Raise GoldSetError if the set was
+    modified in any other way.
     """
     place, files = jsonl.parent / "manifest.json", manifest["files"]
     changed, missing = differing(jsonl.parent, files)
@@ -132,7 +134,7 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
 
 
 def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a GoldSet about the draw and the detectors."""
+    """Return the fields of a GoldSet that describe the draw and the detectors."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
@@ -195,7 +197,7 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
 
 
 def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the location and the content of each line."""
+    """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON."""
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.isspace():
@@ -243,9 +245,9 @@ def _row(place: str, raw: Any) -> GoldRow:
 
 
 def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
-    """Yield the audited posts without a label, with the label on which the detectors agree.
+    """Yield the id of each audited post without a label, with the label on which the detectors agree.
 
-    They come from the file of left-out rows. Yields nothing if there is no such file.
+    The posts are read from the file of left-out rows. If there is no such file, nothing is yielded.
     """
     path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
     if not path.exists():
@@ -258,7 +260,7 @@ def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
 def read_ids(path: Path) -> set[str]:
     """Read a list of ids, such as vanished posts: one per line. Blank lines are skipped, and a # is part of the id.
 
-    Raises GoldSetError if it cannot be read as such a list.
+    Raise GoldSetError if the file cannot be read, is not UTF-8, or has invisible characters in a line.
     """
     try:
         content = path.read_bytes()

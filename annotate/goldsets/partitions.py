@@ -1,4 +1,4 @@
-"""The split of each row in an exported set, and the splits that are far from their share.
+"""The splits and balanced sets of an exported set, with the splits that are far from their requested share.
 
 `core/draws/splits.py` draws the splits. This module passes it the rows that are in the set.
 """
@@ -24,7 +24,7 @@ from annotate.models import Task
 from annotate.reports.numbers import percent
 from corpora.core.languages import UND
 
-# The names of splits on dataset cards.
+# Dataset cards call these splits by a different name.
 KNOWN_AS = {"dev": "validation"}
 
 
@@ -32,8 +32,8 @@ KNOWN_AS = {"dev": "validation"}
 class Splitting:
     """The splits of a set.
 
-    of: split of each row in the set, by id.
-    off: sentence by language that names the splits far from their share, with the reason.
+    of: mapping from the id of each row in the set to its split.
+    off: mapping from language to a sentence that names the splits far from their requested share, and the reason.
     """
 
     of: Mapping[str, str]
@@ -46,7 +46,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
     units: units in the set.
     apart: fields whose equal values must be in the same split.
 
-    Raises SplitError if there is no split for some rows.
+    Raise SplitError if some rows cannot be assigned to a split.
     """
     rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _records(units)]
     chosen = split(rows, shares, seed=seed)
@@ -55,7 +55,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
 
 
 def split_by_field(units: Iterable[Units], field: str) -> Splitting:
-    """Read the splits from a field of the records. Raises SplitError at the first row without a valid split."""
+    """Read the splits from a field of the records. Raise SplitError if a row does not name a valid split."""
     found = {key: fields[field] for key, _, fields in _records(units)}
     for key, said in found.items():
         if said not in SPLITS:
@@ -75,7 +75,8 @@ def _records(some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]
 
 
 def _off(language: str, found: list[Miss]) -> str:
-    """Return a sentence such as "In English, train has 40% of the records and not 80%: ..." with the reason."""
+    """Return a sentence such as "In English, train has 40% of the records and not 80%: ..." with the reason at the end.
+    """
     told = ", ".join(
         f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"
         for place, miss in enumerate(found)
@@ -97,11 +98,11 @@ def _off(language: str, found: list[Miss]) -> str:
 class Balancing(NamedTuple):
     """The balanced sets of a task.
 
-    sets: ids by language and set; empty for other designs.
-    short: sets smaller than requested, by language.
-    chances: probability of being drawn by language and class (declared or predicted); empty if unknown.
-    taken_out: number of drawn documents by language that are in no set, because annotators chose none of the classes or
-        could not agree.
+    sets: ids in each set, by language and name of the set; empty if the design is not balanced.
+    short: sets that are smaller than requested, by language.
+    chances: probability of being drawn, by language and class (declared or predicted); empty if unknown.
+    taken_out: number of drawn documents that are in no set, by language; annotators chose none of the classes for these
+        documents, or could not agree.
     by_people: whether annotators decide the classes.
     """
 
@@ -115,7 +116,7 @@ class Balancing(NamedTuple):
 def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     """Return the balanced sets of a task.
 
-    without: units to exclude, because somebody could have known their label.
+    without: units to exclude, because somebody could have known their labels.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
@@ -123,7 +124,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     kept, waiting = _of_a_class(task, without)
     found = Balancing({}, {}, {}, {})
     for language, parameters in drawn.items():
-        # Each database keeps the keys of JSON in a different order.
+        # Sort the names, because the order of keys in JSON depends on the database.
         names = sorted(parameters[IDS], key=place_of)
         ids = {name: [key for key in parameters[IDS][name] if key in kept] for name in names}
         chosen, left = ({key for each in sets.values() for key in each} for sets in (parameters[IDS], ids))
@@ -150,9 +151,9 @@ def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter
 
 
 def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
-    """Build the sets from labelled documents, in the order of their draw.
+    """Build the sets from labelled documents, in the order in which they were drawn.
 
-    While the task is in progress, all sets may be too small.
+    While the task is in progress, any set may be smaller than requested.
     """
     parameters = next(iter(drawn.values()))
     classes, (test, dev, train) = parameters["classes"], parameters[SIZES]

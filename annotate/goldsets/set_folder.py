@@ -1,8 +1,8 @@
-"""Atomic replacement of a results folder, and the integrity checks of a gold set's files.
+"""Atomic replacement of a results folder, and integrity checks for a gold set's files.
 
 A new folder is written next to the target, synced and renamed. An existing folder is replaced only if it is an earlier
-result of the same kind and name and has no other files. If a command was killed, the next one that writes there removes
-its leftovers.
+result of the same kind and name, and if it contains no files that are not part of that result. If a command is killed,
+the next command that writes to the same target removes its leftovers.
 """
 
 import fcntl
@@ -40,13 +40,16 @@ _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string
 
 
 class GoldSetError(Exception):
-    """The gold set, or a list for it, cannot be used. The message is one sentence with the reason and what to do."""
+    """A gold set, or a list of ids for it, cannot be used.
+
+    The message states the reason and what to do, in one sentence.
+    """
 
 
 def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
     """Write README.md and manifest.json next to a set's files.
 
-    card: function that renders the card; called when the manifest has the digests of the files.
+    card: function that renders the card; it is called once the manifest has the digests of the other files.
     """
     there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     listed = set(summed(folder, there))
@@ -64,7 +67,12 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each file in the lists of digests among these names. Unreadable lists are skipped."""
+    """Return the digests that SHA256SUMS files list, as a mapping from file to SHA-256.
+
+    names: files in the folder; only those that are named SHA256SUMS are read.
+
+    Files that cannot be read are skipped.
+    """
     found: dict[str, str] = {}
     for path in (PurePosixPath(name) for name in names):
         if path.name == SUMS:
@@ -75,15 +83,19 @@ def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def manifest_digest(manifest: dict[str, Any]) -> str:
-    """Return the SHA-256 of a manifest without its digest, as ASCII JSON with sorted keys and no spaces."""
+    """Return the SHA-256 digest of a manifest.
+
+    It is the digest of the manifest without its own digest, written as ASCII JSON with sorted keys and no spaces.
+    """
     rest = {key: value for key, value in manifest.items() if key != "digest"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a folder and register the languages that its task added in this process.
+    """Read the manifest in a folder.
 
-    Raises GoldSetError if it is not a valid manifest or was modified.
+    If the set's task added languages that are not built in, they are registered in the running process. Raise
+    GoldSetError if the manifest is missing or invalid, or if it was modified.
     """
     if not folder.is_dir():
         raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
@@ -117,7 +129,12 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
-    """Return a value from an object in a file. Raises GoldSetError with the location if it has another type."""
+    """Return a value from an object in a JSON file.
+
+    place: location that error messages name.
+
+    Raise GoldSetError if the key is missing or the value is not of the type `kind`.
+    """
     if not isinstance(holder, dict):
         raise GoldSetError(f"{place}: there is no object that could have the key {key!r}. {RESTORE}")
     if key not in holder:
@@ -131,26 +148,27 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     return value
 
 
-# Kind of folder -> section of manifest.json with the name of its owner.
+# A mapping from the kind of a folder to the section of manifest.json that has its owner's name.
 SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}
 
 
 class ExportError(Exception):
-    """The folder cannot be written and is unchanged. The message is a sentence with the reason."""
+    """The folder cannot be written, and is unchanged. The message is one sentence that states the reason."""
 
 
-# Names in the temporary folder: the new folder, and the one that it replaces.
+# Names in the temporary folder: the new folder, and the folder that it replaces.
 NEW, OLD = "new", "old"
 
 
 @contextmanager
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
-    """Yield a new folder that replaces `out` if the block succeeds. It is deleted otherwise.
+    """Yield a new folder that replaces `out` if the block succeeds. If it fails, the new folder is deleted.
 
     kind: one of SECTIONS.
     name: name of the owner in the manifest.
 
-    Raises ExportError if `out` has other content than an earlier result of this kind and name, or cannot be written.
+    Raise ExportError if `out` cannot be written, or if it contains anything other than an earlier result of this kind
+    and name.
     """
     prefix = f".{out.name}.assay-"
     try:
@@ -161,7 +179,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         with ExitStack() as stack:
             ours = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
             stack.callback(shutil.rmtree, ours, ignore_errors=True)
-            # Without locks, leftover folders are not removed either.
+            # Continue if the file system has no locks. `_sweep` does not remove leftover folders there.
             with suppress(OSError):
                 stack.enter_context(_locked(ours))
             partial = ours / NEW
@@ -187,7 +205,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
 
 def _sweep(out: Path, prefix: str) -> None:
-    """Remove the folders that killed commands left, and restore a target that they had moved away."""
+    """Remove the folders that killed commands left behind, and restore a target folder that they had moved away."""
     for left in out.parent.glob(f"{glob.escape(prefix)}*"):
         # Skip the folder if another command is using it, or has just finished.
         with suppress(OSError), _locked(left):
@@ -198,7 +216,7 @@ def _sweep(out: Path, prefix: str) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder. Raises OSError if another process has the lock, or if the file system has no locks."""
+    """Lock a folder. Raise OSError if another process has the lock, or if the file system has no locks."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -220,7 +238,7 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         whose, files = None, set()
     if whose != name:
         raise ExportError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
-    # The folder is replaced as a whole, so other files in it would be lost.
+    # The folder is replaced as a whole, so files that are not part of the earlier result would be lost.
     known = {PurePosixPath(file) for file in files}
     known |= {parent for file in known for parent in file.parents}
     there = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
@@ -253,7 +271,7 @@ def line_digest(line: bytes | str) -> str:
 def digests_of(lines: Iterable[bytes]) -> bytes:
     """Return the concatenated digests of lines, 8 bytes each.
 
-    Only these are kept in memory, since a set may have millions of rows.
+    Only the digests are kept in memory, because a set may have millions of rows.
     """
     return b"".join(hashlib.sha256(line.removesuffix(b"\n")).digest()[:8] for line in lines)
 
@@ -261,14 +279,17 @@ def digests_of(lines: Iterable[bytes]) -> bytes:
 def write_digests(digests: bytes, out: Path) -> None:
     """Write the digests of the lines of gold.jsonl.
 
-    They are sorted, so that they reveal nothing about a line to a person without the file.
+    The digests are sorted, so that their order reveals nothing to a person who does not have gold.jsonl.
     """
     told = np.sort(np.frombuffer(digests, ">u8")).tobytes().hex("\n", 8)
     out.write_text(f"{told}\n" if told else "", encoding="ascii", newline="\n")
 
 
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the names of the files that are changed and of those that are missing."""
+    """Return the names of the changed files and the names of the missing files.
+
+    Raise GoldSetError if the manifest names something that cannot be a file of the folder.
+    """
     changed, missing = [], []
     for name, digest in {**files, **summed(folder, files)}.items():
         if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
@@ -282,9 +303,10 @@ def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]
 
 
 def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
-    """Return the number of rows erased from gold.jsonl.
+    """Return the number of rows that were erased from gold.jsonl.
 
-    Raises GoldSetError if it was changed otherwise, or if erasure is not allowed.
+    Raise GoldSetError if the file was changed in any other way, if it or its digests are missing, or if rows were
+    erased although this is not allowed.
     """
     digests = jsonl.with_suffix(DIGESTS).name
     for name in (jsonl.name, digests):
@@ -317,7 +339,10 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
 
 
 def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
-    """Return the numbers of the lines without an expected digest, and how many expected digests have no line."""
+    """Return the line numbers of altered or added lines, and the number of lines that are missing.
+
+    expected: digests of the lines as they were written.
+    """
     altered = []
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -343,15 +368,16 @@ def _numbered(lines: list[int]) -> str:
 def check_others(
     jsonl: Path, changed: list[str], missing: list[str], pairs: Counter[tuple[str, str]], gone: int
 ) -> None:
-    """Check the other files of a set whose files have changed.
+    """Check that a set's other files are consistent with gold.jsonl after files were changed or deleted.
 
-    Rows erased from gold.jsonl must be erased from the other files too, or the files must be deleted.
+    If rows were erased from gold.jsonl, the same rows must be erased from the other files, or those files must be
+    deleted.
 
     changed, missing: names of changed and missing files.
-    pairs: (label, id) of the rows that are present.
+    pairs: (label, id) pairs of the rows that are present.
     gone: number of erased rows.
 
-    Raises GoldSetError if a file is neither unmodified nor consistent with the rows.
+    Raise GoldSetError if a file is neither unmodified nor consistent with the rows.
     """
     folder = jsonl.parent
     for name in changed:
@@ -365,7 +391,7 @@ def check_others(
 
 
 def pairs_of(path: Path) -> Counter[tuple[str, str]] | None:
-    """Return the (label, id) pairs of a .tsv or Parquet file, or None if it is neither."""
+    """Return the (label, id) pairs of a .tsv or Parquet file. Return None if the file has a different format."""
     try:
         if path.suffix == ".tsv":
             lines = path.read_text(encoding="utf-8").split("\n")

@@ -1,6 +1,6 @@
 """The manifest of an exported set.
 
-A kind of question names the sections of its sets (`Publication.sections`). No section identifies a person.
+Each kind of question names the sections of its manifests (`Publication.sections`). No section identifies a person.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ from annotate.quality.guideline_versions import qualified
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
 
-# Keys in the report of quality/preference_statistics.py that are meaningful for single annotators only.
+# Keys in the report of quality/preference_statistics.py that describe single annotators.
 OF_ONE = ("annotator", "pseudonym", "p")
-# Keys of the report of quality/agreement_statistics.py that are published. None is about single annotators.
+# Keys in the report of quality/agreement_statistics.py that are published. They do not describe single annotators.
 AGREEMENT = (
     "units",
     "units_of_two",
@@ -39,34 +39,36 @@ AGREEMENT = (
     "few_others",
     "by_label",
 )
-# Documents that a balanced draw excludes: those of no class, of several classes, equal to another, or equal to one of
-# another class.
+# The numbers of documents that a balanced draw excludes: those without a class, those with several classes, those with
+# the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
-# Format -> the entry that its `write` returned.
+# A mapping from format to the entry that its `write` returned.
 Published = Mapping[str, Any]
 
 
-# The fields of a draw that describe it, and its parameters that hold the ids of rows.
+# DRAW lists the fields that describe a draw. OF_ROWS lists the parameters that hold the ids of rows.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
 OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
-    """Return the manifest of a set. The kind's sections come first, in its order, then those of other quality controls.
+    """Return the manifest of a set.
+
+    The kind's own sections come first, in the kind's order. The sections of other quality controls follow.
 
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
-    together: field whose equal values were drawn together.
+    together: field of the records; records with the same value were drawn together.
     added_languages: languages that are not built in, so that readers of the set know their names.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
     names = dict.fromkeys((*kind.publication.sections, *controls))
-    # Controls that the kind does not have get no section.
+    # If the kind does not have a control, the control's section is None.
     sections = {name: control.section(task) for name, control in controls.items()}
     sections |= {name: SECTIONS[name](export, published) for name in names if name in SECTIONS and name not in controls}
     draws = []
     for draw in task.draws.order_by("language", "pk"):
-        # The rows have the ids, so they are omitted here.
+        # Omit the ids, because the rows have them.
         parameters = {name: value for name, value in draw.parameters.items() if name not in OF_ROWS}
         draws.append({field: getattr(draw, field) for field in DRAW} | {"parameters": parameters})
     return {
@@ -123,7 +125,7 @@ def _people(export: Export, published: Published) -> dict:
     """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
-    # Valid answers only, without those that a manager voided.
+    # Count only valid answers, without those that a manager voided.
     live = answered.live()
     each = live.values("unit").annotate(answers=Count("pk"))
     held = qualified(task).values("annotator").distinct()
@@ -150,7 +152,7 @@ def _gold_answers(export: Export, published: Published) -> dict[str, int]:
 
 
 def _honeypots(export: Export, published: Published) -> dict:
-    """Measure the accuracy of answers to hidden gold answers, without voided answers."""
+    """Measure the accuracy of annotators on hidden gold answers. Voided answers are not counted."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
@@ -159,7 +161,10 @@ def _honeypots(export: Export, published: Published) -> dict:
 
 
 def _agreement(export: Export, published: Published) -> dict | None:
-    """Describe the agreement between annotators by language; None if no unit has answers from two annotators."""
+    """Describe the agreement between annotators, overall and by language.
+
+    Return None if no unit has answers from two annotators.
+    """
     # Without answers, no model can be fitted.
     said = Judgment.objects.live().answers().filter(unit__task=export.task)
     if not (said.exists() and export.answers.said):
@@ -182,7 +187,10 @@ def _agreement(export: Export, published: Published) -> dict | None:
 
 
 def _preferences(export: Export, published: Published) -> dict | None:
-    """Describe which system annotators prefer, with nothing about single annotators; None without answers."""
+    """Describe which system annotators prefer, without results for single annotators.
+
+    Return None if there are no answers.
+    """
     found = preference_statistics.report(export.task, without=export.known)
     if not found["all"]["judgments"]:
         return None
@@ -202,6 +210,6 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "honeypots": _honeypots,
     "agreement": _agreement,
     "preferences": _preferences,
-    # The files that predictions are made for and evaluated on; None if the kind has none.
+    # The files that predictions are made for and evaluated on. None if the kind has no published format.
     "published": lambda export, published: next(iter(published.values()), None),
 }

@@ -59,7 +59,7 @@ def steps_table(found: Iterable[Step]) -> Table:
 
 
 def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return the table of declared and detected languages.
+    """Return the table that compares the declared languages with the detected languages.
 
     rows: `corpora.threads.thread_import.Disagreement` as mappings.
     """
@@ -73,7 +73,10 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each declared language that has no code, or that most of its pairs are not in."""
+    """Return a sentence for each doubtful declared language.
+
+    A declared language is doubtful if it has no code, or if most of its pairs are in a different language.
+    """
     said = []
     for row in rows:
         named, pairs = row["language"], many(row["pairs"], "pair")
@@ -91,7 +94,7 @@ def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the template context for the card of a set of message-reply pairs."""
+    """Return the template context for the dataset card of a set of message-reply pairs."""
     corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
     total = sum(row[split] for row in languages for split in SPLITS)
     # A split without rows cannot be loaded, so the card omits it.
@@ -116,7 +119,8 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
 def pair_sections(corpus_name: str) -> dict[str, Any]:
     """Return the manifest's section on the filter audit.
 
-    It has the results of each task with units drawn from both sides of the filter, if any of them are labelled.
+    The section has the results of each task whose units were drawn from both sides of the filter. Tasks without
+    labelled units are omitted. If no task is left, the result is empty.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
     reports = {task.name: filter_precision.report(task) for task in tasks}

@@ -1,6 +1,6 @@
 """Exported units with their judgments and transitions as Arrow tables, and their conversion to JSON lines.
 
-Each table is read with one query for some thousand units. Columns are named by their lookup path from the table.
+One query reads each table for several thousand units. Columns are named by their lookup path from the table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ Marks = NDArray[np.bool_]
 
 
 class Lists(NamedTuple):
-    """A list of values for each row: values ends[row] to ends[row + 1] of `held`.
+    """A list of values for each row. The list of a row is `held[ends[row]:ends[row + 1]]`.
 
-    ends: (rows + 1,).
+    ends: start of each list and end of the last list, (rows + 1,).
     held: values of all rows.
     """
 
@@ -32,51 +32,51 @@ class Lists(NamedTuple):
     held: pa.RecordBatch
 
     def as_array(self, values: pa.Array) -> pa.ListArray:
-        """Return a list for each row.
+        """Return an Arrow array with a list for each row.
 
-        values: (held,).
+        values: one value for each entry in `held`.
         """
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), values)
 
     def marked(self, marked: Marks) -> "Lists":
         """Keep only the marked values.
 
-        marked: (held,).
+        marked: whether each entry in `held` is marked.
         """
         return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.held.filter(pa.array(marked)))
 
     def count(self, marked: Marks) -> Places:
         """Return the number of marked values in each row.
 
-        marked: (held,).
+        marked: whether each entry in `held` is marked.
         """
         before = np.concatenate(([0], np.cumsum(marked)))
         return before[self.ends[1:]] - before[self.ends[:-1]]
 
     def first(self, column: str, marked: Marks) -> pa.Array:
-        """Return a column of the first marked value in each row, or None.
+        """Return a column for the first marked value in each row. It is None if the row has no marked value.
 
-        marked: (held,).
+        marked: whether each entry in `held` is marked.
         """
         places = np.append(np.flatnonzero(marked), len(marked))
         found = places[np.searchsorted(places, self.ends[:-1])]
         return self.held[column].take(pa.array(found, mask=found >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
-        """Return a column of the last value in each row, or None if the row has no values."""
+        """Return a column for the last value in each row. It is None if the row has no values."""
         return self.held[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
     def each(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the values of each row as Python tuples."""
+        """Yield the values of each row as a list of Python tuples."""
         held = list(zip(*(self.held[column].to_pylist() for column in columns), strict=True))
         return (held[start:end] for start, end in zip(self.ends[:-1], self.ends[1:], strict=True))
 
 
 def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
-    """Return the values of each key.
+    """Return the values that belong to each key.
 
     keys: one key per row.
-    held: values in the order of the column `by`.
+    held: values, sorted by the column `by`.
     by: column with the key of each value.
     """
     of = held[by].to_numpy()
@@ -87,11 +87,12 @@ def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
 
 
 def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """Apply a function to each row. It is called once per combination of values, since most rows are alike.
+    """Apply a function to each row. Most rows are alike, so it is called only once for each combination of values.
 
     make: function of the values in a row.
     """
-    # The index of each row's combination of values. It fits in 64 bits for five columns of some thousand rows.
+    # Number the combinations of values, so that rows with the same values have the same number. The numbers fit in 64
+    # bits for five columns of several thousand rows.
     alike = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -102,20 +103,21 @@ def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.
 
 
 def or_none(texts: pa.Array) -> pa.Array:
-    """Replace empty strings by None."""
+    """Replace empty strings with None."""
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
 def where(condition: pa.Array) -> Marks:
-    """Convert a condition to NumPy, with False for null."""
+    """Convert a condition to a NumPy array. Null becomes False."""
     return pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
 
 
 def cases(type: pa.DataType, *found: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
-    """Return the value of the first condition that holds in each row. A value is a scalar or a column.
+    """Return, for each row, the value of the first condition that holds.
 
     type: type of the scalars.
-    found: conditions with their values.
+    found: (condition, value) pairs; each value is a scalar or a column.
+    otherwise: value for rows in which no condition holds.
     """
     conditions, values = zip(*found, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))
@@ -130,13 +132,13 @@ def live(said: Lists, *kinds: str) -> Marks:
 # --- Columns to read
 
 _KEY, _TEXT, _COUNT, _MARK = pa.int64(), pa.string(), pa.int32(), pa.bool_()
-# Columns of the unit that is judged.
+# Columns of the judged unit, which is the original if the exported unit is a copy of it.
 JUDGED = {
     **dict.fromkeys(("pk", "reused_from"), _KEY),
     **dict.fromkeys(("stage", "label", "agreed_label", "candidates", "visited", "reused_from__task__name"), _TEXT),
     **{"round": _COUNT, "recheck": _MARK, "item__key": _TEXT},
 }
-# Columns of every unit with a row. A copy has the others from the unit with the same text.
+# Columns of every exported unit. If the unit is a copy, the JUDGED columns are also read from its original.
 OWN = {
     **JUDGED,
     **{"asked": _TEXT, "predicted": _TEXT, "audited": _MARK, "copy_of": _KEY},
@@ -165,7 +167,7 @@ class Units:
     """A batch of units in the order of the draw.
 
     own: columns of the unit itself.
-    judged: columns of the unit that is judged: the same, or the original if it is a copy.
+    judged: columns of the judged unit, which is the original if the unit is a copy, and otherwise the unit itself.
     """
 
     own: pa.RecordBatch
@@ -187,7 +189,7 @@ def units_of(task: Task, size: int) -> Iterator[Units]:
 
 
 def rows_of(table: type[Model], units: pa.Array) -> Lists:
-    """Return the rows of a table in TABLES for each unit, in order.
+    """Return the judgments or transitions of each unit, in order.
 
     table: Judgment or Transition.
     units: primary keys.
@@ -210,8 +212,8 @@ def as_lines(rows: pa.RecordBatch) -> pa.StringArray:
 
 
 def content(lines: pa.StringArray) -> pa.Buffer:
-    """Return the concatenated bytes of lines without null values."""
-    # Without a copy, a slice would have the buffers of the whole array.
+    """Return the bytes of all lines, concatenated. The lines must not contain null values."""
+    # Copy the array, because a slice has the buffers of the whole array.
     [ends, text] = pa.concat_arrays([lines]).buffers()[1:]
     return text.slice(0, np.frombuffer(ends, np.int32)[len(lines)])
 
@@ -242,14 +244,14 @@ def _texts(texts: pa.Array) -> pa.StringArray:
 
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
-    # For all other numbers, Python and Arrow write the same digits.
+    # Python and Arrow write these numbers differently. They write the same digits for all other numbers.
     marked = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
     told = numbers.cast(pa.string())
     return pc.replace_with_mask(told, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
 
 
 def _each(write: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
-    """Encode each distinct value once."""
+    """Return a function that writes each distinct value only once."""
 
     def written(values: pa.Array) -> pa.StringArray:
         encoded = values.dictionary_encode()

@@ -45,7 +45,7 @@ def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
     differ: number of these that differ from the repeated draws; in total, plus 1 if the secret does not fit.
     first: first decision that differs, or None.
 
-    Raises GoldSetError if the folder is not a set, was modified, or does not have its secret.
+    Raise GoldSetError if the folder is not a set, was modified, or does not have its secret.
     """
     try:
         return _verify(folder, published)

@@ -47,7 +47,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 
 
 def corpus(name: str) -> "Corpus":
-    """Return a corpus by name. Raises AssayError if there is none."""
+    """Return a corpus by name. Raise AssayError if there is none."""
     found = Corpus(name)
     assert found.manifest
     return found
@@ -90,7 +90,7 @@ class Corpus:
 
         spelled: the predictor as name@version.
 
-        Raises AssayError if there is none with this name.
+        Raise AssayError if there is none with this name.
         """
         name, _, version = spelled.partition("@")
         with told():
@@ -137,7 +137,7 @@ def tasks() -> Rows:
 
 @database
 def task(name: str) -> "Task":
-    """Return a task by name. Raises AssayError if there is none."""
+    """Return a task by name. Raise AssayError if there is none."""
     found = task_named(name)
     return Task(found.name, found.title, found.kind_slug, tuple(found.labels))
 
@@ -198,7 +198,7 @@ def run(action: str, /, **options: Any) -> Outcome:
 
     options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
 
-    Returns an outcome with `said` (sentences), `warned` (warnings) and `data` (everything, as JSON). Raises AssayError
+    Return an outcome with `said` (sentences), `warned` (warnings) and `data` (everything, as JSON). Raise AssayError
     with the command's message if it is refused. If interrupted, the action stops at its next step, and completed steps
     are kept.
     """
@@ -229,7 +229,7 @@ def named_action(name: str) -> Action:
 
 
 def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for an action's options. Raises AssayError for an unknown option."""
+    """Return the values for an action's options. Raise AssayError for an unknown option."""
     known = {option.name: option for option in action.options}
     given = {name.removesuffix("_"): value for name, value in options.items()}
     for name, value in given.items():

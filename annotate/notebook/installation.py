@@ -25,7 +25,7 @@ def use(folder: str | os.PathLike[str]) -> None:
 
     Call this before anything else. If DATABASE_URL is set, it selects the database.
 
-    Raises AssayError if another installation is in use, or if there is no such folder.
+    Raise AssayError if another installation is in use, or if there is no such folder.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():

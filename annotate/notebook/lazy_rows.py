@@ -46,7 +46,7 @@ _APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 def apart(call: Callable[[], R]) -> Future[R] | None:
     """Submit a call to the database thread.
 
-    Returns None if no event loop is running, so that the caller can call directly.
+    Return None if no event loop is running, so that the caller can call directly.
     """
     try:
         asyncio.get_running_loop()
@@ -142,7 +142,7 @@ class Rows:
 
         columns: names of the columns to load; by default all.
 
-        Raises AssayError for an unknown column.
+        Raise AssayError for an unknown column.
         """
         if strange := [column for column in columns or () if column not in self.columns]:
             raise AssayError(f"There is no column {strange[0]!r} in {self.what}; there is: {', '.join(self.columns)}.")
@@ -154,7 +154,7 @@ class Rows:
 
         columns: names of the columns to load; by default all.
 
-        Raises AssayError for an unknown column, or if pandas is not installed.
+        Raise AssayError for an unknown column, or if pandas is not installed.
         """
         check_pandas()
         return self.to_arrow(columns).to_pandas()

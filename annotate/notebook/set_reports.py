@@ -35,7 +35,7 @@ def evaluate(predictions: Given | None = None, gold: Folder | Sequence[Folder] =
 
     how: further arguments of `report`, such as `against` and the options of the command.
 
-    Raises AssayError if pandas is not installed, or if the evaluation is refused.
+    Raise AssayError if pandas is not installed, or if the evaluation is refused.
     """
     check_pandas()
     return report(predictions, gold, **how).to_pandas()
@@ -61,7 +61,7 @@ def report(
     options: options of the command `evaluate`, with underscores for hyphens, such as unfinished=True, split="test" or
         map={"zh": ["zh-CN", "zh-TW"]}.
 
-    Raises AssayError if the evaluation is impossible or refused.
+    Raise AssayError if the evaluation is impossible or refused.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
@@ -170,7 +170,7 @@ class Report:
         errors: units whose gold label and prediction differ.
         confusion: gold, predicted, units.
 
-        Raises AssayError if pandas is not installed, or if the report has no such table.
+        Raise AssayError if pandas is not installed, or if the report has no such table.
         """
         check_pandas()
         import pandas as pd
@@ -217,7 +217,7 @@ def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def gold(folder: str | os.PathLike[str]) -> "Gold":
     """Return the gold set in a folder that export_gold or import_gold has written.
 
-    Raises AssayError if it is not a gold set, or if its manifest was modified.
+    Raise AssayError if it is not a gold set, or if its manifest was modified.
     """
     path = Path(folder).expanduser()
     with told():
@@ -240,7 +240,7 @@ class Gold:
 
     @property
     def card(self) -> str:
-        """The dataset card in Markdown. Raises AssayError if it cannot be read."""
+        """The dataset card in Markdown. Raise AssayError if it cannot be read."""
         with told(str(self.folder / "README.md")):
             return (self.folder / "README.md").read_text(encoding="utf-8")
 
@@ -270,7 +270,7 @@ class Gold:
         return self.rows().to_arrow(columns)
 
     def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
-        """Return rows() as a DataFrame. Raises AssayError if pandas is not installed."""
+        """Return rows() as a DataFrame. Raise AssayError if pandas is not installed."""
         return self.rows().to_pandas(columns)
 
     def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":

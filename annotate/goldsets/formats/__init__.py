@@ -1,8 +1,9 @@
 """Published formats of exported sets.
 
-A kind of question names the formats of its sets (`Publication.formats`). A module registers its formats on import. To
-add a format, write a module in this folder, or a package with an entry point in the group `assay.formats`. No other
-code changes, unless predictions for its files can be evaluated: then a second module does that.
+Each kind of question names the formats of its sets (`Publication.formats`). To add a format, write a module in this
+folder, or a package with an entry point in the group `assay.formats`. The module registers its formats on import, so no
+other code changes. If predictions for the format's files can be evaluated, a second module evaluates them
+(`Format.measured_by`).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,18 +21,18 @@ from annotate.kinds.file_sections import Layout
 class Format:
     """A published format.
 
-    name: name used by kinds.
-    title: name used in manifests and reports.
-    write: function `write(folder, written, export)` that writes the files and returns their entry in the manifest; see
-        below.
-    layouts: layouts of lines or files by name, in addition to those in `kinds/file_sections.py`; kinds defined in a
-        file must fit one.
-    measured_by: module with a function `grade(predictions, sets, against)` that reports on predictions; empty if there
-        are none.
-    of_several: whether predictions may be for several sets at once.
+    name: name by which kinds refer to the format.
+    title: name in manifests and reports.
+    write: function `write(folder, written, export)` that writes the files and returns their manifest entry; see below.
+    layouts: mapping from name to the layout of a line or file, in addition to the layouts in `kinds/file_sections.py`;
+        a kind that is defined in a file must fit one of them.
+    measured_by: module whose function `grade(predictions, sets, against)` evaluates predictions; empty if predictions
+        cannot be evaluated.
+    of_several: whether predictions may cover several sets at once.
 
-    `write` gets the rows (`exporter.Written`) and the export (`export.Export`). Its result has the title as `format`,
-    the number of rows by file as `files`, and any other values that readers need.
+    `write` receives the rows (`exporter.Written`) and the export (`export.Export`). It returns a dict with the format's
+    title as `format`, a mapping from file to number of rows as `files`, and any other values that readers of the
+    manifest need.
     """
 
     name: str
@@ -46,7 +47,7 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(format: Format) -> None:
-    """Register a format by name. Raises ValueError if the name is taken."""
+    """Register a format by name. Raise ValueError if a different format has the same name."""
     if FORMATS.setdefault(format.name, format) is not format:
         raise ValueError(f"There is already a format named {format.name!r}; give this one another name.")
     if format.layouts:

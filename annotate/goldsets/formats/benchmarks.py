@@ -36,9 +36,9 @@ _NO_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa
 
 
 def write_twitter(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the file of a set and return its entry in the manifest.
+    """Write a set's Twitter 2015 file and return its manifest entry.
 
-    A set with unequal probabilities has no such file, because the format has no column for them.
+    No file is written if the posts were drawn with unequal probabilities, because the format has no column for them.
     """
     if not export.design.sets.stem:
         return {"format": TWITTER, "files": {}}
@@ -53,9 +53,9 @@ def pairs_file(design: Design, *, mark: str = "") -> str:
 def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
     """Write the label and id of each row and return the number of rows.
 
-    Rows are sorted as in the published files: by label, then by id, with numeric ids in numeric order.
+    As in the published files, rows are sorted by label and then by id. Numeric ids are in numeric order.
     """
-    # Millions of pairs are sorted at once; Arrow keeps them small and sorts strings as Python does.
+    # Millions of pairs are sorted in memory. Arrow stores them compactly and sorts strings in the same order as Python.
     tables = [_NO_PAIRS]
     for some in pairs:
         length = pa.array([len(key) if key.isdigit() else 0 for key in some["id"].to_pylist()], pa.int32())
@@ -76,19 +76,22 @@ register(Format("twitter2015", TWITTER, write_twitter))
 # A kind of question that publishes these files names one of FORMS.
 #
 # Tabs separate cells, newlines separate rows, and nothing is quoted. Any character that a reader could take for a
-# separator is replaced by a space. The label is the last cell, except in test files, whose labels are in a separate
-# file.
+# separator is replaced with a space. The label is the last cell. The labels of a test file, however, are in a file of
+# their own.
 
 XGLUE = "XGLUE"
 # The tab, and the characters at which str.splitlines() and line readers break.
 _LINE_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
-# The longest cell that Python's csv module reads, which the published readers use.
+# The maximum length of a cell in Python's csv module, which the published readers use.
 LONGEST_CELL = 131_072
 
 
 class XglueError(Exception):
-    """The files cannot be written, or have another format. The message is one sentence with the reason."""
+    """XGLUE's files cannot be written, or a file is not in XGLUE's format.
+
+    The message states the reason in one sentence.
+    """
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,10 @@ class Form:
     """A task of XGLUE.
 
     inputs: fields of a line.
-    target: field that is written to a separate file, line by line.
-    only: label of the rows to include; empty for all.
-    together: field whose equal values are placed on consecutive lines.
+    target: field that is written to a separate file, line by line; empty if there is none.
+    only: label of the rows to include; empty for all rows.
+    together: field by which rows are grouped, so that rows with the same value are on consecutive lines; empty if rows
+        are not grouped.
     """
 
     inputs: Sequence[str]
@@ -107,7 +111,8 @@ class Form:
     together: str = ""
 
 
-# Name in the files -> form. A question can be generated if people confirmed that its passage answers it.
+# A mapping from name in the files to form. Question generation (qg) uses only the questions whose passage answers them,
+# as confirmed by people.
 LAYOUTS = PUBLISHED["xglue"]
 FORMS = {
     "qadsm": Form(LAYOUTS["qadsm"].fields),
@@ -115,7 +120,7 @@ FORMS = {
     "wpr": Form(LAYOUTS["wpr"].fields, together="query"),
     "qg": Form(("passage",), target="question", only=LAYOUTS["qam"].code),
 }
-# Published form -> forms derived from it.
+# A mapping from published form to the forms that are derived from it.
 DERIVED = {"qam": ("qg",)}
 
 
@@ -124,22 +129,22 @@ def forms_of(published: str) -> tuple[str, ...]:
 
 
 def cell(value: str) -> str:
-    """Return a value as it is written in a cell."""
+    """Return a value as it is written in a cell. Tabs and line breaks are replaced with spaces."""
     return _LINE_BREAKS.sub(" ", value)
 
 
 def xglue_file(name: str, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
     """Return a file name such as xglue.qadsm.en.train, xglue.qg.en.src.train or xglue.wpr.de.test.labels.
 
-    mark: suffix of unfinished files.
+    mark: suffix for the files of an unfinished set.
     """
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
 def write_xglue(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set and return their entry in the manifest.
+    """Write a set's XGLUE files and return their manifest entry.
 
-    If there are no files, `refused` is a sentence with the reason.
+    If the files cannot be written, `refused` in the entry is a sentence that states the reason.
     """
     name = export.kind.publication.formats["xglue"]
     told = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
@@ -159,14 +164,14 @@ def write_xglue(folder: Path, written: "Written", export: "Export") -> dict:
 def write_xglue_files(
     folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = ""
 ) -> dict[str, int]:
-    """Write the files of a form and of the forms derived from it. Splits without rows have no file.
+    """Write the files of a form and of the forms that are derived from it. A split without rows has no file.
 
     published: one of FORMS.
-    rows: rows with language, split, label and each field.
-    mark: suffix of unfinished files.
+    rows: rows with language, split, label and the form's fields.
+    mark: suffix for the files of an unfinished set.
 
-    Returns the number of rows by file. Raises XglueError, before anything is written, if a cell is too long for the
-    readers.
+    Return a mapping from file to number of rows. If a cell is too long for the published readers, raise XglueError
+    before anything is written.
     """
     files: dict[str, list[list[str]]] = {}
     listed = list(rows)
@@ -183,7 +188,8 @@ def write_xglue_files(
                     f"take {LONGEST_CELL:,} at most."
                 )
     for file, lines in files.items():
-        # Readers drop an initial U+FEFF as a byte order mark, so a cell that starts with one gets another in front.
+        # Readers drop a U+FEFF at the start of a file as a byte order mark. If the first cell starts with U+FEFF, write
+        # a second one before it.
         start = _BOM if lines[0][0].startswith(_BOM) else ""
         with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
             out.write(start)
@@ -192,7 +198,10 @@ def write_xglue_files(
 
 
 def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the rows to include, in order. Rows that belong together follow the first of them."""
+    """Return the rows that the form includes, in order.
+
+    If the form groups rows, each row follows the earlier rows of its group.
+    """
     kept = [row for row in rows if not form.only or row["label"] == form.only]
     if not form.together:
         return kept
@@ -207,7 +216,7 @@ def _xglue_cells(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the file and the cells of each line.
 
-    codes: code of each language in the file names.
+    codes: mapping from language to its code in file names.
     """
     form = FORMS[name]
     for row in rows:
@@ -224,9 +233,12 @@ def _xglue_cells(
 
 
 def read_xglue(path: Path, columns: int) -> list[list[str]]:
-    """Read a file as the published readers do: separated by tabs, without quoting, in utf-8-sig.
+    """Read a file as the published readers do: as UTF-8, separated by tabs, without quoting.
 
-    Raises XglueError if it is not UTF-8, or if a row does not have `columns` cells.
+    columns: number of cells that each row must have.
+
+    A byte order mark at the start is skipped. Raise XglueError if the file cannot be read, if it is not UTF-8, or if a
+    row has a different number of cells.
     """
     rows = []
     try:
@@ -250,27 +262,28 @@ register(Format("xglue", XGLUE, write_xglue, measured_by="annotate.evaluation.xg
 
 # --- MLDoc (Schwenk and Li 2018; github.com/facebookresearch/MLDoc): lists of ids, and documents
 #
-#     mldoc-indices/<language>.<set>      an id per line; set: train.1000 and so on, dev, test
-#     mldoc-documents/<language>.<set>    LABEL<TAB>text, a document per line, in the order of the list
-#     MLDoc/mldoc.<set>.<code>            the same for LASER: train1000, dev, test, and the language code
-#     mldoc-sampling/<language>           every document of a language once, as input for sampling_rcv2.py
+#     mldoc-indices/<language>.<set>      one id per line; <set> is dev, test, or train with its size, as in train.1000
+#     mldoc-documents/<language>.<set>    LABEL<TAB>text, one document per line, in the order of the list
+#     MLDoc/mldoc.<set>.<code>            the same for LASER, where <set> is written as train1000
+#     mldoc-sampling/<language>           each document in a language once, as input for sampling_rcv2.py
 #
-# Language names are spelled out in the lists, as in the published ones; `joint` has the sets of all languages. A text
-# is its fields joined by spaces, without tabs and line breaks. LASER and sampling_rcv2.py know the four classes of
-# MLDoc by letter only.
+# Language names are spelled out, as in the published lists. The files named `joint` hold the sets for all languages
+# together. A text consists of the record's fields, joined with spaces and without tabs or line breaks. LASER and
+# sampling_rcv2.py know MLDoc's four classes only by their letters.
 
 MLDOC = "MLDoc"
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
-# The classes in LASER and sampling_rcv2.py. LASER's `sed s/C/0/` would turn CCAT into 0CAT.
+# The letters of the classes in LASER and sampling_rcv2.py. Full labels would break, because LASER's `sed s/C/0/` would
+# turn CCAT into 0CAT.
 LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
 def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set and return their entry in the manifest.
+    """Write a set's MLDoc files and return their manifest entry.
 
-    letters: letter of each class in LASER's files; empty if these have the full labels.
-    refused: reason why there are no documents; empty if there are.
+    letters: mapping from class to its letter in LASER's files; empty if these files have the full labels.
+    refused: reason why no documents are written; empty if they are.
     """
     columns = ("id", "label", *(export.kind.fields if export.with_text else ()))
     by_id = {row["id"]: row for row in written.each(columns)}
@@ -288,7 +301,7 @@ def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict:
 
 
 def letters_of(classes: Iterable[str]) -> dict[str, str]:
-    """Return the letter of each class, or nothing if some class is not one of MLDoc's."""
+    """Return a mapping from class to letter. It is empty if any class is not one of MLDoc's."""
     found = set(classes)
     return {label: letter for label, letter in LETTERS.items() if label in found} if found <= LETTERS.keys() else {}
 
@@ -305,7 +318,7 @@ def _mldoc_files(
 
     for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
         spelled, code = (JOINT, JOINT) if language == JOINT else named(language, export.sets)
-        # The lists omit documents that annotators or erasure removed from the set.
+        # Omit documents that are no longer in the set, because annotators removed them or because they were erased.
         there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
         for name, ids in there.items():
             yield f"{INDICES}/{spelled}{mark}.{name}", ids
@@ -321,9 +334,10 @@ def _mldoc_files(
 def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
     """Return a language's name in the lists and its code in LASER's files.
 
-    For example chinese and zh, or simplified-chinese and zh-CN if the set has another variety of Chinese.
-
     languages: all languages of the set.
+
+    For example, these are `chinese` and `zh`. If the set has a second variety of Chinese, they are `simplified-chinese`
+    and `zh-CN`.
     """
     code = published_code(language, languages)
     published = {known: name for name, known in OTHERWISE.items()}
@@ -339,24 +353,24 @@ register(Format("mldoc", MLDOC, write_mldoc, measured_by="annotate.evaluation.la
 
 # --- EURLEX57K (Chalkidis et al. 2019; github.com/iliaschalkidis/lmtc-eurlex57k)
 #
-#     EURLEX57K/<split>/<celex_id>.json   an act; split: train, dev, test
+#     EURLEX57K/<split>/<celex_id>.json   one act; <split> is train, dev or test
 #     EURLEX57K/EURLEX57K.json            the descriptors of all concepts in the vocabulary, by id
 #     EURLEX57K/SHA256SUMS                the digest of each act, in the format of sha256sum
 #
-# The JSON is ASCII, because the published reader opens it in the default encoding of the machine.
+# The JSON is ASCII, because the published reader opens it in the machine's default encoding.
 
 EURLEX = "EURLEX57K"
 DESCRIPTORS = f"{EURLEX}/EURLEX57K.json"
-MOST_BYTES = 255  # of a file name
+MOST_BYTES = 255  # bytes in a file name
 
 
 def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set and return their entry in the manifest.
+    """Write a set's EURLEX57K files and return their manifest entry.
 
-    files: number of concepts or acts by file.
-    splits: number of documents by split.
-    buckets: labels by bucket, from the number of train documents with the label.
-    refused: reason why there are no acts; empty if there are.
+    files: mapping from file to its number of concepts or acts.
+    splits: mapping from split to its number of documents.
+    buckets: mapping from bucket to its labels; a label's bucket depends on how many train documents have the label.
+    refused: reason why no acts are written; empty if they are.
     """
     (folder / EURLEX).mkdir()
     files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}

@@ -2,16 +2,16 @@
 
     {train,valid,test}/<language>/pairs.tsv
                                             message, reply, language, certainty; no header, no quoting
-    gmr_valid/<language>/pairs.tsv          copy of valid, where the retrieval reader looks for it
+    gmr_valid/<language>/pairs.tsv          copy of valid, in the folder that the retrieval reader opens
     rsp_set/<language>/response_lm_cluster.txt
-                                            logarithm of the reply's share of the pairs, reply, rank
+                                            logarithm of the share of pairs with the reply, the reply, its rank
     rsp_map/<language>/response.mapping.txt reply, reply
     pairs.jsonl, pairs.{train,valid,test}.parquet
                                             all pairs, with their texts as in the corpus
     left_out.jsonl                          replies that are not in a pair of the set, with the reason
     struck.tsv                              replies that were removed from the response set, with the reason
 
-The pairs come from a corpus; no task is needed. The folder also has a manifest and a dataset card.
+The pairs come directly from a corpus, so no task is needed. The folder also has a manifest and a dataset card.
 """
 
 import codecs
@@ -55,8 +55,9 @@ _TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
 class Struck:
     """Replies that a manager removes from the response set.
 
-    reasons: reason by language (empty for all languages) and reply.
-    lines: line number in the file, by the same keys.
+    reasons: mapping from (language, reply) to the reason; the language is empty if the reply is removed in all
+        languages.
+    lines: mapping from the same keys to the line number in the file.
     """
 
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -68,10 +69,10 @@ class Struck:
 
 @dataclass(frozen=True)
 class Responses:
-    """Options of the response set.
+    """Options for the response set.
 
-    least: minimum number of pairs with a reply.
-    most: maximum number of replies per language; the most frequent are taken.
+    least: minimum number of pairs that a reply must be in.
+    most: maximum number of replies per language; the most frequent replies are chosen.
     of: split whose pairs are counted, or "all".
     struck: replies to remove.
     """
@@ -85,7 +86,7 @@ class Responses:
 def read_struck(path: Path) -> Struck:
     """Read the replies to remove from lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`.
 
-    Raises ExportError if a line has another form, or if the file has no replies.
+    Raise ExportError if the file cannot be read, if a line has neither of these forms, or if the file names no reply.
     """
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode().split("\n")
@@ -121,7 +122,7 @@ def read_struck(path: Path) -> Struck:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of a corpus to export, and how to split them."""
+    """The pairs to export from a corpus, and how to split them."""
 
     corpus_name: str
     corpus: Manifest
@@ -130,10 +131,10 @@ class Pairs:
 
 
 def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
-    """Write the pairs that a corpus keeps and return the manifest. An earlier export in the folder is replaced.
+    """Write a corpus's message-reply pairs and return the manifest. An earlier export in the folder is replaced.
 
-    Raises ExportError if the folder holds something else, and CorpusError if the corpus has no such pairs. Then nothing
-    is written.
+    Raise ExportError if the folder holds anything other than an earlier export of the corpus's pairs. Raise CorpusError
+    if the corpus has no such pairs. In both cases, nothing is written.
     """
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
@@ -143,7 +144,10 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
 
 
 def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
-    """Write the files of a set and return its manifest. `written` is None, because the rows come from the corpus."""
+    """Write the files of a set and return its manifest.
+
+    written: always None, because the rows come from the corpus.
+    """
     corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
     languages, small, struck = _write_files(folder, pairs)
     met = {(row["asked"], row["reply"]) for row in struck}
@@ -159,7 +163,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         "splits": dict(zip(SPLITS, plan.shares, strict=True)),
         **{"apart": plan.apart, "least_pairs": plan.least_pairs},
         "threads": told_of(pairs.corpus_name, corpus),
-        # The scores by which pairs were dropped.
+        # The scores that decided which pairs were dropped.
         "filter": {
             "digest": filter_digest(corpus),
             "scorers": [{name: getattr(each, name) for name in SCORER} for each in corpus.scores],
@@ -170,14 +174,14 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         "response_set": {
             **{name: getattr(responses, name) for name in ("least", "most", "of")},
             "struck": len(struck),
-            # Lines that removed no reply, because the response set would not have had it anyway.
+            # Lines of the file that removed no reply, because the response set would not have contained it anyway.
             "unseen": [{"line": line, "reply": asked[1]} for asked, line in in_order if asked not in met],
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": VERSIONS,
         "files": {},
     }
-    # The digests of all files so far, in the format of sha256sum.
+    # Write the digests of all files above, in the format of sha256sum.
     there = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
@@ -187,7 +191,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
 def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
     """Write the files.
 
-    Returns the counts by language, the number of replies in languages that are too small, and the removed replies.
+    Return the counts by language, the number of replies in languages that are too small, and the removed replies.
     """
     with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
@@ -243,7 +247,7 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
 
 
 def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
-    """Return a row of the JSONL and Parquet files. The score is None where a scorer has none."""
+    """Return a row of the JSONL and Parquet files. A score is None if the scorer has no score for the pair."""
     pairs = sorted(zip(row["scorers"] or (), row["scores"] or (), strict=True))
     scores = [{"scorer": scorer, "score": None if score < 0 else score} for scorer, score in pairs]
     columns = [*_IDS, *(_TEXTS if with_text else ())]
@@ -256,7 +260,10 @@ def _opened(path: Path, mode: str = "w") -> Any:
 
 
 def _responses(store: Store, wanted: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
-    """Return the replies of each language with their numbers of pairs, most frequent first, and the removed replies."""
+    """Return the response set and the removed replies.
+
+    The response set maps each language to (reply, number of pairs) tuples, most frequent first.
+    """
     seen: dict[str, list[tuple[str, int]]] = {}
     struck = []
     for batch in store.query("replies_counted", wanted.of, wanted.least):
@@ -282,7 +289,7 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
 
 
 def _write_left_out(store: Store, folder: Path) -> int:
-    """Write the replies that are in no pair of the set. Returns the number of those in languages that are too small."""
+    """Write the replies that are in no pair of the set. Return how many of them are in languages that are too small."""
     small = 0
     with _opened(folder / "left_out.jsonl") as file:
         for batch in store.query("left_out_before"):
