@@ -75,7 +75,9 @@ def _records(some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]
 
 
 def _off(language: str, found: list[Miss]) -> str:
-    """Return a sentence such as "In English, train has 40% of the records and not 80%: ..." with the reason at the end.
+    """Return a sentence that names the splits far from their share in a language, and the reason.
+
+    For example: "In English, train has 40% of the records and not 80%: ..."
     """
     told = ", ".join(
         f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"

@@ -1,4 +1,4 @@
-"""Verification of an exported set's random draws from its folder."""
+"""Verification of an exported set's random draws. It needs only the set's folder."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,22 +30,23 @@ Rows = list[dict[str, Any]]
 
 
 def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
-    """Repeat the random draws of a set, and compare the outcomes of drawn units with the recorded digests.
+    """Repeat a set's random draws, and compare the results of drawn units with the digests recorded by the task.
 
     folder: folder of a set whose secret is disclosed.
     published: digests that were published earlier.
 
-    Returns {"folder", "task", "secret_fits", "digests", "unknown", "lots": [{"lot", "draws", "checked", "differ",
-    "first"}, ...], "differ"}.
+    Return a dict with the keys folder, task, secret_fits, digests, unknown, lots and differ. `lots` is a list of dicts
+    with the keys lot, draws, checked, differ and first, one for each purpose of a draw.
 
-    secret_fits: whether the secret has the SHA-256 in the manifest; if not, no draw is repeated.
-    digests: digest of the secret and the last digest of the outcomes, to compare with published ones.
+    secret_fits: whether the secret has the SHA-256 digest in the manifest; if not, no draw is repeated.
+    digests: digest of the secret and the last digest of the outcomes, for comparison with published digests.
     unknown: digests in `published` that the set does not have.
-    checked: number of decisions made by the draws.
-    differ: number of these that differ from the repeated draws; in total, plus 1 if the secret does not fit.
+    checked: number of decisions that the draws made.
+    differ: number of decisions that differ from the repeated draws; at the top level, the total over all purposes, plus
+        1 if the secret does not fit.
     first: first decision that differs, or None.
 
-    Raise GoldSetError if the folder is not a set, was modified, or does not have its secret.
+    Raise GoldSetError if the folder is not a gold set, if the set was modified, or if it does not contain its secret.
     """
     try:
         return _verify(folder, published)
@@ -107,7 +108,7 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
 def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
     """Count the decisions by purpose.
 
-    found: purpose, number of draws, and the decisions made by them.
+    found: (purpose, number of draws, decisions made by these draws) tuples.
     """
     draws, counts, differ, first = Counter[str](), Counter[str](), Counter[str](), {}
     for purpose, number, decisions in found:
@@ -154,7 +155,7 @@ def _drawn_again(
 
 
 def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
-    """Yield rows that contradict the draws, duplicate rows and missing rows."""
+    """Yield the rows that contradict the draws, the duplicate rows and the missing rows."""
     drawn: dict[str, set[str]] = {}
     for line in lines:
         if line["lot"] in OF_UNITS:
@@ -172,7 +173,7 @@ def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator
 
 
 def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
-    """Return the ids of drawn units without a row, with the purpose of the first draw they are in."""
+    """Return the drawn units that have no row, as a mapping from id to the purpose of the first draw with the unit."""
     there = {row["id"] for row in rows}
     missing: dict[str, str] = {}
     for line in lines:
@@ -184,7 +185,7 @@ def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
 
 
 def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> Iterator[Checked]:
-    """Compare the outcome of each drawn unit with the digest recorded when the task was closed."""
+    """Compare each drawn unit's outcome with the digest that was recorded when the task was closed."""
     fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
     if not fixed:
         if lines or told.get("outcomes"):
@@ -202,7 +203,7 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
         row = own.get((key, asked))
         if row is None and key not in reported:
             yield Checked(f"the row of {key}, which is missing", True)
-        # For units with known answers, the set has only the id.
+        # Skip units with known answers, because the set contains only their ids.
         elif row and "stage" in row:
             said = [
                 (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
@@ -213,7 +214,10 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
 
 
 def _follows(row: dict[str, Any]) -> bool:
-    """Return whether the label matches the last adjudicator's decision, or else the single annotator's answer."""
+    """Return whether the label matches the last adjudicator's decision.
+
+    If no adjudicator decided, it must match the answer of a single annotator.
+    """
     counted = [each for each in row["judgments"] if not each["voided_at"]]
     decided = [each for each in counted if each["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
     if decided:
@@ -222,11 +226,13 @@ def _follows(row: dict[str, Any]) -> bool:
 
 
 def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
-    """Verify the gold answers and the amount of work of each person.
+    """Verify each person's gold answers and amount of work.
 
-    Yields a failure if a person answered more units in a language with gold answers than were drawn for them, if their
-    frame of gold answers differs from that of others, or if a gold answer that they were passed over with was given to
-    nobody else.
+    Yield a failure in each of these cases:
+
+    - A person answered more units in a language with gold answers than were drawn for that person.
+    - A person's frame of gold answers differs from the frame of the first person in that language.
+    - A person was passed over with a gold answer, but nobody else received it.
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
@@ -249,13 +255,13 @@ def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
 
 
 def _gold_ids(line: Line) -> list[str]:
-    """Return the ids of the gold answers that a person got."""
+    """Return the ids of the gold answers that a person received."""
     ids = (entry if isinstance(entry, str) else entry[-1] for entry in line["drawn"])
     return [each for each in ids if isinstance(each, str)]
 
 
 def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
-    """Verify for each answer whether suggestions were hidden."""
+    """Verify for each answer whether the suggestions were correctly shown or hidden."""
     for row, key, said in _judgments(rows):
         if said.get("suggestions_shown") is not None:
             person = said["annotator"]
@@ -264,7 +270,7 @@ def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
 
 
 def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
-    """Verify for each answer which system was shown first."""
+    """Verify for each answer which of the two systems was shown first."""
     for row, key, said in _judgments(rows):
         if said.get("first"):
             person, systems = said["annotator"], row["systems"]
@@ -273,9 +279,9 @@ def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
 
 
 def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """Yield the row, the id under which it was answered, and each judgment.
+    """Yield each judgment as a (row, id of the judged unit, judgment) tuple.
 
-    Copies are skipped, because their judgments belong to another row.
+    Copies are skipped, because their judgments belong to the original's row.
     """
     for row in rows:
         if not row.get("judged_as"):
