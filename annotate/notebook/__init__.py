@@ -1,4 +1,5 @@
-"""The interface for notebooks and scripts, exported by the module `assay.py`: lazy tables, gold sets and statistics.
+"""The interface for notebooks and scripts: lazy tables, gold sets and statistics.
 
-Everything is implemented by other packages. Only `run` changes data, through the managers' actions.
+The module `assay.py` exports this interface, and other packages implement it. Only `run` changes data, by performing
+managers' actions.
 """

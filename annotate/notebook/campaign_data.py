@@ -61,7 +61,7 @@ class Corpus:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest: licence, sources with digests, parts, votes, predictions, fields."""
+        """The manifest, with the licence, the sources and their digests, the parts, votes, predictions and fields."""
         with told():
             return manifest_of(self.name)
 
@@ -78,7 +78,8 @@ class Corpus:
     def votes(self) -> Rows:
         """Return the detectors' votes on each post that they have read, in the order of posts().
 
-        Columns: id, letters, and for each detector a list of dicts with language and score (0 to 1), best first.
+        Columns: id, letters (number of letters in the text), and one column per detector. A detector's column is a list
+            of dicts with language and score (0 to 1), best first.
         """
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
         return of_files(files, votes_schema(), f"votes of {self.name}")
@@ -86,11 +87,12 @@ class Corpus:
     def predictions(self, spelled: str) -> Rows:
         """Return the predictions of an imported predictor.
 
-        Columns: id, label, score (may be null). A predictor that ranks labels has id, labels and scores, best first.
+        spelled: the predictor, as name@version.
 
-        spelled: the predictor as name@version.
+        Columns: id, label, score (may be null). If the predictor ranks labels, the columns are id, labels and scores,
+            and the best label comes first.
 
-        Raise AssayError if there is none with this name.
+        Raise AssayError if the corpus has no predictions of this predictor.
         """
         name, _, version = spelled.partition("@")
         with told():
@@ -109,7 +111,7 @@ class Corpus:
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
 PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *stages.STAGES)
-# Column -> lookup path from a judgment.
+# A mapping from column to its lookup path from a judgment.
 JUDGMENTS = {
     "id": "unit__item__key",
     "asked": "unit__asked",
@@ -129,8 +131,9 @@ JUDGMENTS = {
 def tasks() -> Rows:
     """Return the tasks, one per row, newest first.
 
-    Columns: name, title, kind, is_open, units, done (labelled or left out; copies count with their original), queued,
-    adjudication (waiting for an adjudicator), answers_today (in the last 24 hours), paused (annotators).
+    Columns: name, title, kind, is_open, units, done (units that are labelled or left out; copies count with their
+        original), queued, adjudication (units that wait for an adjudicator), answers_today (in the last 24 hours),
+        paused (number of paused annotators).
     """
     return of_dicts(task_statistics.overview(), OVERVIEW, "tasks")
 
@@ -156,10 +159,10 @@ class Task:
 
     @database
     def progress(self) -> Rows:
-        """Return the progress, one language per row.
+        """Return the progress, with one row per language.
 
-        Columns: language, units, done, answers (collected for unfinished units), missing (answers needed),
-        waiting_copies, and the number of units at each stage.
+        Columns: language, units, done, answers (collected for unfinished units), missing (answers that are still
+            needed), waiting_copies, and the number of units at each stage.
         """
         return of_dicts(
             task_statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}"
@@ -169,9 +172,10 @@ class Task:
     def judgments(self) -> Rows:
         """Return all judgments in order. They are loaded into memory.
 
-        Columns: id (of the item), asked (language asked about), annotator (pseudonym), kind (answer, skip; settle,
-        discard; repeat), label, reason, comment, answered_at (UTC), active_seconds (null if not measured), voided_at
-        (null if valid), known_answer (of hidden gold answers and decoys, else empty).
+        Columns: id (of the item), asked (language asked about), annotator (pseudonym), kind (answer, skip or flag;
+            settle or discard by an adjudicator; repeat), label, reason, comment, answered_at (UTC), active_seconds
+            (null if not measured), voided_at (null if valid), known_answer (for hidden gold answers and decoys,
+            otherwise empty).
         """
         said = models.Judgment.objects.filter(unit__task=task_named(self.name)).order_by("pk")
         rows = [dict(zip(JUDGMENTS, row, strict=True)) for row in said.values_list(*JUDGMENTS.values())]
@@ -182,7 +186,7 @@ class Task:
 
 
 class _Stoppable(Progress):
-    """A progress report that stops the action at its next step once `stopped` is set."""
+    """A progress report that can stop the action. Once `stopped` is set, the action ends at its next step."""
 
     stopped = False
 
@@ -192,15 +196,15 @@ class _Stoppable(Progress):
 
 
 def run(action: str, /, **options: Any) -> Outcome:
-    """Run the action of a command.
+    """Perform the action of a command.
 
     Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
 
     options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
 
-    Return an outcome with `said` (sentences), `warned` (warnings) and `data` (everything, as JSON). Raise AssayError
-    with the command's message if it is refused. If interrupted, the action stops at its next step, and completed steps
-    are kept.
+    Return an outcome with `said` (sentences about the result), `warned` (warnings) and `data` (the complete result as
+    JSON values). Raise AssayError with the command's message if the action is refused. If you interrupt the call, the
+    action stops at its next step, and completed steps are kept.
     """
     found = named_action(action)
     given = options_given(found, options)
@@ -229,7 +233,12 @@ def named_action(name: str) -> Action:
 
 
 def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for an action's options. Raise AssayError for an unknown option."""
+    """Return the option values with which to perform an action.
+
+    options: keyword arguments of `run`.
+
+    Raise AssayError if the action does not have such an option.
+    """
     known = {option.name: option for option in action.options}
     given = {name.removesuffix("_"): value for name, value in options.items()}
     for name, value in given.items():

@@ -1,6 +1,6 @@
-"""Selection of the installation that a notebook uses, and Django's setup for it.
+"""Functions that select the installation for a notebook and set up Django for it.
 
-This module imports nothing that needs Django to be set up.
+This module must not import anything that needs Django to be set up.
 """
 
 import os
@@ -21,11 +21,11 @@ class AssayError(Exception):
 
 
 def use(folder: str | os.PathLike[str]) -> None:
-    """Select an installation by its data folder, instead of ASSAY_DATA_DIR.
+    """Select an installation by its data folder. The folder takes precedence over ASSAY_DATA_DIR.
 
-    Call this before anything else. If DATABASE_URL is set, it selects the database.
+    Call this before anything else. If DATABASE_URL is set, it still selects the database.
 
-    Raise AssayError if another installation is in use, or if there is no such folder.
+    Raise AssayError if there is no such folder, or if a different installation is already in use.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
@@ -38,12 +38,12 @@ def use(folder: str | os.PathLike[str]) -> None:
 
 
 def begin() -> None:
-    """Set up Django, if it is not set up. Writes nothing."""
+    """Set up Django, unless it is set up already. Nothing is written to disk."""
     if apps.ready:
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    # Without keys, the settings would create some in a new data folder. Gold sets can be read without an installation,
-    # so use temporary keys here. Code that needs the real ones calls `own_keys`.
+    # Without keys, the settings would create some in a new data folder. However, gold sets can be read without an
+    # installation, so use temporary keys here. Code that needs the installation's keys calls `own_keys`.
     lacking = [key for key in KEYS if not os.environ.get(key)]
     os.environ |= {key: secrets.token_urlsafe(50) for key in lacking}
     try:
@@ -56,7 +56,7 @@ def begin() -> None:
 
 
 def own_keys() -> None:
-    """Load the installation's own keys, as a command does. Call this before anything that needs them."""
+    """Load the installation's own keys, as a command does. Call this before code that needs the keys."""
     deployed = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     for key in KEYS:
         name = key.removeprefix("ASSAY_")

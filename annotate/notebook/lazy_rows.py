@@ -1,6 +1,7 @@
-"""Lazy tables for notebooks, and the wrappers for calls from a notebook.
+"""Lazy tables for notebooks, and wrappers for calls that a notebook makes.
 
-Calls to the database run outside the notebook's event loop. All errors are raised as AssayError with one sentence.
+Database calls run outside the notebook's event loop. Every error is raised as an AssayError with a one-sentence
+message.
 """
 
 import asyncio
@@ -36,17 +37,17 @@ P, R = ParamSpec("P"), TypeVar("R")
 # Exceptions whose message is a sentence for users.
 SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
-# Jupyter runs every cell in an event loop, where Django refuses database queries (SynchronousOnlyOperation), because
-# they would block the loop. As in asgiref's sync_to_async, the queries run in another thread. It is always the same
-# thread, because a connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE would switch off the check for the whole
-# process.
+# Jupyter runs every cell in an event loop. There, Django refuses database queries with SynchronousOnlyOperation,
+# because they would block the loop. Therefore, queries run in a second thread, as in asgiref's sync_to_async. It is
+# always the same thread, because a database connection belongs to a thread. The setting DJANGO_ALLOW_ASYNC_UNSAFE is no
+# alternative, because it would disable the check in the whole process.
 _APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 
 
 def apart(call: Callable[[], R]) -> Future[R] | None:
     """Submit a call to the database thread.
 
-    Return None if no event loop is running, so that the caller can call directly.
+    Return None if no event loop is running, because the caller can then make the call directly.
     """
     try:
         asyncio.get_running_loop()
@@ -57,14 +58,14 @@ def apart(call: Callable[[], R]) -> Future[R] | None:
 
 @contextmanager
 def told(what: str = "") -> Iterator[None]:
-    """Raise all errors as AssayError.
+    """Raise errors as AssayError.
 
-    what: what is being read, for file errors that do not name the file.
+    what: what is being read; shown for file errors that do not name the file.
     """
     try:
         yield
     except SAID as error:
-        # The message is complete, and a notebook would show a hundred lines of traceback.
+        # Drop the cause. The message is complete, and a notebook would show a hundred lines of traceback.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
         if isinstance(error, OURS):
@@ -97,14 +98,15 @@ if TYPE_CHECKING:
 BATCH_ROWS = 10_000
 SHOWN = 10  # rows shown in a notebook
 LONGEST = 140  # maximum number of characters shown per value
-WORDY = 40  # longer values, in characters, get a minimum width
+WORDY = 40  # number of characters above which a value gets a minimum width
 
 
 class Rows:
     """A lazy table.
 
-    Iteration yields dicts and keeps one batch in memory. len() counts without loading the rows. Only to_arrow() and
-    to_pandas() load the whole table. For filters and projections, use `dataset`, the underlying pyarrow Dataset.
+    Iteration yields dicts and keeps only one batch in memory. len() counts the rows without loading them. Only
+    to_arrow() and to_pandas() load the whole table. To filter rows or select columns first, use `dataset`, the
+    underlying pyarrow Dataset.
     """
 
     def __init__(self, dataset: ds.Dataset, what: str, where: Path | None = None) -> None:
@@ -140,9 +142,9 @@ class Rows:
     def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
         """Load all rows into an Arrow table.
 
-        columns: names of the columns to load; by default all.
+        columns: names of the columns to load; by default, all columns.
 
-        Raise AssayError for an unknown column.
+        Raise AssayError if there is no such column.
         """
         if strange := [column for column in columns or () if column not in self.columns]:
             raise AssayError(f"There is no column {strange[0]!r} in {self.what}; there is: {', '.join(self.columns)}.")
@@ -152,9 +154,9 @@ class Rows:
     def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
         """Load all rows into a DataFrame.
 
-        columns: names of the columns to load; by default all.
+        columns: names of the columns to load; by default, all columns.
 
-        Raise AssayError for an unknown column, or if pandas is not installed.
+        Raise AssayError if there is no such column, or if pandas is not installed.
         """
         check_pandas()
         return self.to_arrow(columns).to_pandas()
@@ -180,7 +182,7 @@ def _cells(row: Mapping[str, Any]) -> str:
 def _style(value: Any) -> str:
     """Return the CSS for a value.
 
-    By default, Jupyter aligns all cells to the right and makes columns of text too narrow.
+    Jupyter's own style is not suitable, because it aligns all cells to the right and makes columns of text too narrow.
     """
     if isinstance(value, int | float):
         return "text-align: end"
@@ -200,7 +202,7 @@ def check_pandas() -> None:
 def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
     """Return the rows of Parquet files in order.
 
-    schema: their schema; needed if there may be no files.
+    schema: schema of the files; it is needed only if the list of files may be empty.
     """
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
@@ -210,6 +212,6 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
 
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
-    """Return a table of rows in memory."""
+    """Return a table of rows that are already in memory."""
     table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     return Rows(ds.dataset(table), what)

@@ -1,4 +1,7 @@
-"""Gold sets in notebooks, and the evaluation of predictions on them, as in the command `evaluate`."""
+"""Gold sets in notebooks, and the evaluation of predictions on them.
+
+The results equal those of the command `evaluate`.
+"""
 
 import json
 import os
@@ -33,7 +36,8 @@ COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", 
 def evaluate(predictions: Given | None = None, gold: Folder | Sequence[Folder] = (), **how: Any) -> "pd.DataFrame":
     """Evaluate predictions and return the statistics as a DataFrame.
 
-    how: further arguments of `report`, such as `against` and the options of the command.
+    predictions, gold: as in `report`.
+    how: keyword arguments of `report`, such as `against` and the options of the command.
 
     Raise AssayError if pandas is not installed, or if the evaluation is refused.
     """
@@ -52,12 +56,13 @@ def report(
 ) -> "Report":
     """Evaluate predictions on gold sets. Each statistic has a 95% interval.
 
-    predictions: path of a file or folder, as for the command; labels by id; a DataFrame with columns id and label, or
-        id and a column of scores per label; or a predictor of the corpus, such as "fasttext" or "ours@2".
+    predictions: path of a file or folder, as in the command; a mapping from id to label; a DataFrame with the column id
+        and either the column label or a column of scores per label; or a predictor of the corpus, such as "fasttext" or
+        "ours@2".
     gold: folder of a set, a result of assay.gold, or a list of these.
-    against: other predictions, compared unit by unit.
-    judge: a machine judge's labels for every item of the corpus, instead of predictions.
-    name: name in the report for predictions that come from neither a file nor the corpus.
+    against: predictions of a second system, which are compared with the first unit by unit.
+    judge: a machine judge's labels for every item of the corpus; use this instead of `predictions`.
+    name: name that the report shows for predictions that come from neither a file nor the corpus.
     options: options of the command `evaluate`, with underscores for hyphens, such as unfinished=True, split="test" or
         map={"zh": ["zh-CN", "zh-TW"]}.
 
@@ -84,15 +89,15 @@ WRITTEN = ".of-memory.jsonl"
 
 
 def _without(aside: str, text: str) -> str:
-    """Reduce paths of temporary files to their names."""
+    """Replace the paths of temporary files with the names under which their predictions are reported."""
     return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
 
 def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """Return the values of the evaluator's arguments.
+    """Return the arguments for the evaluator.
 
     options: options of the command.
-    own: further values, from the arguments of `report`.
+    own: values from the other arguments of `report`.
     """
     given, vanished = dict(options), options.get("vanished")
     if from_memory := vanished is not None and not isinstance(vanished, str | os.PathLike):
@@ -109,9 +114,9 @@ def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def _spelled(given: Given | None, path: Path) -> str:
-    """Return the path of a file, or the name of a predictor.
+    """Return the path of a file with the predictions, or the name of a predictor.
 
-    path: file for predictions in memory, so that they are read by the same rules as files.
+    path: file to which predictions in memory are written, so that they are read by the same rules as files.
     """
     if given is None:
         return ""
@@ -124,7 +129,7 @@ def _spelled(given: Given | None, path: Path) -> str:
 
 
 def _rows(given: Any) -> Iterator[dict[str, Any]]:
-    """Yield the rows, with NumPy scalars converted to Python."""
+    """Yield the predictions as dicts, with NumPy scalars converted to Python values."""
     columns = list(map(str, getattr(given, "columns", ())))
     if isinstance(given, Mapping):
         columns, rows = ["id", "label"], given.items()
@@ -149,26 +154,29 @@ def _plain(value: Any) -> Any:
 
 
 class Report:
-    """The result of an evaluation. A notebook shows it as a table; printed, it is the text output of the command."""
+    """The result of an evaluation.
+
+    A notebook shows it as a table. When printed, it is the text output of the command.
+    """
 
     def __init__(self, report: dict[str, Any]) -> None:
         self._report = report
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole report, as in report.json."""
+        """Return the whole report, with the content of report.json."""
         copied: dict[str, Any] = json.loads(json.dumps(self._report))
         return copied
 
     def to_pandas(self, table: str = "rows") -> "pd.DataFrame":
         """Return a table of the report.
 
-        table: name of the table; see below.
+        table: name of the table, one of the following.
 
-        rows: the statistics with measure, a column per slice such as label or language ("" if over all units), value,
-            low and high (95% interval; shares from 0 to 1), units (number of units) and note.
-        comparison: the same for two systems, with better, p and p_holm.
-        errors: units whose gold label and prediction differ.
-        confusion: gold, predicted, units.
+        rows: the statistics, with measure, one column per dimension of the slices such as label or language ("" for all
+            units), value, low and high (95% interval; shares from 0 to 1), units (number of units) and note.
+        comparison: the same for the comparison of two systems, with better, p and p_holm.
+        errors: units whose gold label differs from the prediction.
+        confusion: gold, predicted and units.
 
         Raise AssayError if pandas is not installed, or if the report has no such table.
         """
@@ -200,8 +208,8 @@ class Report:
 
 
 def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with a column for each dimension of their slices."""
-    # A field of the records may have the name of another column.
+    """Return the rows with a separate column for each dimension of their slices."""
+    # A field of the records may have the same name as one of the other columns.
     columns = {name: f"{name} of the unit" if name in COLUMNS else name for row in rows for name in row["of"]}
     return [
         {"measure": row["measure"]}
@@ -235,7 +243,7 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """The name of its task, or the name of the import."""
+        """The name of the set's task, or the name under which the set was imported."""
         return str((self.manifest.get("imported") or self.manifest["task"])["name"])
 
     @property
@@ -246,15 +254,15 @@ class Gold:
 
     @property
     def labels(self) -> dict[str, int]:
-        """The number of rows by label, most frequent first."""
+        """A mapping from label to number of rows, most frequent first."""
         counted: dict[str, int] = self.manifest["counts"]["by_label"]
         return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def rows(self) -> Rows:
         """Return the rows with all exported columns.
 
-        They have id and label, and in exported sets votes, judgments, transitions and other columns, as described on
-        the card. A set of records is sorted by split and has a column `split`.
+        All sets have id and label. Exported sets also have votes, judgments, transitions and the other columns that the
+        card describes. A set of records is sorted by split and has a column `split`.
         """
         names = [name for name in self.manifest["files"] if name.startswith("gold")]
         if files := [self.folder / name for name in names if name.endswith(".parquet")]:
@@ -274,11 +282,11 @@ class Gold:
         return self.rows().to_pandas(columns)
 
     def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":
-        """Evaluate predictions on this set. See assay.evaluate, which takes several sets."""
+        """Evaluate predictions on this set. To evaluate on several sets, use assay.evaluate."""
         return evaluate(predictions, [self.folder], **how)
 
     def report(self, predictions: Given | None = None, **how: Any) -> Report:
-        """Return the report on predictions for this set. See assay.report."""
+        """Return the report on predictions for this set, as assay.report does."""
         return report(predictions, [self.folder], **how)
 
     def __fspath__(self) -> str:
