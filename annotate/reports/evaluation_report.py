@@ -1,31 +1,31 @@
 """The content of an evaluation report: sections for each kind of slice, with tables of measures by slice.
 
-A report is the dict that `evaluate` writes as JSON:
+A report is the dict that `evaluate` writes as JSON. It has these keys:
 
-    rows        {measure, of, value, low, high, units, count, note}; `of` is the slice as dimension -> value, empty
-                for all units. Rows with the same dimensions are one section, with a row per slice and a column per
-                measure. Rows may have p and p_holm of a test.
-    sections    optional: {slug, title, of, measures}, separate sections for these measures with these dimensions.
-                loud: a warning. plotted: measures to plot, by default the first. across: values of the last
-                dimension, to show one measure with these values in columns. apart: whether each value of the first
-                dimension has a section of its own.
+    rows        {measure, of, value, low, high, units, count, note}. `of` defines the slice as a mapping from dimension
+                to value; it is empty for all units. By default, rows with the same dimensions form a section, which
+                has a line per slice and a column per measure. Rows may also have p and p_holm, from a test.
+    sections    optional: {slug, title, of, measures}. These measures with these dimensions form a separate section.
+                loud: a warning. plotted: measures to plot; by default, the first one. across: values of the last
+                dimension that become columns, if the section shows one measure. apart: whether each value of the
+                first dimension has its own section.
     head        {measure, of} of the headline rows
     unit        the noun for a unit, such as "post"
-    names       optional: value of a dimension -> its name, such as the name of a language code
-    words       slug of a section -> sentences below its title
-    reading     sentences on how to read the numbers; those on measures are in measures.toml
-    comparison  {other, rows}; its rows also have better, p and p_holm, and `value` is the difference. If some
-                measures are tested and others are not, the rows are also laid out like the figures. test: the name of
-                the test, if it is neither McNemar's nor a paired test.
+    names       optional: a mapping from a value of a dimension, such as a language code, to its name
+    words       a mapping from a section's slug to the sentences below its title
+    reading     sentences on how to read the numbers; sentences on measures are in measures.toml
+    comparison  {other, rows}. `value` is the difference. The rows also have better, p and p_holm. If only some
+                measures are tested, the rows are also laid out like the figures. test: name of the test, unless it
+                is McNemar's or a paired test.
     reliability optional: {confidence, accuracy, low, high, units} of each bin
-    coverage    with reliability: {coverage, accuracy} of each threshold
+    coverage    with reliability: {coverage, accuracy} at each threshold
     confusion   {labels, cells}
-    errors      {id, gold, predicted}, and language, people (share of annotators' answers by label) and fields if
-                known
-    told        sentences on the evaluation
+    errors      {id, gold, predicted}; also language, people (share of annotators' answers by label) and fields, if
+                they are known
+    told        sentences about the evaluation
     warnings    sentences
 
-This module refers to measures and dimensions by name only. To add a measure, add a line to measures.toml.
+This module refers to measures and dimensions only by name. To add a measure, add a line to measures.toml.
 """
 
 import tomllib
@@ -60,19 +60,19 @@ from corpora.core.languages import UND
 
 KIND = "evaluation"
 TITLE = 30  # maximum length of the names of sets in the title
-COMMONEST = 25  # confusions in the table
-CONFUSED = 20  # labels in the heat map that has numbers in its cells
-MOST_FIELDS = 4  # fields of a record shown with an error
-FILTERS = 12  # pairs of gold and predicted label with a filter
-LISTED = 200  # errors in the table; the file has all of them
+COMMONEST = 25  # maximum number of confusions in the table
+CONFUSED = 20  # maximum number of labels in the heat map with numbers in its cells
+MOST_FIELDS = 4  # maximum number of record fields shown with an error
+FILTERS = 12  # maximum number of (gold, predicted) pairs that have a filter
+LISTED = 200  # maximum number of errors in the table; errors.jsonl has all of them
 
 
 def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None = None, **more: Any) -> dict[str, Any]:
     """Return a section of a report.
 
     of, measures: names separated by spaces.
-    drawn: number of measures to plot, starting with the first.
-    more: other keys of the section.
+    drawn: how many of the first measures to plot.
+    more: additional keys of the section.
     """
     listed = measures.split()
     if drawn is not None:
@@ -121,7 +121,7 @@ def contents(report: dict) -> Contents:
 
 
 def methods(report: dict) -> list[tuple[str, str]]:
-    """Return (anchor, text) of each row of the table of methods that explains a figure in the report."""
+    """Return (anchor, text) pairs for those rows of the table of methods that explain a figure in the report."""
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
         measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
@@ -146,7 +146,7 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
 
 
 def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
-    """Return the values of the slice. Numbers are preceded by their dimension."""
+    """Return the values that define the row's slice. A number is preceded by the name of its dimension."""
     names = report.get("names", {})
     return [
         f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
@@ -169,13 +169,13 @@ def sections(report: dict) -> list[Section]:
 
 
 def _better_of(report: dict, row: Mapping[str, Any]) -> str:
-    """Return the name of the better system, or an empty string if zero is in the printed interval."""
+    """Return the name of the better system. Return an empty string if the printed interval contains zero."""
     names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
     return names.get(row["better"], "") if _is_decided(row) else ""
 
 
 def _is_decided(row: Mapping[str, Any]) -> bool:
-    """Return whether zero is outside the interval as printed, with the share rounded to three decimals."""
+    """Return whether the printed interval excludes zero. It is printed with shares rounded to three decimals."""
     return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
 
 
@@ -185,7 +185,11 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return a figure and a sentence on the first row, or the number of labels for which each system is better."""
+    """Return the main figure of a comparison and a sentence about it.
+
+    They describe the first row. If the rows are by label, the sentence counts the labels for which each system is
+    better.
+    """
     first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
     row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
@@ -205,7 +209,7 @@ def _comparison(report: dict) -> list[Section]:
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
     measures = {row["measure"] for row in tested}
-    # Dimensions in which some measures are tested and others are not.
+    # The dimensions in which only some of the measures are tested.
     spread = {
         tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in measures
     }
@@ -216,7 +220,7 @@ def _comparison(report: dict) -> list[Section]:
         return replace(cell, shown=f"{cell.shown}{'*' * _is_decided(row)}")
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
-        """Return the figure of one of the two systems."""
+        """Return the cell with a single system's figure."""
         own = figures.get((row["measure"], *row["of"].items()))
         return figure(own) if own else Cell(NOT_MEASURED, None)
 
@@ -241,10 +245,10 @@ def _comparison(report: dict) -> list[Section]:
 
 
 def _words(report: dict, tests: int, *, is_spread: bool) -> tuple[str, ...]:
-    """Return the sentences on a comparison.
+    """Return the sentences that explain a comparison.
 
     tests: number of p-values.
-    is_spread: whether there are tables of other differences.
+    is_spread: whether the report also has tables of untested differences.
     """
     compared = report["comparison"]
     first, second = report["predictor"]["spelled"], compared["other"]["spelled"]
@@ -333,13 +337,13 @@ def _confusion(report: dict) -> Section:
 
 
 def top_confusions(cells: Iterable[Confusion], most: int) -> list[Confusion]:
-    """Return the most frequent errors in descending order."""
+    """Return the most frequent errors in descending order, at most `most` of them."""
     wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
     return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
 
 
 def confused_labels(cells: Sequence[Confusion], most: int) -> list[str]:
-    """Return at most `most` labels from the most frequent errors, in order of their codes, with und last."""
+    """Return at most `most` labels, taken from the most frequent errors. They are sorted by code, with und last."""
     chosen: dict[str, None] = {}
     for gold, predicted, _ in top_confusions(cells, len(cells)):
         if len(chosen.keys() | {gold, predicted}) <= most:
@@ -361,7 +365,7 @@ def _errors(report: dict) -> Section:
     filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
 
     def people(row: Mapping[str, Any]) -> str:
-        """Return the shares of annotators' answers, most frequent first."""
+        """Return the share of each answer by annotators, most frequent first."""
         shares = sorted(row.get("people", {}).items(), key=lambda pair: (-pair[1], pair[0]))
         return ", ".join(f"{label} {percent(share)}" for label, share in shares)
 

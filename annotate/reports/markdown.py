@@ -8,8 +8,8 @@ from annotate.reports.tables import NOTE, NUMBER, Table
 
 def marked_down(words: str) -> str:
     """Escape text for GitHub's Markdown, including tables."""
-    # A bracket is escaped only where a link target could follow, marks of lists and headings only at the start, and an
-    # underscore only outside words.
+    # Escape no more than necessary: a bracket only if a link target could follow, marks of lists and headings only at
+    # the start, and an underscore only at the edge of a word.
     escaped = re.sub(
         r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))",
         _escaped_mark,
@@ -24,13 +24,13 @@ def _escaped_mark(found: re.Match) -> str:
 
 
 def code(words: str) -> str:
-    """Return text as code, or as escaped text if Markdown cannot show it as code everywhere."""
+    """Return text as inline code. If Markdown cannot show it as code everywhere, return it as escaped text."""
     shown = " ".join(words.split())
     return f"`{shown}`" if shown and not {"`", "|"} & set(shown) else marked_down(shown)
 
 
 def in_yaml(words: str) -> str:
-    """Return text as a YAML string, which is a JSON string with a few more escapes."""
+    """Return text as a YAML string, which is a JSON string with some additional escapes."""
     return re.sub(
         r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
         lambda found: f"\\u{ord(found[0]):04x}",
@@ -39,7 +39,7 @@ def in_yaml(words: str) -> str:
 
 
 def parts(table: Table) -> dict:
-    """Return the context with which a template writes a table."""
+    """Return the template context for a table."""
     return {
         "heads": [marked_down(column.heading) or " " for column in table.columns],
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],
@@ -62,7 +62,7 @@ def escaped(words: str) -> str:
 
 
 def as_latex(table: Table, caption: str) -> str:
-    """Return a table environment, without columns of notes."""
+    """Return a LaTeX table environment. Columns of notes are omitted."""
     kept = [place for place, column in enumerate(table.columns) if column.kind != NOTE]
     columns = [table.columns[place] for place in kept]
     lines = [

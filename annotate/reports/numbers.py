@@ -10,22 +10,22 @@ NOT_MEASURED = "–"
 
 
 def shortened(words: str, most: int, end: int) -> str:
-    """Shorten text to `most` characters, of which `end` are from its end."""
+    """Shorten text to `most` characters by leaving out its middle. The last `end` characters are kept."""
     return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
 
 
 def end_apart(among: Collection[str], most: int, usual: int) -> int:
-    """Return how many characters to keep from the end so that most words differ when shortened.
+    """Return how many characters to keep from the end when words are shortened, so that most of them remain distinct.
 
     most: maximum length of a shortened word.
-    usual: preferred number; the closest is returned.
+    usual: preferred number; if several numbers are equally good, the closest to it is returned.
     """
     ends = sorted(range(most), key=lambda end: abs(end - usual))
     return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}), default=0)
 
 
 def percent(share: float | None) -> str:
-    """Format a share, such as 97.1%. Only exact values are shown as 0.0% and 100.0%."""
+    """Format a share, such as 97.1%. Only an exact 0 or 1 is shown as 0.0% or 100.0%."""
     if share is None:
         return NOT_MEASURED
     written = f"{share:.1%}"
@@ -37,17 +37,17 @@ def percent(share: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Format an interval in percent: [95.8, 98.2]."""
+    """Format an interval in percent, such as [95.8, 98.2]."""
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
-    """Format a coefficient with its interval, if it has one: 0.158 [0.140, 0.173]. Zero has no minus sign."""
+    """Format a coefficient with its interval if it has one, such as 0.158 [0.140, 0.173]. Zero has no minus sign."""
     return _with_ends(made, lambda value: f"{value:z.{digits}f}")
 
 
 def coefficients_apart(made: Mapping[str, Any] | None) -> str:
-    """Format the difference of two coefficients: +0.158 [−0.140, +0.173]."""
+    """Format the difference of two coefficients, such as +0.158 [−0.140, +0.173]."""
     return _with_ends(made, lambda value: _minus(f"{value:+.3f}"))
 
 
@@ -59,7 +59,10 @@ def _with_ends(made: Mapping[str, Any] | None, shown: Callable[[float], str]) ->
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:
-    """Format an estimate in a report, {"value", "low", "high", ...} or None: 97.1% [95.8, 98.2]."""
+    """Format an estimate in a report, such as 97.1% [95.8, 98.2].
+
+    made: mapping with value, low and high, or None.
+    """
     if made is None or made["value"] is None:
         return NOT_MEASURED
     interval = ", no interval" if made["low"] is None else f" {span(made['low'], made['high'])}"
@@ -67,7 +70,10 @@ def estimate(made: Mapping[str, Any] | None) -> str:
 
 
 def points(made: Mapping[str, Any] | None) -> str:
-    """Format the difference of two shares in percentage points, with its interval if it has one: +1.4 [−0.2, +3.0]."""
+    """Format the difference of two shares in percentage points, such as +1.4 [−0.2, +3.0].
+
+    The interval is omitted if there is none.
+    """
     if made is None or made["value"] is None:
         return NOT_MEASURED
     if made["low"] is None:
@@ -80,7 +86,7 @@ def _signed(share: float) -> str:
 
 
 def _minus(number: str) -> str:
-    """Replace the hyphen by a minus sign, and remove the sign of zero."""
+    """Replace the hyphen with a minus sign, and remove the sign of zero."""
     return number.replace("-", "−") if float(number) else number[1:]
 
 
@@ -88,14 +94,14 @@ def count(number: float | None) -> str:
     """Format a count as 1,234, or an effective count that is not an integer as ≈1,234."""
     if number is None:
         return NOT_MEASURED
-    # Sums of weights differ from integers by float rounding.
+    # Treat nearly integer values as integers, because sums of weights have rounding errors.
     if abs(number - round(number)) < 1e-9 * max(1.0, abs(number)):
         return f"{round(number):,}"
     return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
 
 
 def rounded(number: float | None) -> str:
-    """Format an expected value, such as posts or hours: one decimal below ten, otherwise an integer."""
+    """Format an expected value, such as a number of posts or hours. It has one decimal below ten, otherwise none."""
     if number is None:
         return NOT_MEASURED
     if 0 < number < 0.05:

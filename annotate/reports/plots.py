@@ -1,9 +1,9 @@
-"""Plots of rows and of time as SVG: intervals, stacked counts, quartiles, columns.
+"""SVG plots of rows and of values over time: intervals, stacked counts, quartiles and columns.
 
-Plots need neither scripts nor style sheets, so they work under a strict content security policy and in separate files.
-Colours are presentation attributes with the page's custom properties (--accent, --quiet, --line, --paper) and a
-fallback. Plots are laid out in percent of the width, so that text keeps its size on a phone; narrow pages hide elements
-of the class `plot-wide`. Nothing is estimated here, and rows keep their order.
+Plots need neither scripts nor style sheets, so they work under a strict content security policy and in files of their
+own. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line, --paper)
+and have a fallback. Widths are in percent, so that text keeps its size on a phone. Narrow pages hide elements of the
+class `plot-wide`. This module estimates nothing, and it keeps the order of the rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,24 +35,25 @@ from annotate.reports.svg import (
 
 Axis = tuple[int, int]  # start and end, in percent
 
-# Marks of the series, distinguishable without colour: a filled dot, an empty dot, a filled square.
+# The marks of the series, which can be told apart without colour: a filled dot, an empty dot and a filled square.
 FILLS = (ACCENT, PAPER, ACCENT)
-SQUARE = 2  # index of the series with squares
-INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of a limit
-COUNTS = 78  # right edge of the counts, in percent of the width
-SERIES = 17  # height of each series in a row with several series, in pixels
+SQUARE = 2  # index of the series that is drawn with squares
+INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of the line for a limit
+COUNTS = 78  # right edge of the column of counts, in percent of the width
+SERIES = 17  # height of each series if a row has several, in pixels
 
-# Widths of a zoomed axis, which starts at 0 or ends at 100, and the distances between ticks, in percent.
+# Possible widths of a zoomed axis, which starts at 0 or ends at 100, in percent. TICKS has the distance between ticks
+# for each width.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25}
-MOST_CUT = 0.1  # share of intervals that may exceed a zoomed axis; an arrow marks them
+MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; an arrow marks each of them
 
-# Shades of stacked bars, from finished to not started, distinguishable without colour.
+# Shades of stacked bars, from finished to not started. They can be told apart without colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
 END = 99.0  # right end of the longest stacked bar, in percent of the width
 HEIGHT = 160  # height of a plot over time, in pixels
 WIDEST = 12.0  # maximum width of a column, in percent of the width
-LEFT = 7.0  # width of the axis of a plot over time, in percent of the width
+LEFT = 7.0  # width of the vertical axis of a plot over time, in percent of the width
 LETTER = 2.2  # width of a letter below a plot over time on a phone, in percent of the width: 7 of 320 pixels
 
 
@@ -60,8 +61,8 @@ class Mark(NamedTuple):
     """An estimate with its interval.
 
     value: between 0 and 1; None if not measured.
-    low, high: ends of the interval; both equal the value if there is no interval.
-    count: number of units that it is based on.
+    low, high: ends of the interval; if there is no interval, both equal the value.
+    count: number of units on which the estimate is based.
     """
 
     value: float | None
@@ -75,7 +76,7 @@ class Mark(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of a plot: a code, the name shown after it, and a mark for each series."""
+    """A row of a plot, with a code, the name shown after the code, and a mark for each series."""
 
     label: str
     name: str
@@ -83,10 +84,13 @@ class Row(NamedTuple):
 
 
 def axis_of(rows: Iterable[Row]) -> Axis:
-    """Return the narrowest axis from ZOOMED that contains all values and nearly all intervals, or else (0, 100)."""
+    """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals.
+
+    Return (0, 100) if none of them does.
+    """
     marks = [mark for row in rows for mark in row.marks if mark is not None and mark.value is not None]
     for width in ZOOMED if marks else ():
-        # Leave a margin, because a value at the very edge would look cut off.
+        # Leave a margin, because a value at the very edge would look as if it were cut off.
         inner, outer = 0.95 * width / 100, width / 100
         for axis, distances in (
             ((100 - width, 100), [(1 - mark.value, 1 - mark.low) for mark in marks]),
@@ -109,14 +113,14 @@ def forest(
     limit: tuple[float, str] | None = None,
     decimals: bool = False,
 ) -> SafeString:
-    """Plot a dot and an interval for each mark, with the numbers at the right.
+    """Plot a dot and an interval for each mark, with the numbers on the right.
 
-    A note is shown if the axis is incomplete.
+    A note is shown if the axis does not run from 0 to 100%.
 
-    series: names of the marks if a row has two or three.
-    axis: axis shared by several plots; by default chosen by `axis_of`.
-    counted: what the counts of the marks are.
-    limit: share drawn as a line through all rows, and its description; it should be within the axis.
+    series: names of the series, if rows have two or three marks.
+    axis: axis that several plots share; by default, `axis_of` chooses one.
+    counted: noun for the units that the marks count.
+    limit: a share that is drawn as a line through all rows, and its description; the share should be within the axis.
     decimals: whether to write 0.54 instead of 54.0%.
     """
     axis = axis or axis_of(rows)
@@ -141,7 +145,7 @@ def forest(
 
 
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
-    """Return the lines above the plot: the series, a note on an incomplete axis, and the limit."""
+    """Return what is shown above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
     for place, name in enumerate(series):
         top = LINE_HEIGHT * len(parts)
@@ -194,10 +198,10 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[Saf
 
 
 def _dot(series: int, x: str | float, y: float) -> SafeString:
-    """Return the mark of a value.
+    """Return the mark for a value.
 
     series: index of the series.
-    x: pixels, or percent of the width.
+    x: horizontal position, in pixels or as a percentage of the width.
     """
     paint = {"fill": FILLS[series], "stroke": ACCENT, "stroke_width": 1.5}
     if series != SQUARE:
@@ -210,7 +214,7 @@ def _dot(series: int, x: str | float, y: float) -> SafeString:
 
 
 class Parts(NamedTuple):
-    """A row of stacked bars: a code, the name shown after it, and the count of each part."""
+    """A row of stacked bars, with a code, the name shown after the code, and the count of each part."""
 
     label: str
     name: str
@@ -218,7 +222,7 @@ class Parts(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A column: an optional label below it, the text of its tooltip, and the count."""
+    """A column of a plot, with an optional label below it, the text of its tooltip, and the count."""
 
     tick: str
     said: str
@@ -226,7 +230,7 @@ class Moment(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Lower quartile, median and upper quartile of `count` values."""
+    """A row that shows the lower quartile, the median and the upper quartile of `count` values."""
 
     label: str
     name: str
@@ -239,7 +243,7 @@ class Span(NamedTuple):
 def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, description: str = "") -> SafeString:
     """Plot a stacked bar for each row, all on the same scale.
 
-    Parts that are empty in all rows are not in the legend.
+    The legend omits parts that are empty in every row.
     """
     used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
     most = max((sum(row.counts) for row in rows), default=0) or 1
@@ -278,7 +282,7 @@ def _stacked_row(
 
 
 def _counted_head(row: Parts | Span, top: int, number: float, letters: Letters) -> SafeString:
-    """Return the head of a row with its count."""
+    """Return the head of a row, followed by its count."""
     end = {"fill": QUIET, "text_anchor": "end", "class_": "number"}
     counted = text(count(number), f"{PLOT - 1}%", top + ROW / 2 + 4, **end)
     return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=letters) + counted
@@ -314,7 +318,7 @@ def _range_row(row: Span, top: int, end: float, unit: str, letters: Letters) -> 
 
 
 def _step(most: float) -> float:
-    """Return a round distance between ticks, with at most five ticks up to the maximum."""
+    """Return a round distance between ticks that gives at most five ticks up to `most`."""
     step = 0.1
     for factor in (2, 2.5, 2) * 8:
         if most / step <= 5:
@@ -326,8 +330,8 @@ def _step(most: float) -> float:
 def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
     """Plot a column for each moment in order.
 
-    The maximum is written above its line, where there is room for long numbers, and 0 next to its line. Labels are
-    shown only if they fit on a phone.
+    The maximum is written above its line, so that there is room for long numbers. The 0 is written next to its line.
+    Labels are shown only if they fit on a phone.
     """
     most = max((moment.count for moment in moments), default=0)
     top, bottom = 20, 20 + HEIGHT
@@ -342,13 +346,13 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
     for place, moment in enumerate(moments):
         x = LEFT + place * width
         height = HEIGHT * moment.count / most if most else 0
-        # The whole height shows the tooltip, even if there is no column.
+        # Show the tooltip over the whole height, even if the column is empty.
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)
         parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} {counted}"), room, bar))
         half = LETTER * len(moment.tick) / 2
-        middle = min(max(x + width / 2, half), 100 - half)  # not cut off at an end
+        middle = min(max(x + width / 2, half), 100 - half)  # keep the label within the plot
         if moment.tick and free <= middle - half:
             parts.append(text(moment.tick, f"{middle:.4g}%", bottom + 18, fill=QUIET, text_anchor="middle"))
             free = middle + half + LETTER

@@ -1,4 +1,4 @@
-"""Evaluation reports as text, Markdown, LaTeX, and self-contained HTML.
+"""Evaluation reports as text, Markdown, LaTeX and self-contained HTML.
 
 `evaluation_report.py` builds the content.
 """
@@ -10,18 +10,18 @@ from annotate.reports.markdown import marked_down, parts
 from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
-NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # sections
+NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # slugs of sections that are omitted in LaTeX
 PAPER_ROWS = 40  # maximum number of rows in a LaTeX table
 LATEX_NEEDS = "% \\usepackage{booktabs}; labels in other scripts than Latin need XeLaTeX or LuaLaTeX.\n"
 WHERE_METHODS = (
     "How each figure is estimated, what that assumes, how often its intervals cover, and where it fails: the page "
     "“Measuring” of Assay’s documentation (explanation/measuring.md) has a table with these rows."
 )
-FOLDED = 12  # maximum number of rows in the HTML that are not collapsed
+FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
 
 
 def as_text(report: dict) -> str:
-    """Return the report as text, at most 100 columns wide, starting with the warnings."""
+    """Return the report as text, at most 100 columns wide. Warnings come first."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     written = [underlined(printable(title), "=")]
     if warnings := report["warnings"]:
@@ -70,7 +70,7 @@ def as_markdown(report: dict) -> str:
 
 
 def as_latex(report: dict) -> str:
-    """Return the tables of figures in LaTeX, for a paper. Long tables are omitted."""
+    """Return the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
     title, _, sections, _ = evaluation_report.contents(report)
     shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
@@ -82,7 +82,7 @@ def as_latex(report: dict) -> str:
 
 
 def as_html(report: dict) -> str:
-    """Return the report as one HTML file with its styles and plots, without scripts or external resources.
+    """Return the report as one HTML file that contains its styles and plots. It has no scripts or external resources.
 
     Figures link to a list of methods at the end of the file, because the URL of the documentation is unknown.
     """
@@ -91,7 +91,7 @@ def as_html(report: dict) -> str:
 
 
 def as_context(report: dict) -> dict:
-    """Return the template context of a report. Plots are drawn when a template uses them."""
+    """Return the template context for a report. Plots are drawn only when a template uses them."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     shown = [
         {

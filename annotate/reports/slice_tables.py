@@ -1,6 +1,7 @@
-"""Sections of evaluation reports with tables and plots of measures by slice.
+"""Tables and plots of measures by slice, as sections of evaluation reports.
 
-A table has a row for each slice and a column for each measure, or shows one measure with a dimension in columns.
+A table has either a row for each slice and a column for each measure, or a single measure with the values of one
+dimension as columns.
 """
 
 import tomllib
@@ -19,13 +20,14 @@ from annotate.reports.plots import Mark, axis_of, forest
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
 
-# Maximum number of marks in a picture that fits on a printed page, for one series and for several. Longer lists
-# continue in the next picture, on the same axis.
+# Maximum number of marks in a picture, so that it fits on a printed page: for a single series, and for several series.
+# Additional rows continue in the next picture, on the same axis.
 SINGLES, SEVERAL = 40, 48
-# Maximum number of columns on a terminal, for numbers without intervals, and for slices and numbers with intervals.
+# Maximum number of columns that fit a terminal: for numbers without intervals, and for slices and numbers with
+# intervals.
 ACROSS, WIDE = 8, 5
 NOTES = Column("note", "note", NOTE)
-ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that would hide the others in a plot
+ZERO_AT_BEST = ("refused", "ece", "aurc")  # measures that are best near zero, so they would hide the others in a plot
 NAMED = ("language",)  # dimensions whose values are codes with a name
 MOST_COUNTED = 2  # maximum number of measures in a table with effective counts
 TESTS = {"p": "p", "p_holm": "Holm p"}
@@ -36,12 +38,12 @@ Figure = Mapping[str, Any]
 class Section:
     """A section of a report.
 
-    slug: name in links.
+    slug: name of the section in links.
     words: sentences below the title.
     loud: prominent warning.
     plots: function that returns the pictures.
-    paged: whether the tables are for pages only, not for a terminal.
-    filters: CSS class of table rows -> description, for filters on a page.
+    paged: whether the tables are only for pages, not for a terminal.
+    filters: mapping from the CSS class of table rows to the description of a filter for them.
     """
 
     slug: str
@@ -57,7 +59,7 @@ class Section:
 def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[str, ...] = ()) -> list[SafeString]:
     """Plot rows in as many pictures as needed, all on the same axis.
 
-    counted: what the marks' counts are.
+    counted: noun for the units that the marks count.
     """
     axis, most = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
     size = -(-len(rows) // max(1, -(-len(rows) // most))) or 1  # parts of nearly equal size
@@ -65,13 +67,13 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
     return [
         forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
         for n, part in enumerate(parts, 1)
-        # Rows that were not measured come last, and may fill a picture.
+        # Rows that were not measured come last, so a whole picture might consist of such rows.
         if any(mark is not None and mark.value is not None for row in part for mark in row.marks)
     ]
 
 
 def mark_of(row: Figure | None) -> Mark | None:
-    """Return the mark of a row. Without an interval, only a dot is drawn."""
+    """Return the mark for a row, with only a dot if the row has no interval."""
     if not row:
         return None
     rests_on = row.get("count") if row["units"] is None else row["units"]
@@ -80,7 +82,7 @@ def mark_of(row: Figure | None) -> Mark | None:
 
 
 def _by_value(row: PlotRow) -> tuple:
-    """Return the sort key for descending order. Rows that were not measured come last."""
+    """Return a key that sorts rows by value in descending order. Rows that were not measured come last."""
     values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
     missing = row.marks[0] is None or row.marks[0].value is None
     return missing, -values[0] if values else 1, row.label
@@ -110,10 +112,12 @@ def measure_column(report: dict) -> Column:
 
 
 def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cell]) -> list[Section]:
-    """Return sections with slices in rows and measures in columns.
+    """Return the sections for rows of measures.
 
     rows: rows of the report or of its comparison.
-    cell: function that returns the cell of a row.
+    cell: function that returns the cell for a row.
+
+    By default, rows with the same dimensions form one section, with a line per slice and a column per measure.
     """
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
@@ -127,7 +131,7 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
                 value = of[part["of"][0]]
                 title = capital(layout.names.get(value, value))
                 part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": part["of"][1:]}
-        elif task := of.get("task"):  # a section of its own, with the average
+        elif task := of.get("task"):  # the task has a section of its own, which includes the average
             part = {"slug": task.lower(), "title": task, "of": ("language",)}
         else:
             words = " and ".join(DIMENSIONS.get(name, name) for name in of)
@@ -148,8 +152,10 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
 class _Layout(NamedTuple):
     """The layout of a report's rows.
 
-    cell: function that returns the cell of a row.
-    form: form of answers in the report.
+    cell: function that returns the cell for a row.
+    names: mapping from a value of a dimension to its name.
+    unit: noun for a unit.
+    form: form of the answers in the report.
     """
 
     report: dict
@@ -180,7 +186,7 @@ class _Layout(NamedTuple):
         for row in rows:
             slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
         measures = list(dict.fromkeys(row["measure"] for row in rows))
-        # If all figures have the same number of units, show it once.
+        # If all figures are based on the same number of units, show the number only once.
         units = {row["units"] for row in rows}
         common = many(*units, self.unit) if part.get("apart") and len(units) == 1 else ""
         shown: list[dict[str, Any]] = []
@@ -222,7 +228,7 @@ class _Layout(NamedTuple):
     ) -> list[SafeString]:
         """Plot measures by slice.
 
-        slices: row of each measure, by the values of the slice.
+        slices: mapping from the values of a slice to the row of each measure.
         plotted: measures to plot.
         """
         plotted = [measure for measure in plotted if any(measure in found for found in slices.values())]
@@ -236,15 +242,17 @@ class _Layout(NamedTuple):
         title = str(part["title"])
         if "measures" not in part:
             title = f"{capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        # Languages are sorted by value, because the table lists them by code. Other slices keep the order of the table.
+        # Sort languages by value here, because the table already lists them by code. All other slices keep the order of
+        # the table.
         if self.names and not all(row.label.isdigit() for row in drawn):
             drawn.sort(key=_by_value)
         return pictures(drawn, title, f"{self.unit}s", tuple(MEASURES[measure].name for measure in plotted))
 
     def crossed(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
-        """Return a table of one measure, with the values of the last dimension in columns.
+        """Return a table of one measure whose columns are the values of the last dimension.
 
-        If rows and columns have the same values, the diagonal is in brackets, and intervals are shown if there is room.
+        If rows and columns have the same values, the diagonal is in brackets, and the intervals are shown if there is
+        room.
         """
         *names, last = part["of"]
         listed: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -281,13 +289,15 @@ class _Layout(NamedTuple):
 
 
 def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, dict]]) -> bool:
-    """Return whether a measure has a column of units or of effective counts.
+    """Return whether a measure has its own column of units or of effective counts.
 
-    Measures with the same units share one column.
+    key: "units" or "count".
+
+    Measures that are based on the same units share one column.
     """
     rows = [found[measure] for found in slices if measure in found]
     if key == "count":
-        # More columns would not fit.
+        # Show effective counts only next to a few measures, because more columns would not fit.
         differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
         return differs and len(measures) <= MOST_COUNTED
     resting = [each for each in measures if any(found[each]["units"] is not None for found in slices if each in found)]
@@ -296,9 +306,9 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
 
 
 def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
-    """Return the notes on a slice, each with the names of its columns.
+    """Return the notes on a slice, each with the names of the columns to which it applies.
 
-    found: row of each column.
+    found: mapping from column to its row.
     heads: columns that are not measures.
     """
     notes: dict[str, list[str]] = {}
@@ -317,10 +327,11 @@ class Measure(NamedTuple):
     """A measure.
 
     name: heading of its column.
-    about: sentence that explains it; may be empty.
-    is_share: whether it is written in percent.
-    is_exact: whether it is a count or a plain mean, without interval; written as a number unless it is a share.
-    is_difference: whether it is written in percentage points with a sign.
+    about: sentence that explains the measure; may be empty.
+    is_share: whether values are written in percent.
+    is_exact: whether it is a count or a plain mean, which has no interval; it is written as a number unless it is a
+        share.
+    is_difference: whether values are written in percentage points with a sign.
     """
 
     name: str
@@ -331,7 +342,7 @@ class Measure(NamedTuple):
 
 
 class Names(dict[str, Measure]):
-    """Measures by their keys, including those of forms from other packages."""
+    """Measures by key, including the measures of forms from other packages."""
 
     def __missing__(self, measure: str) -> Measure:
         return {name: Measure(*words) for form in FORMS.values() for name, words in form.measures.items()}[measure]
@@ -340,14 +351,17 @@ class Names(dict[str, Measure]):
 _DECLARED = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 MEASURES = Names({name: Measure(**of) for name, of in _DECLARED["measures"].items()})
 DIMENSIONS: Mapping[str, str] = _DECLARED["dimensions"]
-# Row of the table in docs/explanation/measuring.md -> measures that it explains.
+# A mapping from a row of the table of methods in docs/explanation/measuring.md to the measures that the row explains.
 METHODS: Mapping[str, Collection[str]] = {row: measures.split() for row, measures in _DECLARED["methods"].items()}
-DIFFERENCE = "Difference of two systems"  # row for differences of all measures
-# Row of that table -> its anchor in the documentation.
+DIFFERENCE = "Difference of two systems"  # the row that explains differences, for every measure
+# A mapping from a row of the table of methods to its anchor in the documentation.
 ANCHORS = {row: f"row-{row.lower().replace(' ', '-')}" for row in (*METHODS, DIFFERENCE)}
 
 
 def method(measure: str, form: str) -> str:
-    """Return the row of that table that explains a measure. form: form of answers in the report."""
+    """Return the row of the table of methods that explains a measure.
+
+    form: form of the answers in the report.
+    """
     rows = [row for row, measures in METHODS.items() if measure in measures] or ["One label per unit"]
     return rows[0] if form == "posts" else rows[-1]

@@ -1,4 +1,4 @@
-"""Square plots as SVG: curves of shares, lines of numbers, and heat maps of confusions."""
+"""Square SVG plots: curves of shares, lines of numbers, and heat maps of confusions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 from annotate.reports.numbers import count, percent
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
 
-SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, and margins to its left and above it, in pixels.
+SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, margin to its left and margin above it, in pixels.
 TICKS = 4
-DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # of the lines, to distinguish them without colour
+DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # dash patterns of the lines, which can be told apart without colour
 
 
 class Spot(NamedTuple):
-    """A point (x, y) with an optional interval of y and the text of its tooltip."""
+    """A point of a plot. It may have an interval for y, and the text of a tooltip."""
 
     x: float
     y: float
@@ -31,9 +31,9 @@ class Spot(NamedTuple):
 class _Square:
     """The frame of a plot.
 
-    wide, high: numbers at the ends of the axes.
+    wide, high: largest number on each axis.
     least: number at the start of the vertical axis.
-    top: margin above it (pixels).
+    top: margin above the plot (pixels).
     """
 
     wide: float = 1.0
@@ -51,7 +51,7 @@ class _Square:
     def picture(self, title: str, axes: Mapping[str, str], parts: Iterable[SafeString]) -> SafeString:
         """Return the plot.
 
-        axes: number format of each axis by its name, the horizontal axis first.
+        axes: mapping from the name of each axis to its number format, with the horizontal axis first.
         """
         grid, bottom = [], self.top + SIDE
         (across, wide), (up, high) = axes.items()
@@ -76,8 +76,8 @@ def curve(
     The vertical axis starts at a round share below all spots.
 
     across, up: names of the axes.
-    diagonal: whether to draw a dashed line of equality, and start the vertical axis at 0.
-    joined: whether to draw a line through the spots instead of dots.
+    diagonal: whether to draw a dashed line of equality and start the vertical axis at 0.
+    joined: whether to draw a line through the spots instead of a dot at each spot.
     """
     lowest = min((spot.low if spot.low is not None else spot.y for spot in spots), default=0.0)
     square = _Square(least=0.0 if diagonal else min(0.75, int(lowest * TICKS) / TICKS))
@@ -100,12 +100,15 @@ def curve(
 def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: str) -> SafeString:
     """Plot numbers against numbers, with a line for each series and a dot at each spot. Both axes start at 0.
 
-    series: spots by the name of the series, at most as many series as DASHES.
+    series: mapping from the name of each series to its spots; there are at most as many series as DASHES.
     across, up: names of the axes.
     """
 
     def end(most: float) -> float:
-        """Return the smallest round end of an axis with TICKS parts that is not below the maximum."""
+        """Return a round number at which an axis with TICKS parts can end.
+
+        It is the smallest one that is not below the maximum.
+        """
         power = 10 ** floor(log10(most / TICKS)) if most else 1
         return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= most)
 
@@ -125,10 +128,10 @@ def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: 
 # --- Heat map of confusions
 
 
-Cell = tuple[str, str, float]  # gold label, predicted label, number of units (a fraction if estimated)
+Cell = tuple[str, str, float]  # gold label, predicted label and number of units, which is a fraction if it is estimated
 
-# Shades of errors: upper limit as a share of the gold label's units, opacity, colour of a number on it. With steps
-# instead of a continuous scale, numbers keep a contrast of 4.5 in light and dark mode.
+# Shades of errors, as (upper limit, opacity, colour of a number on it). The limit is a share of the gold label's units.
+# Steps are used instead of a continuous scale, so that numbers have a contrast of at least 4.5 in light and dark mode.
 SHADES = (
     (0.001, 0.16, "currentColor"),
     (0.01, 0.3, "currentColor"),
@@ -145,11 +148,11 @@ def heat_map(
 ) -> SafeString:
     """Plot a confusion matrix, with gold labels in rows and predictions in columns.
 
-    The shade of an error is its share of the gold label's units, in nearly logarithmic steps, so that rare errors are
-    visible. Correct predictions have an outline and no shade. If there are few labels, the cells show numbers;
-    otherwise only tooltips do.
+    An error's shade depends on its share of the gold label's units. The steps are nearly logarithmic, so that rare
+    errors are visible. Correct predictions have an outline and no shade. If there are only a few labels, the cells show
+    numbers. Otherwise, only the tooltips show them.
 
-    labels: labels to show; all others share a row and a column "others".
+    labels: labels to show; all remaining labels share a row and a column named "others".
     predicted: heading of the columns.
     """
     known, sums, totals = set(labels), Counter(), Counter()
@@ -194,14 +197,14 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
     parts = [element("title", escaped(f"{words}: {count(weight)}, {percent(share)} of {gold}"))]
     parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
-        thousands = weight >= 99_999.5  # a count that fits into a cell
+        thousands = weight >= 99_999.5  # larger counts do not fit into a cell
         short = f"{weight / 1000:,.0f}k" if thousands else f"{weight:.1f}" if weight < 0.95 else f"{weight:,.0f}"
         parts.append(text(short, x + side / 2, y + side / 2 + 4, fill=ink, font_size=12, text_anchor="middle"))
     return element("g", *parts)
 
 
 def _shades(y: int) -> SafeString:
-    """Return the legend of the shades."""
+    """Return the legend for the shades."""
     bounds = [f"{100 * bound:g}" for bound, _, _ in SHADES[:-1]]
     words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
     parts = []

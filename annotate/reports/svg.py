@@ -1,6 +1,6 @@
-"""SVG elements for plots: escaped, in the colours of the page, with the layout of plots of rows.
+"""SVG elements for plots, and the layout of plots with rows.
 
-`plots.py` and `square_plots.py` draw the plots.
+Text is escaped, and colours are those of the page. `plots.py` and `square_plots.py` draw the plots.
 """
 
 import re
@@ -17,7 +17,7 @@ QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--pap
 # Left edge and width of the plot area in a plot of rows, in percent of the width.
 PLOT, PLOT_WIDTH = 21, 46
 LINE_HEIGHT, ROW = 18, 20  # pixels
-NAME = 52  # pixels from the code to the name
+NAME = 52  # distance from the start of the code to the start of the name, in pixels
 
 
 def picture(title: str, description: str, parts: Iterable[SafeString], **attributes) -> SafeString:
@@ -31,9 +31,10 @@ def text(words: str, x: str | float, y: float, **attributes) -> SafeString:
 
 
 def element(tag: str, *children: SafeString, **attributes) -> SafeString:
-    """Return an element. Its children must be safe.
+    """Return an SVG element. Its children must be safe strings.
 
-    Underscores in names of attributes become hyphens, except at the end: stroke_width is stroke-width, class_ is class.
+    In names of attributes, underscores become hyphens, except at the end. For example, stroke_width is written as
+    stroke-width, and class_ as class.
     """
     written = "".join(
         f' {name.strip("_").replace("_", "-")}="{escape(f"{value:g}" if isinstance(value, float) else value)}"'
@@ -43,7 +44,7 @@ def element(tag: str, *children: SafeString, **attributes) -> SafeString:
 
 
 def escaped(words: str) -> SafeString:
-    """Escape text. Characters that XML cannot represent become the replacement character."""
+    """Escape text. Characters that XML cannot represent are replaced with the replacement character."""
     return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", words))
 
 
@@ -78,20 +79,20 @@ Letters = tuple[tuple[int, int], tuple[int, int]]
 
 
 def letters_of(labels: Collection[str], wide: int, narrow: int) -> Letters:
-    """Return how labels are shortened on a wide page and on a narrow one, so that they remain distinguishable.
+    """Return how to shorten labels on a wide page and on a narrow page, so that they remain distinct.
 
-    Each result is the maximum number of letters, and how many of these are from the end.
+    Both results are tuples of the maximum number of letters, and how many of these are from the end.
 
-    wide, narrow: maximum number of letters.
+    wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
     first, second = ((most, end_apart(labels, most, (most - 1) // 2)) for most in (wide, narrow))
     return first, second
 
 
 def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: Letters) -> SafeString:
-    """Return the head of a row: a line above it, the code and the name. The name is cut off at the end of its room.
+    """Return the head of a row: a line above it, the code and the name. A name that is too long is cut off.
 
-    room: percent of the width.
+    room: space for the code and the name (percent of the width).
     letters: how to shorten the code, see `letters_of`.
     """
     y = height / 2 + 4
@@ -101,7 +102,7 @@ def row_head(label: str, name: str, top: int, height: int, *, room: int, letters
 
 
 def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int]) -> SafeString:
-    """Return the code or the person's name of a row. If it is too long, its middle is left out.
+    """Return the code of a row, or the person's name if rows are people. If it is too long, its middle is left out.
 
     Elements of the class plot-narrow are hidden unless a style sheet shows them.
     """

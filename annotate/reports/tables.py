@@ -1,8 +1,8 @@
-"""Tables for pages, dataset cards and terminals. Columns are declared once, each with a function for its cells.
+"""Tables for pages, dataset cards and terminals. Each column is declared with a function that returns its cells.
 
-A table with a slug can be sorted by the links in its headings, without a script: ?sort=people.-answers. Pages can also
-offer a filter for long tables, ?find-people=ann, and downloads as CSV, ?csv=people. `terminal.py` renders tables for a
-terminal, `markdown.py` in Markdown, and templates/annotate/_table.html in HTML.
+If a table has a slug, links in its headings sort it without a script, as in ?sort=people.-answers. Pages can also offer
+a filter for long tables, as in ?find-people=ann, and downloads as CSV, as in ?csv=people. `terminal.py` renders tables
+for a terminal, `markdown.py` in Markdown, and templates/annotate/_table.html in HTML.
 """
 
 import csv
@@ -20,12 +20,12 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from corpora.core.records import FORMULA
 
-# Kinds of columns. A terminal omits `name` if there is no room, shortens `digest`, and lists `note` below the table. On
-# a page, `short` has no line breaks, and `sentence` has a minimum width.
+# Kinds of columns. A terminal omits columns of the kind `name` if there is no room, shortens `digest`, and lists each
+# `note` below the table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
 LONG = 30  # rows
-BEGINNING = 140  # characters of a text shown in a cell
-MANY = 15  # rows up to which a table has no filter
+BEGINNING = 140  # maximum number of characters of a text in a cell
+MANY = 15  # maximum number of rows of a table without a filter
 Called = Callable[[str], str]  # returns the name of a label
 Row = Any  # mostly a dict in a report
 
@@ -34,10 +34,10 @@ Row = Any  # mostly a dict in a report
 class Cell:
     """A cell of a table.
 
-    by: value to sort by; None comes last in both directions.
+    by: value to sort by; None comes last in ascending and descending order.
     url: target of a link.
-    note: small text after it.
-    mark: CSS class of the cell, or of the row if it is the first cell.
+    note: small text after the cell's text.
+    mark: CSS class of the cell; in the first cell, it is the class of the row.
     method: anchor in the documentation's table of methods.
     """
 
@@ -53,8 +53,8 @@ class Cell:
 class Column:
     """A column of a table.
 
-    key: key in a row.
-    says: function that returns the cell or text for a row; by default, the value at `key`.
+    key: key of the value in a row.
+    says: function that returns the cell or its text for a row; by default, the value at `key` is shown.
     method: anchor in the documentation's table of methods.
     """
 
@@ -74,7 +74,7 @@ class Column:
         return said if isinstance(said, Cell) else Cell(said, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the column without its function. A pickled table has its cells."""
+        """Pickle the column without its function. A pickled table does not need it, because it has its cells."""
         return Column, (self.key, self.heading, self.kind, None, self.method)
 
 
@@ -82,7 +82,7 @@ class Column:
 class Heading:
     words: str
     kind: str
-    sort: str  # in the link; empty if the table cannot be sorted
+    sort: str  # value of the URL parameter; empty if the table cannot be sorted
     aria: str  # "ascending", "descending" or empty
     method: str
 
@@ -93,10 +93,10 @@ class Table:
 
     caption: number and name of the rows, such as "60 languages".
     total: rows that stay at the bottom in any order.
-    slug: name of the table in the URL; empty if it cannot be sorted.
-    asked: value of the URL parameter sort, for any table on the page.
-    given: all URL parameters, on pages with filters and downloads; otherwise None.
-    path: path of that page, since other pages may show the table too.
+    slug: name of the table in the URL; empty if the table cannot be sorted.
+    asked: value of the URL parameter `sort`, which may refer to a different table on the page.
+    given: all URL parameters, if the page offers filters and downloads; otherwise None.
+    path: path of the page that offers them, because other pages may show the same table.
     """
 
     caption: str
@@ -115,12 +115,12 @@ class Table:
 
     @property
     def find(self) -> str:
-        """The words to filter by."""
+        """The words by which the table is filtered."""
         return (self.given or {}).get(f"find-{self.name}", "").strip()
 
     @property
     def others(self) -> dict[str, str]:
-        """The other URL parameters."""
+        """The URL parameters, except for this table's filter and the download."""
         return {key: value for key, value in (self.given or {}).items() if key not in (f"find-{self.name}", "csv")}
 
     @property
@@ -141,7 +141,7 @@ class Table:
 
     @property
     def found(self) -> list[tuple[Cell, ...]]:
-        """The rows that contain each word of the filter in some cell. The total is not filtered."""
+        """The rows that match the filter: each of its words occurs in the row. The total is not filtered."""
         words = self.find.casefold().split()
         return [row for row in self.body if all(word in _in_a_line(row) for word in words)]
 
@@ -152,7 +152,7 @@ class Table:
 
     @property
     def cells(self) -> list[list[tuple[Cell, str]]]:
-        """The rows, with the column kind of each cell."""
+        """The rows, as lists of (cell, kind of its column) pairs."""
         kinds = [column.kind for column in self.columns]
         return [list(zip(row, kinds, strict=True)) for row in self.rows]
 
@@ -169,11 +169,11 @@ class Table:
 
     @property
     def is_long(self) -> bool:
-        """Whether the table scrolls in a box of its own."""
+        """Whether the table is so long that it scrolls in a box."""
         return bool(self.slug) and len(self.rows) > LONG
 
     def _order(self) -> tuple[int | None, bool]:
-        """Return the index of the column to sort by, if any, and whether the order is descending."""
+        """Return the index of the column to sort by, or None, and whether the order is descending."""
         slug, _, by = self.asked.partition(".")
         key, down = by.removeprefix("-"), by.startswith("-")
         known = self.slug and slug == self.slug
@@ -205,7 +205,10 @@ def table(
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
-    """Return a table without empty or redundant names, notes and effective counts; an empty tuple without rows."""
+    """Return a table without columns that say nothing, as a tuple. The tuple is empty if there are no rows.
+
+    Omitted are empty columns of names and notes, and effective counts that equal the counts before them.
+    """
     listed, kept = list(rows), dict[Column, list[Cell]]()
     before: list[Cell] = []
     for column in columns:
@@ -224,12 +227,12 @@ def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple
 
 
 def when(at: datetime | None) -> Cell:
-    """Return a cell with a time in the installation's time zone."""
+    """Return a cell that shows a time in the installation's time zone."""
     return Cell(f"{timezone.localtime(at):%Y-%m-%d %H:%M}", at) if at else Cell(NOT_MEASURED)
 
 
 def share(of: Mapping[str, Any] | None) -> Cell:
-    """Return a cell with an estimate and its interval, sorted by the estimate."""
+    """Return a cell that shows an estimate with its interval and is sorted by the estimate."""
     return Cell(estimate(of), of["value"] if of else None)
 
 
@@ -238,18 +241,18 @@ def ratio(part: float, whole: float) -> Cell:
 
 
 def language(code: str) -> Cell:
-    """Return a cell with the name of a language and its code."""
+    """Return a cell that shows a language's name and code."""
     return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
 
 
 def beginning(row: dict) -> Cell:
-    """Return a cell with the beginning of a record's text, with its fields on one line."""
+    """Return a cell that shows the beginning of a record's text, with the record's fields on one line."""
     words = " · ".join(row["text"].split("\n"))
     return Cell(words[:BEGINNING] + ("…" if len(words) > BEGINNING else ""), words)
 
 
 def beside(code: str, name: str = "") -> str:
-    """Return the name to show next to a code, or an empty string if it equals the code."""
+    """Return the name to show next to a code. Return an empty string if the name equals the code."""
     name = name or label_name(code)
     return "" if name == code else name
 
@@ -275,7 +278,8 @@ def numbers(headings: Mapping[str, str]) -> list[Column]:
     return [numbered(key, heading) for key, heading in headings.items()]
 
 
-# The language of a row: in two columns, code and name, for reports and cards; in one column for pages.
+# The columns for a row's language. Reports and cards show LANGUAGE, with code and name in two columns. Pages show
+# ONE_LANGUAGE.
 LANGUAGE = (
     Column("language", "language"),
     Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),
@@ -284,9 +288,9 @@ ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["l
 
 
 def person(address: Callable[[int], str]) -> Column:
-    """Return the column of annotators, with links to their pages.
+    """Return the column of annotators, in which each name links to the annotator's page.
 
-    address: function that returns the URL of an annotator by primary key.
+    address: function that returns the URL of an annotator from the primary key.
     """
     return Column(
         "name", "annotator", says=lambda row: Cell(row["name"], row["name"].casefold(), address(row["annotator"]))
@@ -306,17 +310,17 @@ def are(number: int, one: str, several: str) -> str:
 # --- Tables as CSV, protected against formulas in a spreadsheet
 
 
-AS_TEXT = "'"  # put before text that a spreadsheet would run as a formula
+AS_TEXT = "'"  # prefix for text that a spreadsheet would run as a formula
 
 
 def as_csv(table: Table) -> str:
-    """Return the headings and the filtered rows in order as CSV, the total last. Numbers are not formatted."""
+    """Return a table as CSV: the headings, the filtered rows in order, and the total. Numbers are not formatted."""
     headings = [column.heading for column in table.columns]
     return written(headings, ([_value(*of) for of in zip(row, table.columns, strict=True)] for row in table.rows))
 
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return CSV in which no text is a formula."""
+    """Return CSV in which a spreadsheet treats no text as a formula."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n")
     writer.writerow(map(_safe, headings))
@@ -325,7 +329,7 @@ def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _value(cell: Cell, column: Column) -> object:
-    """Return the value of a cell in CSV: a number, an ISO 8601 time, or the text with its note."""
+    """Return the value of a cell in CSV, which is a number, an ISO 8601 time, or the text with its note."""
     if isinstance(cell.by, datetime):
         return cell.by.isoformat(timespec="seconds")
     if column.kind == NUMBER and isinstance(cell.by, int | float):

@@ -1,4 +1,4 @@
-"""Text and tables for a terminal, at most 100 columns wide and without control characters."""
+"""Text and tables for a terminal. They are at most 100 columns wide and contain no control characters."""
 
 import re
 import textwrap
@@ -9,7 +9,7 @@ from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
 
 WIDTH = 100  # columns of a terminal
 GAP = "  "
-TIED = "\0"  # stands for a space where a line must not break
+TIED = "\0"  # placeholder for a space at which a line must not break
 SHORT_DIGEST = 12
 LEAST = 12  # minimum width of a shortened cell
 
@@ -21,11 +21,11 @@ def printable(words: str) -> str:
 
 
 def wrapped(words: str, first: str = "", rest: str = "") -> str:
-    """Wrap text. A command between backquotes stays on one line, so that it can be copied.
+    """Wrap text. A command in backquotes stays on one line, so that it can be copied.
 
-    first, rest: indent of the first line and of the others.
+    first, rest: indent of the first line, and of all lines after it.
     """
-    # textwrap counts characters, and some take two columns.
+    # Halve the width if any character takes two columns, because textwrap counts each character as one.
     width = WIDTH if _wide(words) == len(words) else WIDTH // 2
     whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), words)
     filled = textwrap.fill(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
@@ -37,9 +37,12 @@ def underlined(words: str, line: str) -> str:
 
 
 def as_lines(table: Table) -> str:
-    """Return a table with its notes below. To make it fit, names are omitted and text, not numbers, is shortened."""
+    """Return a table as text, with its notes below.
+
+    If the table is too wide, names are omitted and texts are shortened, but numbers are not.
+    """
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
-    notes: dict[str, list[str]] = {}  # each note once, with its languages
+    notes: dict[str, list[str]] = {}  # first cells of the rows that have each note
     for n, column in enumerate(table.columns):
         for row in cells if column.kind == NOTE else ():
             if row[n]:
