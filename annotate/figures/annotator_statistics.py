@@ -1,7 +1,9 @@
-"""Statistics on annotators in one task and in all tasks: amount of work, accuracy, hours. Reads only.
+"""Statistics on annotators, in one task and in all tasks: amount of work, accuracy and hours.
 
-Hours are active time without idle time. They include all judgments, even voided ones and answers to hidden gold
-answers, because the annotator worked on these too.
+This module only reads data.
+
+Hours are active time, without idle time. They include voided judgments and answers to hidden gold answers, because the
+annotator worked on these too.
 """
 
 from calendar import monthrange
@@ -26,12 +28,15 @@ from annotate.work.routes import Routes, readers_of
 AT_WORK, WEEK = timedelta(minutes=15), timedelta(days=7)
 LIVE, ANSWER = Q(voided_at=None), Q(kind=Judgment.ANSWER)
 DECISION = LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
-MOST_LABELS = 20  # per annotator, if an answer is several labels out of thousands
-MOST_COMMENTS = 200  # the newest, on a page
+MOST_LABELS = 20  # maximum number of labels per annotator, if an answer consists of several labels out of thousands
+MOST_COMMENTS = 200  # maximum number of comments on a page; the newest are shown
 
 
 def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
-    """Return names by primary key, by default of all annotators."""
+    """Return the names of annotators, as a mapping from primary key to name.
+
+    annotators: primary keys; by default, the names of all annotators are returned.
+    """
     people = Annotator.objects.select_related("user")
     people = people if annotators is None else people.filter(pk__in=list(annotators))
     return {annotator.pk: str(annotator) for annotator in people}
@@ -41,18 +46,19 @@ def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
 
 
 def people(task: Task) -> list[dict]:
-    """Return a row for each person who judged or tried something in the task, sorted by name. A row has:
+    """Return a row for each person who judged anything or took a test in the task, sorted by name. A row has:
 
     annotator, name: primary key and name.
-    active: whether they may log in.
-    answers, skips: number of valid ones.
-    taken_back: number of judgments withdrawn by the annotator.
-    voided: number of judgments voided by a manager.
-    last: time of the last of all these.
-    given_back, ran_out: number of units returned and expired without an answer.
-    known: hidden gold answers, including voided ones: asked, right, and accuracy with its interval.
-    may: queues in which they may work now.
-    left: number of gold answers still available to them, by queue in `may`.
+    active: whether the person may log in.
+    answers, skips: number of valid answers and valid skips.
+    taken_back: number of judgments that the annotator withdrew.
+    voided: number of judgments that a manager voided.
+    last: time of the last judgment of any of these kinds.
+    given_back, ran_out: number of assigned units that the annotator returned, and number of those that expired without
+        an answer.
+    known: asked, right, and accuracy with its interval, for hidden gold answers including voided ones.
+    may: queues in which the annotator may work now.
+    left: for each queue in `may`, number of gold answers that are still available to the annotator.
     """
     rows, given = _people_at_work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
@@ -93,14 +99,14 @@ def _people_at_work(task: Task) -> list[dict]:
 
 
 class LabelCounts(NamedTuple):
-    """The number of valid answers, and how many of these have each label."""
+    """The number of valid answers, and how many of them have each label."""
 
     answers: int
     labels: Counter[str]
 
 
 def label_counts(task: Task) -> dict[int | None, LabelCounts]:
-    """Return the label counts of each annotator, and of all annotators under None."""
+    """Return the label counts of each annotator. The key None has the counts of all annotators together."""
     answers, labels = Counter[int | None](), defaultdict[int | None, Counter[str]](Counter)
     rows = counted_answers(task).order_by().values_list("annotator", "label").annotate(Count("pk"))
     for annotator, label, number in rows:
@@ -112,12 +118,13 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
 
 
 def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict:
-    """Return {"labels": [ROW, ...], "known": [ROW, ...]} on one annotator's answers.
+    """Return the labels and gold answers of one annotator, as lists of rows under the keys `labels` and `known`.
 
-    labels: most frequent labels first: label, and the shares of answers with it, own and all.
-    known: answers to gold answers, latest first: at, item, text, label, said, right, voided.
+    counts: result of label_counts; it may have been computed earlier.
 
-    counts: result of label_counts, which may be older.
+    labels: most frequent labels first, with label, own (share of the annotator's answers that have it) and all (share
+        of all annotators' answers that have it).
+    known: answers to gold answers, latest first, with at, item, text, label, said, right and voided.
     """
     everybody, own = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     most_used = sorted(everybody.labels.items(), key=lambda row: (-row[1], row[0]))
@@ -136,13 +143,14 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
 
 
 def comments(task: Task, of: Annotator | None = None) -> list[dict]:
-    """Return the newest comments in a task, optionally of one annotator, MOST_COMMENTS at most.
+    """Return the newest comments in a task, at most MOST_COMMENTS.
 
-    Includes comments on voided answers.
+    of: annotator whose comments to return; by default, those of all annotators are returned.
 
-    Rows have at, annotator, name, unit, text, kind (of the judgment), label, comment, voided.
+    Comments on voided answers are included. A row has at, annotator, name, unit, text, kind (of the judgment), label,
+    comment and voided.
     """
-    # A condition instead of a join, so that the query uses the index of comments and does not read all judgments.
+    # Use a condition instead of a join, so that the query uses the index of comments and does not read all judgments.
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
     written = Judgment.objects.filter(of_task, **only(of)).exclude(comment="")
     return [
@@ -161,7 +169,10 @@ def newly_paused() -> int:
 
 
 def unseen_pauses() -> list[dict]:
-    """Return the pauses that no manager has seen, newest first: task, name (of the annotator), right, asked, at."""
+    """Return the pauses that no manager has seen, newest first.
+
+    A row has task, name (of the annotator), right, asked and at.
+    """
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
     return [
         {"task": of.task.name, "name": str(of.annotator), "right": of.right, "asked": of.asked, "at": of.at}
@@ -170,12 +181,12 @@ def unseen_pauses() -> list[dict]:
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
-    """Return all pauses, newest first. A row has, among others:
+    """Return all pauses in a task, newest first. Among other keys, a row has:
 
     running: whether the annotator is still paused.
     new: whether no manager has seen the pause.
 
-    of: only this annotator's pauses.
+    of: annotator whose pauses to return; by default, those of all annotators are returned.
     """
     rows = task.pauses.filter(**only(of)).select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
     return [
@@ -192,7 +203,10 @@ def _user(user) -> str:
 
 
 def consents(task: Task) -> list[dict]:
-    """Return all consents to sensitive work, newest first. withdrawn_at: None if valid."""
+    """Return all consents to sensitive work, newest first.
+
+    A row has annotator, name, at and withdrawn_at, which is None while the consent is valid.
+    """
     return [
         {"annotator": of.annotator_id, "name": str(of.annotator), "at": of.at, "withdrawn_at": of.withdrawn_at}
         for of in task.consents.select_related("annotator__user").order_by("-at", "-pk")
@@ -200,7 +214,7 @@ def consents(task: Task) -> list[dict]:
 
 
 def not_agreed(task: Task) -> list[str]:
-    """Return the names of qualified annotators without valid consent to sensitive work."""
+    """Return the names of the qualified annotators who have not consented to sensitive work."""
     readers = readers_of([Routes.load(task)])[task.pk]
     lacking = set().union(*readers.passed.values()) - set().union(*readers.agreed.values())
     return sorted(names_of(lacking).values(), key=str.casefold)
@@ -211,7 +225,7 @@ def not_agreed(task: Task) -> list[str]:
 
 @dataclass
 class _Work:
-    """The work of one annotator in all tasks.
+    """An annotator's work in all tasks.
 
     lasts: time of the last judgment in each task.
     """
@@ -226,15 +240,15 @@ def everybody() -> list[dict[str, Any]]:
     """Return a row for each annotator, sorted by name. A row has:
 
     annotator, name, username: primary key and names.
-    active: whether they may log in.
-    languages: level by language code.
-    tasks: names of the tasks in which they judged.
-    answers, decisions: number of valid ones.
-    hours: {"today", "week", "all"}; the week is the last seven days.
-    right: accuracy in gold answers of all tasks, an estimate; None without gold answers.
-    same: share of their answers that equal the label, where several people were asked, an estimate.
-    paused: number of open tasks in which they are paused.
-    last: when they were last active.
+    active: whether the annotator may log in.
+    languages: mapping from language code to level.
+    tasks: names of the tasks in which the annotator judged.
+    answers, decisions: number of valid answers and valid decisions.
+    hours: mapping from "today", "week" and "all" to hours; the week is the last seven days.
+    right: estimated accuracy on the gold answers of all tasks; None if there are no gold answers.
+    same: estimated share of answers that equal the label, among units for which several people were asked.
+    paused: number of open tasks in which the annotator is paused.
+    last: time of the annotator's last judgment or login.
     """
     work, since = _work(), {"today": midnight(), "week": midnight() - WEEK + DAY}
     seconds: dict[str, dict[int, float | None]] = {
@@ -263,10 +277,12 @@ def everybody() -> list[dict[str, Any]]:
 
 
 def _work() -> dict[int, _Work]:
-    """Return the work of each annotator, in one pass over all judgments.
+    """Return each annotator's work. One query reads all judgments.
+
+    The counts include:
 
     compared: number of valid answers to labelled units for which several people were asked.
-    same: number of these that equal the label.
+    same: number of these answers that equal the label.
     """
     compared = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
     counts = {
@@ -291,9 +307,9 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
 
 
 def _judgments_since(since: datetime):
-    """Return judgments made here since a time.
+    """Return the judgments that were made in Assay since a point in time.
 
-    The query uses the index of each person's judgments, so that earlier ones are not read.
+    The query uses the index of each person's judgments, so that it does not read earlier judgments.
     """
     made = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
     return made.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
@@ -312,9 +328,9 @@ def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
 def at_work_now() -> dict[str, Any]:
     """Return the current activity.
 
-    people: number of annotators who judged something in the last AT_WORK.
-    hour, today: number of valid answers in the last hour and today.
-    at: time of these numbers.
+    people: number of annotators who judged anything within AT_WORK.
+    hour, today: number of valid answers in the last hour, and since midnight.
+    at: time to which these numbers refer.
     """
     now, day = timezone.localtime(), midnight()
     counts = _judgments_since(min(day, now - HOUR)).aggregate(
@@ -326,9 +342,10 @@ def at_work_now() -> dict[str, Any]:
 
 
 def timesheet(month: date) -> list[dict[str, Any]]:
-    """Return the work on each day of a month in the installation's time zone, by person, day and task.
+    """Return the work in a month, with a row for each person, day and task.
 
-    Rows have name, username, day, task, answers and skips (valid, or voided by a manager), decisions, hours.
+    Days are in the installation's time zone. A row has name, username, day, task, answers and skips (valid, or voided
+    by a manager), decisions and hours.
     """
     days = [month.replace(day=day + 1) for day in range(monthrange(month.year, month.month)[1])]
     annotators = {person.pk: person for person in Annotator.objects.select_related("user")}
@@ -346,7 +363,8 @@ def timesheet(month: date) -> list[dict[str, Any]]:
 def _work_on(day: date) -> Iterable[dict[str, Any]]:
     """Return a row for each person and task on a day.
 
-    SQLite takes far longer to compute the day of each judgment, so each day is a query that uses the index.
+    A separate query for each day uses the index. It is much faster on SQLite than one query that computes the day of
+    each judgment.
     """
     start, end = (datetime.combine(date, time(), timezone.get_current_timezone()) for date in (day, day + DAY))
     paid = LIVE | Q(voided_by__isnull=False)

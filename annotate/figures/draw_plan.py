@@ -1,6 +1,6 @@
-"""The required size of a uniform draw, and the interval widths of a draw. Reads only.
+"""The size of a uniform draw that gives a required interval width, and the widths that a draw gives.
 
-Widths are computed in `interval_width.py`. All widths are fractions.
+Widths are computed in `interval_width.py`. All widths are fractions. This module only reads data.
 """
 
 from bisect import bisect_left
@@ -39,19 +39,19 @@ from corpora.core.languages import UND
 from corpora.models import Item
 from corpora.predictions.predictor_labels import first_votes
 
-FEW, HIDDEN = "few", "hidden"  # reasons why no uniform draw is enough
-CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # shares of audits on the curve
-FEWEST = 30  # minimum number of posts in a language to show its figures
-# Audit shares to try, of posts on which the detectors agree.
+FEW, HIDDEN = "few", "hidden"  # reasons why no uniform draw is sufficient
+CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # audit shares for which the curve has a point
+FEWEST = 30  # a language with fewer posts in the draw has no figures
+# The audit shares to try: the share of posts to audit, among posts on which the detectors agree.
 AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-LEAST_AUDITS = 5  # per language
+LEAST_AUDITS = 5  # minimum number of audits per language
 MOST_ALONE = 1_000_000  # maximum number of posts in a set for one language
-ENLARGED_BY = 0.1  # as a share of the current reading: additional work of each kind to compare
+ENLARGED_BY = 0.1  # additional work of each kind to compare, as a share of the current reading
 LABEL_MEASURES = ("recall", "precision", ERROR)
 
 
 class Pace(NamedTuple):
-    """Seconds per post, and hours per week of one annotator."""
+    """The pace of one annotator: seconds per post, and hours per week."""
 
     seconds: float
     weekly: float
@@ -62,15 +62,15 @@ class Pace(NamedTuple):
 
 
 def usual_task(**options: Any) -> Task:
-    """Return an unsaved task with these options, of the first kind whose agreement is audited."""
+    """Return an unsaved task with these options. Its kind is the first one whose agreement is audited."""
     return imagined_task(next(kind for kind in KINDS.values() if kind.audits_agreement), (), options)
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:
-    """Return the posts of a corpus by how the detectors label them in a task.
+    """Return the posts of a corpus, grouped by how the detectors label them in a task.
 
-    Posts on which they agree are counted by label, and all others by the language of the queue that would get them
-    first. Raise CorpusError if the posts have no votes.
+    Posts on which the detectors agree are counted by label. All other posts are counted by the language of the first
+    queue that would get them. Raise CorpusError if the posts have no votes.
     """
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 
 
 def draw_of(task: Task, size: int) -> Draw:
-    """Return a uniform draw of a number of posts, audited and checked according to the task's options."""
+    """Return a uniform draw of `size` posts, with audits and checks as in the task's options."""
     least = checks.CHECK_LEAST if task.check_share else 0
     chosen = Checks(task.check_share, least, task.audit_recheck, task.check_share)
     return Draw(size, task.audit_share, task.audit_least, chosen)
@@ -106,10 +106,12 @@ def cheapest(
     checks: Checks = NO_CHECKS,
     shares: Sequence[float] = AUDIT_SHARES,
 ) -> Draw | None:
-    """Return the sufficient draw with the least reading, or None if none is sufficient.
+    """Return the sufficient draw with the least reading. Return None if no draw is sufficient.
 
-    stream: defines the sizes to try.
-    is_enough: whether a draw is sufficient; monotonic in the size.
+    stream: the posts to draw from, which determine the sizes to try.
+    is_enough: function that returns whether a draw is sufficient; if it is true for a size, it must be true for larger
+        sizes.
+    checks: checks of the annotators in every draw.
     shares: audit shares to try.
     """
     best: Draw | None = None
@@ -123,7 +125,10 @@ def cheapest(
 
 
 def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
-    """Return the sufficient draw with the smallest audit share, in thousandths, or None if there is none."""
+    """Return the sufficient draw with the smallest audit share. Return None if no share is sufficient.
+
+    The shares to try are multiples of a thousandth.
+    """
     draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
     place = bisect_left(draws, True, key=is_enough)
     return draws[place] if place < len(draws) else None
@@ -133,9 +138,9 @@ class OwnSet(NamedTuple):
     """A set for one language.
 
     posts: number of posts to draw.
-    inside: expected number of these in the language.
-    decoys: number of decoys among them.
-    without_decoys: width of the interval without decoys, by the share of false Yes.
+    inside: expected number of the drawn posts that are in the language.
+    decoys: number of decoys among the posts.
+    without_decoys: mapping from the share of false Yes to the interval width without decoys.
     """
 
     posts: int
@@ -146,9 +151,10 @@ class OwnSet(NamedTuple):
 
 @cache
 def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
-    """Return the smallest recall- or precision-oriented set with the required width, with the default number of decoys.
+    """Return the smallest recall- or precision-oriented set with the required width.
 
-    Return None if no design measures this, or if no set is large enough.
+    The set has the default number of decoys. Return None if no design estimates this measure, or if no set is large
+    enough.
     """
     if measure not in DESIGNED:
         return None
@@ -164,7 +170,7 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 
 
 def is_stated(estimate: Estimate) -> bool:
-    """Return whether an estimate has enough data to plan with its interval."""
+    """Return whether an estimate is based on enough data, so that its interval can be used for planning."""
     return estimate != UNKNOWN and estimate.count >= LEAST_COUNT * ENOUGH
 
 
@@ -179,11 +185,15 @@ def plan(
     pace: Pace,
     done: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
-    """Return {"posts", "agreed" (share), "rows" (see _Planner.row), "draw", "recall"}.
+    """Return a plan, as a dict with posts, agreed (share of posts on which the detectors agree), rows, draw and recall.
 
     wished: required width.
-    draw: draw with the least reading that suits more than half of the rows that any draw suits, see _Planner.draw.
-    recall: languages whose recall that draw does not suit, see _Planner.reach.
+    done: function that is called with 1 after each row.
+
+    rows: a row for each measure and language, see _Planner.row.
+    draw: draw with the least reading that gives the required width in more than half of the rows, see _Planner.draw.
+        Rows for which no draw is sufficient do not count. None if there is no such draw.
+    recall: languages for which that draw does not give the required width of recall, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []
@@ -230,15 +240,16 @@ class _Planner:
     def row(self, measure: str, label: str) -> dict[str, Any]:
         """Return the plan for a measure in a language. A row has:
 
-        measure, language: language is "" for all.
+        measure, language: the measure and the language; the language is "" for all languages together.
         share: share of posts in the language.
-        needs: sufficient draw with the least reading (size, audit_share, audit_least, and reading over all languages),
-            and for the language posts, disputed, audits, checks, hours and weeks (of one person); None if there is
-            none.
-        alone: number of posts in a set for this language; None if the corpus has too few, or if there is no such
-            design.
-        decoys: number of decoys hidden among them.
-        without_decoys: [{"false_yes", "width"}], width of the interval without decoys by the share of false Yes.
+        needs: sufficient draw with the least reading; None if there is none. It has size, audit_share, audit_least and
+            reading over all languages, and for this language posts, disputed, audits, checks, hours and weeks (of one
+            person).
+        why: FEW or HIDDEN if there is no sufficient draw, otherwise "".
+        alone: number of posts in a set for this language only; None if the corpus has too few, or if no design
+            estimates the measure.
+        decoys: number of decoys among these posts.
+        without_decoys: interval width without decoys, as a list of dicts with false_yes (share of false Yes) and width.
         """
         share = self.stream.share(label) if label else 1.0
         own = alone(measure, self.expected, self.wished)
@@ -270,7 +281,7 @@ class _Planner:
     def draw(self, draw: Draw) -> dict[str, Any]:
         """Describe a draw: size, audit_share, audit_least, disputed, audits, checks, contested, hours and weeks.
 
-        contested: expected number of further posts to read after failed audits.
+        contested: expected number of additional posts to read because an audit fails.
         """
         part = draw.size / self.stream.posts
         rule = self.expected.wrong, self.task.audit_limit
@@ -280,12 +291,13 @@ class _Planner:
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
-        """Describe what recall in a language needs. The result has:
+        """Describe what is needed to estimate recall in a language. The result has:
 
-        language, posts, width: language, number of posts, and width of the interval.
-        elsewhere: number of audits in other languages.
-        stated, wished: number of these audits until recall can be estimated, and until its interval has the required
-            width; None if never.
+        language, posts: the language, and its number of posts in the draw.
+        width: width of the interval in this draw.
+        elsewhere: number of audits in all other languages in this draw.
+        stated: number of these audits that is needed to estimate recall; None if no number is sufficient.
+        wished: number of these audits that is needed for the required width; None if no number is sufficient.
         """
 
         def can_be_stated(each: Draw) -> bool:
@@ -308,24 +320,26 @@ class _Planner:
 
 
 def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: int) -> dict[str, Any]:
-    """Return the widths of a draw: {"expected", "share", "accuracy", "error", "languages", "typical", "curve", "next"}.
+    """Return the interval widths that a draw gives.
 
-    Widths are None if there is no interval.
+    The result has expected, share, accuracy, error, languages, typical, curve and next. A width is None if there is no
+    interval.
 
-    languages: languages with at least FEWEST posts, most frequent first, with posts, audits, and the width of each of
-        LABEL_MEASURES.
-    typical: the middle one of these.
-    curve: for CURVE_SHARES and the task's own audit share: audits, read (posts to read), hours, and the widths of
-        accuracy, overall error, and recall and precision in the typical language.
-    next: the same for draws with more work of one kind, most useful for accuracy first: work (AUDITS, CHECKS, SECONDS
-        or POSTS) and more (further posts to read, including by adjudicators; ENLARGED_BY of the current reading).
+    languages: languages with at least FEWEST posts, most frequent first; each row has language, posts, audits, and the
+        width for each of LABEL_MEASURES.
+    typical: the language in the middle of this list.
+    curve: a point for each of CURVE_SHARES and for the task's own audit share. It has share, audits, read (posts to
+        read), hours, and the widths for accuracy, overall error, and recall and precision in the typical language.
+    next: such a point for each draw with more work of one kind, most useful for accuracy first. It also has work
+        (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by adjudicators;
+        about ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
     of = _Widths(stream, draw, expected, seconds)
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
         point = of.point(draw._replace(share=share))
-        # Shares below the minimum number of audits give equal draws. Keep the task's own share.
+        # Different shares give the same draw if it has only the minimum number of audits. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
             curve[audits] = point
@@ -369,7 +383,11 @@ class _Widths:
         return {**self.amounts(draw), **widths, **typical}
 
     def enlarged(self) -> Iterator[dict[str, Any]]:
-        """Yield a draw with more of each kind of work: ENLARGED_BY of the current reading, or as much as is left."""
+        """Yield a point for a draw with more work of each kind.
+
+        The additional work is ENLARGED_BY of the current reading, or all the remaining work of this kind if that is
+        less.
+        """
         stream, draw, checks = self.stream, self.draw, self.draw.checks
         of = reading(stream, draw)
         kinds = {
@@ -390,10 +408,11 @@ class _Widths:
 def needed(
     task: Task, stream: Stream, size: int, wished: float, expected: Expected, seconds: int
 ) -> list[dict[str, Any]]:
-    """Return the smallest audit share for the required width: rows {"measure", "share", "audits", "read", "hours"}.
+    """Return the smallest audit share that gives the required width for each measure.
 
-    There is a row for accuracy, for the overall error, and for each of LABEL_MEASURES in most of the languages with at
-    least FEWEST posts. All values are None if auditing all posts is not sufficient.
+    A row has measure, share, audits, read and hours. There is a row for accuracy, one for the overall error, and one
+    for each of LABEL_MEASURES. In a row for one of LABEL_MEASURES, most of the languages with at least FEWEST posts
+    have the required width. If auditing every post is not sufficient, all values except measure are None.
     """
     of = _Widths(stream, draw_of(task, size), expected, seconds)
     figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, of.languages)}

@@ -1,8 +1,8 @@
-"""Cache for statistics of large tasks, which take seconds to compute.
+"""A cache for the statistics of large tasks, which take seconds to compute.
 
-A page shows the last statistics and their time, and starts an update in the background. If there are none yet, it shows
-a message and reloads. Statistics of other tasks are computed for each request. The cache is in files of the data
-folder, which all processes of the server share.
+A page shows the last statistics with their time, and starts an update in the background. If there are no statistics
+yet, it shows a message and reloads. The statistics of small tasks are computed for each request. The cache consists of
+files in the data folder, which all processes of the server share.
 """
 
 import logging
@@ -21,15 +21,15 @@ from annotate.figures.finish_forecast import forecast_of
 from annotate.models import Task
 from corpora.models import Draw
 
-LARGE = 5_000  # number of drawn items from which on statistics are cached
-FRESH = 10.0  # minimum age of statistics for an update, in seconds
-SHARE = 0.05  # maximum share of the time that is spent on updates of a page
-# Pages, and parts of pages, with statistics of one task.
+LARGE = 5_000  # minimum number of drawn items for caching
+FRESH = 10.0  # minimum age of statistics before they are updated, in seconds
+SHARE = 0.05  # maximum share of the time that the server spends on updates for one page
+# Pages and parts of pages that show statistics of one task.
 PAGES = ("progress", "people", "labels", "agreement", "preferences", "queues", "stands")
-OF_ALL = ("tasks", "dates", "everybody")  # with statistics of all tasks
+OF_ALL = ("tasks", "dates", "everybody")  # pages that show statistics of all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
-PATIENCE = 0.15  # seconds that a page waits for statistics that are not cached
-CHANGED = "changed"  # key of the time of the last invalidation
+PATIENCE = 0.15  # how long a page waits for statistics that are not cached, in seconds
+CHANGED = "changed"  # key under which the time of the last invalidation is cached
 
 logger = logging.getLogger(__name__)
 _under_way: dict[str, Thread] = {}
@@ -44,13 +44,15 @@ class BeingCountedError(Exception):
 def figures(
     page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
 ) -> tuple[Any, datetime | None]:
-    """Return the statistics for a page, and when they were computed if they are from the cache.
+    """Return the statistics for a page.
 
-    task: task of the page; None if it is about all tasks.
+    If they are from the cache, also return when they were computed, otherwise None.
+
+    task: task that the page is about; None if it is about all tasks.
     count: function that computes the statistics.
     patience: maximum time to wait if nothing is cached (seconds); None for no limit.
 
-    Raise BeingCountedError if the time is up.
+    Raise BeingCountedError if the statistics are not available within that time.
     """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
@@ -58,7 +60,8 @@ def figures(
     key = _key(page, task)
     found = caches["figures"].get(key)
     if found is None:
-        # The computation may have failed since the last request. Raise the error, or the page would wait forever.
+        # The computation may have failed since the last request. In that case, raise its error, because otherwise the
+        # page would reload forever.
         if key not in _failed:
             _begin(key, count).join(patience)
         if error := _failed.pop(key, None):
@@ -74,11 +77,11 @@ def figures(
 
 
 def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the forecast of a task, cached for an hour while its queues are unchanged.
-
-    Return None if no unit is waiting or the task is closed.
+    """Return the forecast for a task. It is cached for an hour while the task's queues are unchanged.
 
     states: result of queue_states.
+
+    Return None if no unit is waiting, or if the task is closed.
     """
     left = [(row["queue"], row["missing"], row["able"]) for row in states["queues"] if row["waiting"]]
     if not left or not task.is_open:
@@ -88,7 +91,7 @@ def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def forget(task: Task) -> None:
-    """Invalidate all statistics of a task, because a manager has changed something."""
+    """Invalidate all cached statistics of a task. Call this when a manager has changed the task."""
     caches["figures"].set(CHANGED, timezone.now(), DAY)
     caches["figures"].delete_many([*(_key(page, None) for page in OF_ALL), *(_key(page, task) for page in PAGES)])
 
@@ -98,7 +101,10 @@ def _key(page: str, task: Task | None) -> str:
 
 
 def _begin(key: str, count: Callable[[], Any]) -> Thread:
-    """Return the thread that computes the statistics. There is one per key in each process."""
+    """Return the thread that computes the statistics, and start it if necessary.
+
+    Each process has one thread per key.
+    """
     with _lock:
         if key not in _under_way:
             _under_way[key] = Thread(target=_count, args=[key, count], name=f"counting {key}", daemon=True)
@@ -109,7 +115,7 @@ def _begin(key: str, count: Callable[[], Any]) -> Thread:
 def _count(key: str, count: Callable[[], Any]) -> None:
     try:
         at, found = timezone.now(), count()
-        # Compute again if a manager, in any process, changed something in the meantime.
+        # Compute the statistics again if a manager changed something in the meantime, in any process.
         while (changed := caches["figures"].get(CHANGED)) and at <= changed:
             at, found = timezone.now(), count()
         caches["figures"].set(key, (found, at, (timezone.now() - at).total_seconds()), DAY)

@@ -1,7 +1,8 @@
-"""Remaining work in a task, available annotators, and a forecast of the finish, by queue and overall. Reads only.
+"""A task's remaining work, its available annotators, and a forecast of when it will be finished.
 
-The kind's pace (`seconds`) and usual hours are assumed until a task has answers. Later, each annotator's days in the
-task within WINDOW count. `finish_simulation.py` computes the dates.
+The forecast is for each queue and for the whole task. Until a task has answers, the kind's pace (`seconds`) and the
+usual hours are assumed. After that, the forecast uses the days within WINDOW on which each annotator worked in the
+task. `finish_simulation.py` computes the dates. This module only reads data.
 """
 
 from collections import Counter, defaultdict
@@ -35,46 +36,52 @@ from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
 
-HOURS_A_WEEK = 10  # hours of an annotator with other work; actual hours are on the page Progress
-WINDOW = timedelta(days=28)  # older days are not predictive
-SAMPLE = 2_000  # units that show where skipped units go
-MOST = 3  # number of queues, last to finish first, for which more annotators are simulated
-MORE = 2  # number of such annotators
+HOURS_A_WEEK = 10  # assumed hours of annotators, who also have other work; their actual hours are on the page Progress
+WINDOW = timedelta(days=28)  # days before this window are ignored, because they do not predict future work
+SAMPLE = 2_000  # number of units from which we estimate where skipped units go
+MOST = 3  # number of queues for which additional annotators are simulated; the last to finish are chosen
+MORE = 2  # number of additional annotators
 NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
-NOBODYS = 0  # primary key of an unsaved task; real keys start at 1
+NOBODYS = 0  # primary key for an unsaved task; the keys in the database start at 1
 
 
 # --- Remaining work and available annotators
 
 
 def expected(task: Task) -> dict[str, Any]:
-    """Return the expected work: {"queues", "units", "answers", "unread", "adjudicators", "audit", "checks"}.
+    """Return the expected work, as a dict with queues, units, answers, unread, adjudicators, audit and checks.
 
-    queues: a row for each queue, see below; largest first.
+    queues: a row for each queue, largest first; see below.
     unread: queues without readers.
-    audit, checks: expected work of these quality controls, see below; None if the kind does not have them.
+    audit, checks: expected work for these quality controls, see below; None if the kind does not have them.
 
-    A row on a queue has queue, name, units and:
+    A row for a queue has queue, name, units and:
 
-    answers: minimum number of answers needed.
-    agreed: number of units on which the detectors agree, to be read for the audit or after a failed audit.
+    answers: minimum number of answers that are needed.
+    agreed: number of units on which the detectors agree, and which are read for the audit or after it failed.
     known: number of units with known answers.
-    needs, several: maximum number of annotators per unit, and number of units that need several.
-    readers: number of annotators with sufficient knowledge of the queue's languages.
-    qualified, able: number of readers who may start without a test, and of these who are not paused.
+    needs, several: maximum number of annotators that a unit needs, and number of units that need several.
+    readers: number of annotators who read the queue's languages well enough.
+    qualified: number of readers who may start without taking a test first.
+    able: number of qualified readers who are not paused.
 
     The audit has:
 
-    posts, chosen: number of posts on which the detectors agree, and of those to be checked; also by language.
-    recheck: number of these for an adjudicator.
-    limit, hours: maximum error of the detectors, and time to read the chosen posts.
-    contested: expected number of other posts to read because an audit fails by chance, if the error is USUALLY_WRONG;
-        also by language, with chance and can_tell (whether the audit has enough power to test the limit).
+    posts, chosen: number of posts on which the detectors agree, and number of these posts that are chosen for the
+        audit.
+    recheck: number of chosen posts that an adjudicator reads too.
+    limit, hours: maximum error rate of the detectors, and time to read the chosen posts.
+    contested: expected number of additional posts to read because an audit fails by chance, if the error rate is
+        USUALLY_WRONG.
+    languages: for each language, posts, chosen and contested, with chance (probability that its audit fails by chance)
+        and can_tell (whether its audit has enough power to test the limit).
 
     The checks have:
 
-    units, chosen: number of units decided by one annotator, and of those to be decided again; also by language.
-    seconds, unseconded: number of random cases for a second adjudicator, and whether there is no such person.
+    units, chosen: number of units that one annotator decides, and number of these units that are decided again.
+    languages: the same numbers for each language.
+    seconds: number of random cases for a second adjudicator.
+    unseconded: whether a second adjudicator is needed, but there is none.
     """
     rows = _waiting(task)
     return {
@@ -111,23 +118,23 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
 
 
 def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
-    """Forecast the finish of a task.
+    """Forecast when a task will be finished.
 
     states: result of queue_states; computed by default.
     now: start of the forecast.
 
-    Returns {"from", "queues", "all", "adjudication", "assumed", "measured", "supposed"}. Days are {"low", "middle",
-    "high"}, with None beyond the horizon.
+    Return a dict with from, queues, all, adjudication, assumed, measured and supposed. Days are dicts with low, middle
+    and high, which are None beyond the horizon.
 
-    from: ISO time.
-    queues: last to finish first: queue, answers (missing), readers (who may work there now), days, and for the MOST
-        last queues more: the effect of MORE readers, with readers, days and sooner (by how many days the median
-        improves; None without a median).
-    all: days of all queues with readers; None if there is none.
-    adjudication: waiting, chosen (further units that will certainly come), adjudicators and days.
-    assumed: seconds and weekly hours, if nobody was measured; otherwise None.
+    from: start of the forecast (ISO 8601).
+    queues: a row for each queue, last to finish first: queue, answers (missing answers), readers (annotators who may
+        work in it now), days and more. For the MOST last queues, `more` is the effect of MORE additional readers:
+        readers, days, and sooner (number of days by which the median improves; None if there is no median).
+    all: days until all queues with readers are finished; None if no queue has readers.
+    adjudication: waiting (waiting units), chosen (additional units that are certain to follow), adjudicators and days.
+    assumed: assumed seconds and weekly hours if no annotator was measured, otherwise None.
     measured: number of annotators whose pace was measured.
-    supposed: see _able.
+    supposed: whether annotators are assumed to pass their test, see _able.
     """
     now = timezone.localtime(now)
     states = states or queue_states(task)
@@ -140,13 +147,15 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
 def forecast_before(
     task: Task, stream: Stream, size: int, *, seed: str = "", now: datetime | None = None
 ) -> dict[str, Any]:
-    """Forecast the finish of a uniform draw that has not been made.
+    """Forecast when a uniform draw that has not been made yet would be finished.
 
     task: unsaved task.
+    size: number of posts to draw.
     now: start of the forecast.
 
-    Return the result of forecast_of, with `drawn`: by language the expected numbers of posts, agreed, people (posts to
-    label by annotators: disputed posts and audits), audits, checks (by adjudicators) and readers; most reading first.
+    Return the result of forecast_of with an additional key `drawn`. It has a row for each language, with most reading
+    first: the expected numbers of posts, agreed posts, people (posts that annotators label: disputed posts and audits),
+    audits, checks (by adjudicators) and readers.
     """
     task.pk = NOBODYS
     now, routes = timezone.localtime(now), Routes.load(task)
@@ -177,7 +186,12 @@ def _told(
     seed: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return the forecast for the queues in `missing`. queues: all queues, the adjudicators' last."""
+    """Return the forecast for the queues in `missing`.
+
+    queues: all queues; the adjudicators' queue is the last.
+    missing: mapping from queue to its number of missing answers.
+    able: mapping from queue to the annotators who may work in it.
+    """
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
     def finishes(of: Sequence[Reader]) -> Forecast:
@@ -214,9 +228,10 @@ def _days(finish: Finish) -> dict[str, float | None]:
 
 
 def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
-    """Return who may work in each queue, and False.
+    """Return the annotators who may work in each queue, and whether they still have to pass a test.
 
-    If a task was just opened and nobody has passed its test yet, return who may take the test, and True.
+    If nobody has passed the test yet, as in a task that was just opened, these are the annotators who may take the
+    test.
     """
     [people] = readers_of([Routes.load(task)]).values()
     supposed = bool(task.test_items) and not any(people.passed.values()) and any(people.reads.values())
@@ -227,13 +242,13 @@ def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
 
 
 def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]]) -> list[Queue]:
-    """Return the queues with waiting units and those that may get units from them, the adjudicators' last."""
+    """Return the task's queues, and the queues to which they may send units. The adjudicators' queue is the last."""
     work = task.units.work().order_by()
     asked = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
     whole = dict(asked.annotate(Sum("redundancy")))
     chosen = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
     onward = _onward(task, able) if not task.kind.routing.waits else {}
-    # Hidden gold answers also take annotators' time, and some cases take a second adjudicator's.
+    # Add the work on hidden gold answers, and on cases that a second adjudicator decides too.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share
     found = [
@@ -254,7 +269,10 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
 
 
 def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
-    """Return where skipped units go, as in routing.py: the share of a queue's units by next queue."""
+    """Return where skipped units go, for each queue: a mapping from the next queue to its share of the units.
+
+    The next queue is determined in the same way as in routing.py.
+    """
     routes = Routes.load(task)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first = task.units.work().queued().order_by("position").values_list("language", "candidates", "visited", "round")
@@ -266,9 +284,9 @@ def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, flo
 
 
 def _rates(task: Task) -> dict[str, Share | None]:
-    """Return how often annotators skip and disagree in the task so far.
+    """Return how often annotators have skipped and disagreed in the task.
 
-    An answer that names another queue's language sends the unit on, so it counts as a skip.
+    If an answer names another queue's language, the unit moves on, so this counts as a skip.
     """
     said = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
     kinds = Counter(dict(said.values_list("kind").annotate(Count("pk"))))
@@ -285,7 +303,7 @@ def _rates(task: Task) -> dict[str, Share | None]:
 
 
 def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Reader]:
-    """Return the annotators who may work now, and the adjudicators, with their days in the task."""
+    """Return the annotators who may work now and the adjudicators, with their days of work in the task."""
     queues: dict[int, list[str]] = defaultdict(list)
     for queue, people in sorted(able.items()):
         for person in people:
@@ -300,7 +318,7 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     ]
 
 
-Day = tuple[int, int, float]  # number of judgments, number of timed judgments, seconds of these
+Day = tuple[int, int, float]  # number of judgments, number of timed judgments, and total time of the latter in seconds
 
 
 def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict[date, Day]]:
@@ -317,9 +335,11 @@ def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict
 def _reader(
     name: str, queues: tuple[str, ...], days: Mapping[date, Day], since: datetime, now: datetime, most: float
 ) -> Reader:
-    """Return an annotator with their pace.
+    """Return an annotator with the measured pace.
 
-    days: days on which they worked. Today is incomplete and counts only if it is the first.
+    days: the annotator's work on each day. Today is incomplete, so it is used only if it is the first day.
+    since: when the annotator could have started.
+    most: maximum number of answers per day.
     """
     today = now.date()
     days = {day: of for day, of in days.items() if day < today} or days

@@ -1,14 +1,20 @@
-"""Simulation of the remaining work, which forecasts when each queue and the whole task will be finished.
+"""A simulation of the remaining work, which forecasts when each queue and the whole task will be finished.
 
-This module has no access to data: `finish_forecast.py` reads the remaining work and the annotators. Units are not
-simulated, only the amount of work in each queue, day by day. A few hundred futures run in parallel, each with its own
-paces, days and shares as far as these are unknown. The range goes from the 5% to the 95% quantile.
-tests/benchmarks/forecasts.py measures how often simulated campaigns end within it.
+This module has no access to the database: `finish_forecast.py` reads the remaining work and the annotators. The
+simulation does not follow single units, but only the amount of work in each queue, day by day. A few hundred futures
+are simulated in parallel. Each future has its own paces, days and shares, to the extent that these are unknown. The
+range goes from the 5% quantile to the 95% quantile. tests/benchmarks/forecasts.py measures how often simulated
+campaigns end within the range.
 
-Unknown quantities are drawn at random: each annotator's pace and daily hours (with few observations, shrunk towards
-those of all annotators, and these towards the assumptions), the days on which they work, when they start, whether they
-stay, the share of skipped units, and the share that goes to adjudicators. An annotator of several languages gets units
-in the order of the draw, so their time goes to the queue that is furthest behind (work/queue.py).
+The following quantities are unknown, so they are drawn at random:
+
+- Each annotator's pace and daily hours. If there are few observations, they are shrunk towards the mean of all
+  annotators, which is itself shrunk towards the assumptions.
+- The days on which annotators work, when they start, and whether they stay.
+- The share of skipped units, and the share of units that go to adjudicators.
+
+An annotator of several languages gets units in the order of the draw (see work/queue.py), so the annotator's time goes
+to the queue that is furthest behind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,33 +31,37 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 ADJUDICATION = "adjudication"  # the adjudicators' queue
 FUTURES = 200
-TAIL = 0.05  # share of futures on either side of the range
-HORIZON = 730  # days; later finishes are not forecast
-EXACT, GROWTH = 21, 0.05  # number of days that are simulated one by one; then the step as a share of the elapsed time
-PARTS, COARSE = 4, 2  # parts of a day and of a longer step, after which annotators may change queues
-LITTLE = 0.5  # answers; less counts as zero
+TAIL = 0.05  # share of futures below the range, and share of futures above it
+HORIZON = 730  # in days; a later finish is not forecast
+# The first days are simulated one by one. After that, each step is a share of the elapsed time.
+EXACT, GROWTH = 21, 0.05
+PARTS, COARSE = 4, 2  # number of parts of a day, and of a longer step; annotators may change queues after each part
+LITTLE = 0.5  # a smaller number of answers counts as zero
 
-# Standard deviations of the logarithms of seconds per answer and hours per day: between the assumption and the mean of
-# all, between annotators, within an annotator (answers or days), and over time, as annotators learn or get tired. These
-# and the following values are chosen so large that different campaigns end within the range (tests/benchmarks).
+# Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED between the assumption and
+# the mean of all annotators, BETWEEN between annotators, and WITHIN between the answers (or days) of one annotator.
+# DRIFT is for changes over time, because annotators learn or get tired. These and the following values are large enough
+# for different campaigns to end within the range (tests/benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
-# Replaces ASSUMED and HOURS_ASSUMED if some annotators were measured, so that data outweigh the assumption.
+# Used instead of ASSUMED and HOURS_ASSUMED if the pace of any annotator was measured, so that data outweigh the
+# assumption.
 MEASURED = 1.0
 HOURS_ASSUMED, HOURS_BETWEEN, HOURS_WITHIN = 0.25, 0.5, 0.6
-# Number of days that the assumed share of working days counts as, for all and for one annotator.
+# The weight of the assumed share of working days, as a number of observed days: for the mean of all annotators, and for
+# one annotator.
 DAYS_ASSUMED, DAYS_BETWEEN = 20, 4
-WEEKEND = 0.4  # work on a day of the weekend, relative to other days
-# Annotators who have not started: the share who never do, and the scale of the others' delay in days. Half of them
-# start within 0.8 days, and a tenth after 4.3 (Lomax distribution with shape 2, so that a long delay predicts more
-# delay).
+WEEKEND = 0.4  # probability of work on a weekend day, relative to other days
+# For annotators who have not started: the share of those who never start, and the scale of the delay of all others in
+# days. Half of them start within 0.8 days, and a tenth of them start after more than 4.3 days. The delay has a Lomax
+# distribution with shape 2. Therefore, the longer an annotator has waited, the longer the remaining delay.
 NEVER, BEGINS = 0.03, 2.0
-# Annotators who work: the median probability that they stop for good on a day, and the standard deviation of its
-# logarithm.
+# For annotators who work: the median probability that they stop for good on a given day, and the standard deviation of
+# its logarithm.
 STOPS, STOPS_SPREAD = 0.002, 0.8
 
 
 class Share(NamedTuple):
-    """A proportion of events, to which an assumption can be added as further observations.
+    """A proportion of events. An assumption can be added to it, in the form of additional observations.
 
     part: number of events.
     whole: number of opportunities.
@@ -76,10 +86,11 @@ class Queue:
     """A queue.
 
     answers: number of missing answers.
-    units: number of units with missing answers, since nobody answers a unit twice; 0 for the same as answers.
-    whole: number of answers needed in all, including existing ones; 0 for the same as answers.
+    units: number of units with missing answers, which matters because nobody answers a unit twice; 0 if it equals
+        answers.
+    whole: number of answers needed in total, including existing ones; 0 if it equals answers.
     decided: number of units that an adjudicator decides in any case once they are answered.
-    onward: share of skipped units that go to each other queue; the rest stays.
+    onward: mapping from each other queue to the share of skipped units that go there; the remaining units stay.
     """
 
     name: str
@@ -94,11 +105,12 @@ class Queue:
 class Reader:
     """An annotator.
 
-    key: seed of their random draws.
-    answers, seconds: number of timed answers and their mean time.
-    days: days since their first day of work.
-    worked, hours: number of days on which they worked, and mean hours on these.
-    idle: days since they last worked, or since they could have started.
+    key: key from which the annotator's random draws are seeded.
+    queues: queues in which the annotator may work.
+    answers, seconds: number of timed answers, and their mean time.
+    days: number of days since the annotator's first day of work.
+    worked, hours: number of days on which the annotator worked, and mean hours on these days.
+    idle: number of days since the annotator last worked, or could have started.
     most: maximum number of answers per day.
     """
 
@@ -114,7 +126,7 @@ class Reader:
 
 
 class Assumed(NamedTuple):
-    """The assumptions on annotators without data: seconds per answer, hours per week, and working days per week."""
+    """Assumptions about annotators without data: seconds per answer, hours per week, and working days per week."""
 
     seconds: float
     weekly: float
@@ -122,7 +134,10 @@ class Assumed(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Days from now until the work is finished: median and range. Infinite if not within HORIZON."""
+    """The number of days from now until the work is finished, as a median and a range.
+
+    A number is infinite if the work is not finished within HORIZON.
+    """
 
     low: float
     middle: float
@@ -130,7 +145,10 @@ class Finish(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """The finish of each queue, and of all queues with annotators; None if there is none."""
+    """The finish of each queue, and of all queues with annotators together.
+
+    The latter is None if no queue has annotators.
+    """
 
     queues: dict[str, Finish]
     all: Finish | None
@@ -148,13 +166,14 @@ def forecast(
 ) -> Forecast:
     """Forecast when each queue will be finished.
 
-    The same seed gives the same range, and further annotators do not change the futures of others.
-
-    queues: queues; the adjudicators' is named ADJUDICATION and gets units from the others.
-    assumed: assumptions for annotators without data.
+    queues: queues; the adjudicators' queue is named ADJUDICATION and receives units from the others.
+    assumed: assumptions about annotators without data.
     skips: share of judgments that are skips.
-    conflicts: share of answered units that go to an adjudicator because answers differ; None if they never do.
-    weekday: weekday of the first day, 0 for Monday.
+    conflicts: share of answered units that go to an adjudicator because the answers differ; None if units never do.
+    weekday: weekday of the first day; 0 is Monday.
+
+    The same seed always gives the same range. If annotators are added, the random draws of the existing annotators do
+    not change.
     """
     drawing = _drawing(seed, "all")
     people = _People(readers, assumed, drawing, seed)
@@ -171,7 +190,7 @@ def forecast(
 
 
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
-    """Return the annotators, with `more` further ones who have no data and work in one queue only."""
+    """Return the annotators together with `more` additional ones, who have no data and work in this queue only."""
     return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
 
 
@@ -191,16 +210,16 @@ def _finish(days: Floats) -> Finish:
 class _People:
     """The annotators, as arrays of shape (futures, annotators).
 
-    a_day: answers on a working day.
-    share: share of working days.
-    begins, stops: days from now.
+    a_day: number of answers on a working day.
+    share: share of days on which the annotator works.
+    begins, stops: days from now until the annotator starts, and until the annotator stops.
     """
 
     def __init__(self, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> None:
         self.readers, self.drawing = readers, [_drawing(seed, reader.key) for reader in readers]
         seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
         hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
-        daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # the assumption is a mean
+        daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # the assumption is a mean, not a median
         of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
         pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, self.drawing)
         time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, self.drawing)
@@ -213,7 +232,8 @@ class _People:
     def _presence(self, place: int, stop: Floats) -> None:
         """Draw when an annotator starts and stops.
 
-        stop: probability of stopping on a day, (futures,).
+        place: index of the annotator.
+        stop: probability of stopping on a day, as an array of shape (futures,).
         """
         reader, drawing = self.readers[place], self.drawing[place]
         self.stops[:, place] = drawing.exponential(1 / stop)
@@ -228,7 +248,10 @@ class _People:
         self.stops[drawing.random(FUTURES) < has_left, place] = 0
 
     def able(self, place: int, at: float, step: int, weekday: int) -> Floats:
-        """Return how many answers an annotator has time for in `step` days from day `at`, (futures,)."""
+        """Return how many answers an annotator has time for in the `step` days that start at day `at`.
+
+        The result has shape (futures,).
+        """
         drawing, share = self.drawing[place], self.share[:, place]
         if step == 1:
             weekdays = np.minimum(1.0, share * 7 / (5 + 2 * WEEKEND))
@@ -252,18 +275,18 @@ def _logs(
     noise: Floats,
     drawing: Sequence[np.random.Generator],
 ) -> Floats:
-    """Draw logarithms of shape (futures, annotators).
+    """Draw logarithms, as an array of shape (futures, annotators).
 
-    They are normal, with their mean around the assumption and annotators around the mean. Each annotator is shrunk
-    towards all others, more strongly with fewer data (Gelman et al. 2013, Bayesian Data Analysis, section 5.4, with
-    fixed standard deviations).
+    They have a normal distribution. Their mean is distributed around the assumption, and the annotators are distributed
+    around this mean. Each annotator is shrunk towards the mean, more strongly if there are fewer data (Gelman et al.
+    2013, Bayesian Data Analysis, section 5.4, with fixed standard deviations).
 
-    measured: logarithm and its variance by annotator; None without data.
+    measured: (logarithm, variance of the logarithm) of each annotator; None if the annotator has no data.
     assumed: assumed logarithm.
-    unsure: standard deviation of the mean around it, without data.
+    unsure: standard deviation of the mean around the assumed logarithm, if there are no data.
     between: standard deviation between annotators.
-    noise: standard normal draws for the mean, (futures,).
-    drawing: random generator by annotator.
+    noise: standard normal draws for the mean, as an array of shape (futures,).
+    drawing: random generator of each annotator.
     """
     weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, measured)]
     unsure = MEASURED if weights else unsure
@@ -280,10 +303,10 @@ def _logs(
 def _shares(
     readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, own: Sequence[np.random.Generator]
 ) -> Floats:
-    """Draw shares of working days, (futures, annotators).
+    """Draw the shares of working days, as an array of shape (futures, annotators).
 
-    An annotator's first day is not counted. For the shared mean, an annotator's days count as at most DAYS_BETWEEN + 1
-    independent days.
+    An annotator's first day is not counted. To estimate the mean of all annotators, the days of one annotator count as
+    at most DAYS_BETWEEN + 1 independent days.
     """
     seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NOTHING_KNOWN for reader in readers]
     counts = [whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole) for _, whole in seen]
@@ -303,13 +326,14 @@ def _shares(
 
 
 class _Work:
-    """The remaining work, as an array of shape (futures, queues), with the adjudicators' queue last.
+    """The remaining work, as an array of shape (futures, queues). The adjudicators' queue is the last one.
 
-    served: queues of each annotator.
-    may: number of answers that each annotator may still give in these.
-    again: work added to the second queue per answer in the first, (futures, queues, queues).
-    behind: factor by queue that makes remaining answers comparable between queues.
-    enough: annotators of each queue whose units need several people, if there are enough of them.
+    served: indices of each annotator's queues.
+    may: number of answers that each annotator may still give in each of these queues.
+    again: array of shape (futures, queues, queues) with the work that an answer in the first queue adds to the second.
+    behind: factor for each queue that makes the remaining answers of different queues comparable.
+    enough: mapping from queue to its annotators; it has only queues whose units need several people, and only if there
+        are enough annotators.
     """
 
     def __init__(
@@ -323,10 +347,10 @@ class _Work:
         self.at = {queue.name: place for place, queue in enumerate(queues)}
         self.served = [np.array([self.at[name] for name in of.queues if name in self.at], np.intp) for of in readers]
         answers = np.array([queue.answers for queue in queues])
-        # The times of single answers average out, except in small queues.
+        # The times of single answers average out, except in small queues, where the amount of work varies.
         few = np.minimum(WITHIN / np.sqrt(np.maximum(answers, 1)), 0.5)
         size = answers * np.exp(few * drawing.standard_normal((FUTURES, len(queues))))
-        # Keep some work in queues that have any.
+        # Do not let a queue that has work become empty by chance.
         self.answers = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)
         self.again = np.zeros((FUTURES, len(queues), len(queues)))
         for place, queue in enumerate(queues[:-1]):
@@ -334,7 +358,8 @@ class _Work:
                 self._send(place, queue, skips, conflicts)
         units = np.array([queue.units or queue.answers for queue in queues])
         several = units < answers
-        # Nobody answers a unit twice. If each unit needs one answer, one annotator may give all of them.
+        # If units need several answers, an annotator may give at most one answer per unit. If each unit needs one
+        # answer, an annotator may give all answers.
         bound = np.where(several, units, inf)
         self.may = [np.tile(bound[own], (FUTURES, 1)) for own in self.served]
         there = {
@@ -344,10 +369,10 @@ class _Work:
         self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
     def _send(self, place: int, queue: Queue, skips: Floats, conflicts: Floats) -> None:
-        """Set where the answers of a queue lead."""
+        """Set how much work an answer in a queue adds to each queue."""
         unit = min(1.0, (queue.units or queue.answers) / queue.answers)
         decided = min(1.0, queue.decided / queue.answers)
-        # A single answer cannot conflict.
+        # Answers cannot conflict if each unit has only one.
         differ = conflicts * max(0.0, unit - decided) if unit < 1 else 0.0
         self.again[:, place, -1] = (1 - skips) * (decided + differ)
         onward = {self.at[name]: part for name, part in queue.onward.items() if name in self.at}
@@ -356,7 +381,13 @@ class _Work:
         self.again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
 
     def judge(self, reader: int, able: Floats) -> Floats:
-        """Let an annotator answer in the queue that is furthest behind. Return the number of answers, (futures,)."""
+        """Let an annotator answer in the queue that is furthest behind, and return the number of answers.
+
+        reader: index of the annotator.
+        able: number of answers for which the annotator has time, as an array of shape (futures,).
+
+        The result has shape (futures,).
+        """
         rows, own = np.arange(FUTURES), self.served[reader]
         if not (self.answers[:, own] > LITTLE).any():
             return np.zeros(FUTURES)
@@ -371,7 +402,7 @@ class _Work:
         return done
 
     def send_on(self) -> None:
-        """Send units to adjudicators that no annotator of their queue may answer any more."""
+        """Send units to the adjudicators if no annotator of their queue may answer any more of them."""
         for queue, readers in self.enough.items():
             may = [self.may[reader][:, list(self.served[reader]).index(queue)] for reader in readers]
             over = np.where(np.max(may, axis=0) <= LITTLE, self.answers[:, queue], 0.0)
@@ -379,7 +410,12 @@ class _Work:
             self.answers[:, -1] += over
 
     def is_served(self, stays: Bools) -> Bools:
-        """Return whether each queue has an annotator who stays, (futures, queues)."""
+        """Return whether each queue has an annotator who has not stopped.
+
+        stays: whether each annotator has not stopped, as an array of shape (futures, annotators).
+
+        The result has shape (futures, queues).
+        """
         served = np.zeros(self.answers.shape, bool)
         for place, own in enumerate(self.served):
             served[:, own] |= stays[:, [place]]
@@ -387,7 +423,10 @@ class _Work:
 
 
 def _ends(work: _Work, people: _People, weekday: int) -> Floats:
-    """Return days from now until each queue is finished, (futures, queues)."""
+    """Return the number of days from now until each queue is finished.
+
+    The result has shape (futures, queues).
+    """
     now, busy = 0, work.answers > LITTLE
     ends = np.where(busy, inf, 0.0)
     while now < HORIZON and (busy & work.is_served(people.stops > now)).any():
@@ -401,7 +440,7 @@ def _ends(work: _Work, people: _People, weekday: int) -> Floats:
                 able[reader] -= work.judge(reader, able[reader] / (parts - part))
             work.send_on()
             busy = work.answers > LITTLE
-            # Finished at the end of this part, unless more work comes in.
+            # A queue without work is finished at the end of this part, unless new work arrives later.
             ends = np.where(busy, inf, np.where(ends == inf, now + step * (part + 1) / parts, ends))
         now += step
     return ends

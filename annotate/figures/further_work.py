@@ -1,4 +1,4 @@
-"""The kinds of further work that narrow the accuracy interval most, and the amount needed for a required width."""
+"""The kinds of further work that narrow the accuracy interval most, and how much of each a required width needs."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -27,17 +27,18 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment, Task, Unit
 from annotate.work import moves
 
-LABELS = 3  # labels whose audits have a separate row
-LEAST_GAIN = 1e-5  # minimum reduction of the width
+LABELS = 3  # maximum number of labels whose audits have a separate row
+LEAST_GAIN = 1e-5  # minimum reduction of the interval width
 
 
 class Measured(NamedTuple):
     """The data for planning further work on a draw.
 
-    counted: posts, audits and checks so far.
-    draw, expected: size and options of the draw, and measured error rates.
-    unread: number of posts that can be audited, and the audit so far, by label.
-    unchecked: the same for labels by a single annotator, by first queue.
+    counted: posts, audits and checks in the draw.
+    draw, expected: the draw's size and options, and the measured error rates.
+    unread: for each label, number of posts that can still be audited, and the results of its audit.
+    unchecked: for each first queue, number of single annotators' labels that can still be checked, and the results of
+        its checks.
     frame: number of posts that can be drawn.
     seconds: mean time per answer.
     """
@@ -55,21 +56,25 @@ Enlarged = Callable[[int], tuple[Counted, Draw]]
 
 
 def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
-    """Return {"width", "wished", "accuracy", "seconds", "rows"}, with a row for each kind of work, most gain first.
+    """Return a dict with width, wished, accuracy, seconds and rows.
 
-    width: width of the 95% accuracy interval when everything chosen so far has been read.
-    wished: required width; by default half of that, rounded to a tenth of a percentage point.
+    There is a row for each kind of work, most gain first.
+
+    wished: required width; by default, half of the current width, rounded to a tenth of a percentage point.
+
+    width: width of the 95% accuracy interval once all chosen posts have been read.
     accuracy: expected accuracy of the predictor.
 
     A row has:
 
     work: AUDITS, CHECKS, SECONDS or POSTS.
-    label: label to audit; empty for all.
-    amount: number of audits, checks, second opinions, or posts to draw (in all).
-    posts: number of posts to read, including by adjudicators.
-    hours: time for these.
+    label: label to audit; empty for all labels.
+    amount: number of additional audits, checks or second opinions; for POSTS, the total number of posts to draw.
+    posts: number of readings, including those by adjudicators.
+    hours: time for these readings.
+    width: width of the interval after this work.
     gain: reduction of the width per hour.
-    enough: whether this reaches the required width; if not, it is all the possible work of this kind.
+    enough: whether this amount reaches the required width; if not, it is all the possible work of this kind.
     """
 
     def width_of(counted: Counted, draw: Draw) -> float:
@@ -96,7 +101,9 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
-    """Yield each kind of work, its label, its maximum amount, and a function that returns the draw after some of it."""
+    """Yield each kind of work with its label, its maximum amount, and a function that enlarges the draw by an amount of
+    it.
+    """
     counted, draw = of.counted, of.draw
 
     def audit(labels: Mapping[str, tuple[int, Audit]]) -> Enlarged:
@@ -111,7 +118,7 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
 
     unread = {label: of_label for label, of_label in of.unread.items() if of_label[0]}
     yield AUDITS, "", sum(posts for posts, _ in unread.values()), audit(unread)
-    # The reduction of the interval per further post: Neyman's weight divided by the number of posts read.
+    # The reduction of the interval width per additional post: Neyman's weight divided by the number of posts read.
     gain = {label: posts * deviation(audit) / (1 + audit.resolved) for label, (posts, audit) in unread.items()}
     for label in sorted(gain, key=lambda label: (-gain[label], label))[:LABELS] if len(gain) > 1 else ():
         yield AUDITS, label, unread[label][0], audit({label: unread[label]})
@@ -125,7 +132,7 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
 
 
 def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | None:
-    """Return the result of `narrowing`, or None if the task does not measure accuracy in a stream."""
+    """Return the result of `narrowing`. Return None if the task does not measure accuracy in a stream."""
     if not measures_accuracy(task):
         return None
     counts = measured(task)
@@ -138,10 +145,10 @@ def measures_accuracy(task: Task) -> bool:
 
 
 def measured(task: Task) -> Measured:
-    """Return the counts of a task.
+    """Return the data for planning further work on a task.
 
-    Posts of a contested language that were not audited count as disputed, because people read them all, and checks
-    instead of rechecks are chosen among them.
+    In a contested language, people read all posts, so posts that were not audited count as disputed. For the same
+    reason, they are subject to checks, not to rechecks.
     """
     found = audit_report.audits(task)
     unread = _counts(moves.unread(task), "agreed_label")
@@ -154,7 +161,7 @@ def measured(task: Task) -> Measured:
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
     checked = {queue: chosen for queue, (_, chosen) in checks.check_counts(task).items() if queue in by_queue}
     counted = Counted(agreed, by_queue, audited, checked)
-    # The error rate of agreement only matters where there are unread posts.
+    # Use only the audits of labels with unread posts, because the error rate of agreement matters only for those posts.
     error = overall_error(audit for label, audit in found.items() if unread[label]).value
     rechecked = sum(audit.checked for audit in found.values())
     slips = checks.slips(task)
@@ -180,6 +187,6 @@ def _counts(units: QuerySet[Unit], field: str) -> Counter[str]:
 
 
 def _seconds(task: Task) -> float:
-    """Return the mean time per answer in the task (seconds), or the assumed time if none was measured."""
+    """Return the mean time per answer in the task (seconds). If none was measured, return the kind's assumed time."""
     timed = Judgment.objects.live().answers().filter(unit__task=task, active_seconds__isnull=False)
     return timed.aggregate(mean=Avg("active_seconds"))["mean"] or task.kind.seconds

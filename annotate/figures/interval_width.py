@@ -1,7 +1,7 @@
-"""Expected interval widths of a uniform draw, and the amount of reading.
+"""The expected interval widths of a uniform draw, and the amount of reading that it needs.
 
-This module has no access to data. Expected counts go through the same estimator as reports, `stratified` in
-core/estimation/proportions.py, so there is no second formula.
+This module has no access to the database. Reports and this module use the same estimator, `stratified` in
+core/estimation/proportions.py. Here, it receives expected counts instead of actual counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,16 +26,16 @@ from annotate.core.estimation.proportions import (
     stratified,
 )
 
-AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # kinds of further work
-DESIGNED = ("recall", "precision")  # measures that a design for one language estimates
+AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # the kinds of further work
+DESIGNED = ("recall", "precision")  # the measures that a design for a single language estimates
 
 
 @dataclass(frozen=True)
 class Stream:
     """The posts of a corpus.
 
-    agreed: number of posts by the label on which the detectors agree.
-    disputed: number of other posts by most likely language.
+    agreed: mapping from label to the number of posts on which the detectors agree on it.
+    disputed: mapping from most likely language to the number of posts on which the detectors disagree.
     """
 
     agreed: Mapping[str, int]
@@ -56,16 +56,16 @@ class Stream:
         return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
 
     def mistaken(self, language: str, label: str) -> float:
-        """Return how often a post outside `language` is in `label`."""
+        """Return the probability that a post is in `label` if it is not in `language`."""
         others = 1 - self.share(language)
         return self.share(label) / others if others else 0.0
 
     def audits(self, draw: "Draw") -> Mapping[str, float]:
-        """Return the expected number of audited posts in a draw by label."""
+        """Return the expected number of audited posts in a draw, by label."""
         return self._by_power("agreed", draw, draw.share, draw.least)
 
     def checks(self, draw: "Draw") -> Mapping[str, float]:
-        """Return the expected number of checked posts among the disputed posts of a draw by language."""
+        """Return the expected number of checked posts among a draw's disputed posts, by language."""
         return self._by_power("disputed", draw, draw.checks.share, draw.checks.least)
 
     def _by_power(self, part: str, draw: "Draw", share: float, least: int) -> Mapping[str, float]:
@@ -76,17 +76,17 @@ class Stream:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The sizes of a draw to try: numbers with two significant digits, and the size of the corpus."""
+        """The draw sizes to try, which are all numbers with two significant digits, and the size of the corpus."""
         rounded = (digits * 10**noughts for noughts in range(len(str(self.posts))) for digits in range(10, 100))
         return [*(size for size in rounded if size < self.posts), self.posts]
 
 
 @dataclass(frozen=True)
 class Counted(Stream):
-    """The posts of an existing draw, with the actual audits and checks instead of expected ones.
+    """The posts of an existing draw, with actual numbers of audits and checks instead of expected numbers.
 
-    audited: number of audits by label.
-    checked: number of checks by language.
+    audited: number of audits, by label.
+    checked: number of checks, by language.
     """
 
     audited: Mapping[str, float]
@@ -102,10 +102,11 @@ class Counted(Stream):
 class Checks(NamedTuple):
     """Checks by adjudicators.
 
-    share: share of disputed posts decided by one annotator that an adjudicator checks, by power allocation.
-    least: minimum number of these per language.
-    recheck: share of confirmed audits that an adjudicator checks.
-    second: share of adjudicators' decisions that a second adjudicator makes too.
+    share: share of the disputed posts decided by one annotator that an adjudicator checks, by power allocation.
+    least: minimum number of these checks per language.
+    recheck: share of confirmed audits that an adjudicator checks; an audit is confirmed if the annotator gives the
+        detectors' label.
+    second: share of adjudicators' decisions that a second adjudicator also makes.
     """
 
     share: float = 0.0
@@ -121,7 +122,7 @@ class Draw(NamedTuple):
     """A uniform draw with an audit.
 
     size: number of posts.
-    share: share of agreed posts to audit, by power allocation.
+    share: share of the agreed posts to audit, by power allocation.
     least: minimum number of audits per language.
     checks: checks of the annotators.
     """
@@ -134,14 +135,14 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """Assumptions about a predictor, the detectors and annotators.
+    """Assumptions about a predictor, the detectors and the annotators.
 
     accuracy: accuracy of the predictor on all posts.
-    wrong: share of wrong labels where the detectors agree.
-    voted: whether the predictor is one of the detectors, so that it gives the label on which they agree.
-    others: share of posts in another language in a recall-oriented draw.
+    wrong: share of wrong labels among posts on which the detectors agree.
+    voted: whether the predictor is one of the detectors; if so, it gives the label on which they agree.
+    others: share of posts in other languages in a recall-oriented draw.
     false_yes: share of decoys that annotators answer with Yes.
-    misread: share of single-annotator labels that are wrong.
+    misread: share of single annotators' labels that are wrong.
     misconfirmed: share of confirmed audits that are wrong; the predictor is assumed to make the same error.
     slips: error rate of adjudicators.
     """
@@ -164,14 +165,14 @@ class Expected:
 
 
 class Chances(NamedTuple):
-    """Probabilities that a predictor is right.
+    """Probabilities about a predictor and the detectors.
 
-    agreed: where the detectors agree and are right.
-    caught: where the detectors agree and are wrong.
-    disputed: where the detectors do not agree.
-    wrong: probability that the detectors are wrong where they agree.
+    agreed: probability that the predictor is right if the detectors agree and are right.
+    caught: probability that the predictor is right if the detectors agree and are wrong.
+    disputed: probability that the predictor is right if the detectors do not agree.
+    wrong: probability that the detectors are wrong if they agree.
 
-    If both are wrong, the predictor is assumed to give the same label as the detectors.
+    If the detectors and the predictor are wrong, the predictor is assumed to give the same label as the detectors.
     """
 
     agreed: float
@@ -181,25 +182,26 @@ class Chances(NamedTuple):
 
     @property
     def lone_right(self) -> float | None:
-        """The probability that the predictor is right where it contradicts the detectors' agreement."""
+        """The probability that the predictor is right if it contradicts the label on which the detectors agree."""
         right, all_lone = self.wrong * self.caught, (1 - self.wrong) * (1 - self.agreed) + self.wrong * self.caught
         return right / all_lone if all_lone else None
 
 
 class Ways(NamedTuple):
-    """The contribution of a post to the domain and to the hits.
+    """How a post contributes to the domain and to the hits.
 
-    guess: contribution according to the detectors' label.
-    turn: change if the detectors' label is wrong.
+    guess: contribution if the detectors' label is right.
+    turn: how the contribution changes if the detectors' label is wrong.
     """
 
     guess: Way
     turn: Way
 
 
-# Measure -> four kinds of posts: in the label's own stratum, the predictor agrees with the detectors, or does not; in
-# the stratum of another label, the predictor gives the label, or does not. None: such posts are never in the domain.
-# For accuracy, every stratum counts as the label's own. For real posts, evaluation/metrics.py does the same.
+# A mapping from measure to the contributions of four kinds of posts. The first two kinds are in the label's own
+# stratum: the predictor agrees with the detectors, or does not. The last two kinds are in the stratum of a different
+# label: the predictor gives the label, or does not. None means that such posts are never in the domain. For accuracy,
+# every stratum counts as the label's own. evaluation/metrics.py does the same for real posts.
 WAYS: Mapping[str, tuple[Ways | None, Ways | None, Ways | None, Ways | None]] = {
     "recall": (Ways((1, 1), (-1, -1)), Ways((1, 0), (-1, 0)), Ways((0, 0), (1, 1)), Ways((0, 0), (1, 0))),
     "precision": (Ways((1, 1), (0, -1)), None, Ways((1, 0), (0, 1)), None),
@@ -212,9 +214,9 @@ MEASURES = (*WAYS, ERROR)
 def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
     """Return the estimate that a draw gives if everything is as expected.
 
-    measure: one of MEASURES. The measure `error` is the error rate of the detectors' agreement, see `error` in
+    measure: one of MEASURES; `error` is the error rate of labels on which the detectors agree, see
         core/estimation/detector_error.py.
-    label: "" for accuracy and the overall error.
+    label: label that the estimate is for; "" for accuracy and the overall error.
     """
     if measure == ERROR:
         return _error(label, stream, draw, expected)
@@ -241,14 +243,15 @@ def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estima
 
 
 def width(estimate: Estimate) -> float:
-    """Return the width of the interval as a fraction; 1 if there is none."""
+    """Return the width of the interval as a fraction. It is 1 if there is no interval."""
     return estimate.high - estimate.low
 
 
 def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> list[Stratum]:
-    """Return the expected strata of a draw: disputed posts, which are all read, and agreed posts by label.
+    """Return the expected strata of a draw: the disputed posts, which are all read, and the agreed posts of each label.
 
-    Languages are assumed to have the same shares in disputed posts, wrong agreement and wrong labels as in all posts.
+    A language is assumed to be as frequent among disputed posts, among posts with wrong agreement and among wrong
+    labels as it is among all posts.
     """
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
     found = [_disputed(measure, label, stream, part, chances.disputed)]
@@ -275,15 +278,15 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
 def _agreed(
     ways: Sequence[Ways | None], own: bool, drawn: float, read: float, chances: Chances, mistaken: float
 ) -> Stratum:
-    """Return the stratum of an agreed label.
+    """Return the stratum of the posts that have one label on which the detectors agree.
 
-    own: whether it is the label's own stratum.
-    drawn, read: number of posts drawn and read.
-    mistaken: how often a post outside the stratum's language is in the label's language.
+    own: whether the stratum counts as that of the label to estimate; always true for accuracy.
+    drawn, read: number of posts drawn, and number of posts read.
+    mistaken: probability that a post outside the stratum's language is in the language to estimate.
     """
     right, caught, _, wrong = chances
-    # Shares of the stratum's posts, and of those whose label is wrong (own stratum) or that are in the label's language
-    # (other strata).
+    # Two shares of the stratum's posts for each kind of post: those of this kind, and those of this kind whose label is
+    # wrong (own stratum) or that are in the label's language (other strata).
     if own:
         cells = (
             ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),
@@ -302,7 +305,7 @@ def _agreed(
         usual = chances.lone_right if way.turn[1] == 1 else None
         turns.append(Turn(*way.turn, drawn * share, read * share, read * off, usual))
     domain = min(read, true[0])
-    # If no post can turn, say so explicitly.
+    # If no wrong label can change the contribution of a post, state this explicitly.
     guess = Guess(guessed[0], guessed[1], tuple(turns) or (Turn(0, 0, 0, 0, 0),))
     return Stratum(drawn, read, domain, min(domain, max(0.0, true[1])), guess)
 
@@ -316,10 +319,10 @@ def _unsure(
     *,
     leaves: bool,
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """Return the uncertainty due to wrong labels by source, or nothing without checks.
+    """Return the uncertainty that wrong labels cause, by source. The result is empty if there are no checks.
 
-    For real posts, `turns` in evaluation/uniform.py does the same. In contrast to that, audits that annotators doubt
-    count as theirs here, although an adjudicator decides them.
+    `turns` in evaluation/uniform.py does the same for real posts, with one difference. If an annotator doubts the
+    detectors' label in an audit, an adjudicator decides, but the label counts as the annotator's here.
     """
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
@@ -337,7 +340,7 @@ def _unsure(
 def _pools(
     found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
 ) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
-    """Yield the labels of disputed posts, of audits, and of adjudicators, each with its source and error rates."""
+    """Yield the labels of disputed posts, of audits and of adjudicators, each with its source and its error rates."""
     (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
     numbers = {language: number for language, number in stream.checks(draw).items() if number}
@@ -360,10 +363,11 @@ def _pools(
 
 
 class _Labels(NamedTuple):
-    """Labels given by one person, in numbers of posts that they represent.
+    """Labels that come from a single person, measured by the number of posts that they represent.
 
-    missed: number of these that the predictor does not give.
-    inside, hits: number of posts in the domain, and of hits.
+    labels: number of posts.
+    missed: number of these posts to which the predictor gives a different label.
+    inside, hits: number of posts in the domain, and number of hits.
     """
 
     labels: float
@@ -386,12 +390,12 @@ class _Labels(NamedTuple):
 def _errors(
     checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0, repeated: float = 0.0
 ) -> Errors | None:
-    """Return the error rates found by checks, or None without checks.
+    """Return the error rates that the checks find. Return None if there are no checks.
 
-    checked: weight and number of checks in each group.
-    said: share of checked labels that the predictor also gives.
-    wrong: share of checked labels that are wrong and that the predictor does not give.
-    repeated: share of checked labels that are wrong and that the predictor also gives.
+    checked: (weight, number of checks) of each group.
+    said: share of the checked labels that the predictor also gives.
+    wrong: share of the checked labels that are wrong and that the predictor does not give.
+    repeated: share of the checked labels that are wrong and that the predictor also gives.
     """
     of_said, of_all = Unread(), Unread()
     for weight, number in checked:
@@ -404,11 +408,11 @@ def _errors(
 
 
 class Reading(NamedTuple):
-    """The number of posts to read.
+    """The amount of reading, as numbers of posts.
 
-    disputed, audits: posts read by annotators.
-    checks: number of these that an adjudicator decides again.
-    seconds: number of those that a second adjudicator decides too.
+    disputed, audits: number of posts that annotators read.
+    checks: number of these posts that an adjudicator decides again.
+    seconds: number of the checked posts that a second adjudicator decides too.
     """
 
     disputed: float
@@ -422,12 +426,15 @@ class Reading(NamedTuple):
 
     @property
     def work(self) -> float:
-        """The number of readings, including by adjudicators. Hours are computed from it."""
+        """The number of readings, including those by adjudicators. Hours are computed from this number."""
         return self.all + self.checks + self.seconds
 
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
-    """Return the reading for a draw, optionally only in some languages."""
+    """Return the amount of reading for a draw.
+
+    labels: function that returns whether to include a language; by default, all languages are included.
+    """
     disputed = draw.size / stream.posts * sum(posts for label, posts in stream.disputed.items() if labels(label))
     audits = sum(number for label, number in stream.audits(draw).items() if labels(label))
     checks = sum(number for label, number in stream.checks(draw).items() if labels(label))

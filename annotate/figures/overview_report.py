@@ -1,4 +1,4 @@
-"""Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences on the results of actions."""
+"""Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences about results of actions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -51,7 +51,7 @@ def corpora_on_page(rows: Rows, address: Callable[[str], str], asked: str = "") 
     """Return the table of corpora for a page.
 
     address: function that returns the URL of a corpus.
-    asked: requested order.
+    asked: requested order, from the URL.
     """
     made = corpora_table(rows)
     linked = replace(made.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"])))
@@ -159,14 +159,17 @@ def pauses_table(rows: Rows) -> Table:
 
 
 def rerouted(counts: dict[str, int]) -> str:
-    """Report the result of `reroute` in work/routing.py."""
+    """Return a sentence about the result of `reroute` in work/routing.py."""
     queues, adjudication, decided = counts["queues"], counts["adjudication"], counts["decided"]
     by_answers = f" Decided by the answers that they have: {decided:,}." if decided else ""
     return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication.{by_answers}"
 
 
 def undecidable(count: int) -> str:
-    """Say what to do about the units counted by `undecidable` in task_overview.py; empty if there are none."""
+    """Return a sentence about units that no adjudicator may decide, and what to do about them.
+
+    count: result of `undecidable` in task_overview.py; if it is zero, the sentence is empty.
+    """
     if not count:
         return ""
     it = "it" if count == 1 else "them"
@@ -175,9 +178,9 @@ def undecidable(count: int) -> str:
 
 
 def contested(waiting: Mapping[str, int]) -> str:
-    """Explain why people label posts on which the detectors agree.
+    """Return a sentence that explains why people label posts on which the detectors agree.
 
-    waiting: number of waiting units by label.
+    waiting: mapping from label to its number of waiting units; if it is empty, the sentence is empty.
     """
     if not waiting:
         return ""
@@ -186,7 +189,7 @@ def contested(waiting: Mapping[str, int]) -> str:
 
 
 def closed(done: Mapping[str, Any]) -> str:
-    """Report the result of `close` in work/closure.py."""
+    """Return sentences about the result of `close` in work/closure.py."""
     open_now = many(done["in_hand"], "unit")
     held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
     now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
@@ -198,12 +201,12 @@ def closed(done: Mapping[str, Any]) -> str:
 
 
 def leave_out(task: str) -> str:
-    """Say how to end a task if some of its units get no label."""
+    """Return a sentence that explains how to end a task although some of its units have no label."""
     return f"To end the task without these units: `assay close {task} --leave-out`."
 
 
 def reopened(done: Mapping[str, Any]) -> str:
-    """Report the result of `reopen` in work/closure.py."""
+    """Return sentences about the result of `reopen` in work/closure.py."""
     now = "is open again: people are given its units" if done["changed"] else "was open already"
     return f"Task {done['task']} {now}. {_left(done)}"
 
@@ -219,8 +222,8 @@ def _left(done: Mapping[str, Any]) -> str:
 def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, asked: str = "") -> Table:
     """Return the table of annotators' accounts.
 
-    annotators: annotators with their account, languages and invites.
-    address: function that returns the URL of an annotator by primary key.
+    annotators: annotators with their accounts, languages and invites.
+    address: function that returns the URL of an annotator from the primary key.
     """
 
     def user(one: Any) -> Cell:

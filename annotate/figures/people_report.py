@@ -1,7 +1,7 @@
-"""Tables, a plot and sentences on annotators, their tests, answers and pauses.
+"""Tables, a plot and sentences about annotators and their tests, answers and pauses.
 
-The rows come from `annotator_statistics.py` and `task_statistics.py`. In all functions, `address` returns the URL of an
-annotator's page by primary key.
+The rows come from `annotator_statistics.py` and `task_statistics.py`. In all functions, `address` is a function that
+returns the URL of an annotator's page from the primary key.
 """
 
 from collections.abc import Callable, Iterable
@@ -76,9 +76,9 @@ def people_table(
 
 
 def _left(left: dict[str, int]) -> Cell:
-    """Return the gold answers left by queue, fewest first.
+    """Return a cell with the number of available gold answers in each queue, fewest first.
 
-    Without any left, the person's accuracy is no longer measured.
+    If a queue has none left, the person's accuracy is no longer measured there.
     """
     fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
@@ -94,7 +94,7 @@ def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
 
 
 def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
-    """Plot each annotator's accuracy on gold answers, lowest first, with the threshold of the pause rule."""
+    """Plot each annotator's accuracy on gold answers, lowest first. A line shows the threshold of the pause rule."""
     found = [row for row in people if row["known"]]
     found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
     rows = [
@@ -124,7 +124,10 @@ def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
 
 
 def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
-    """Return the table of pauses. Without an address, they are one annotator's, and names are omitted."""
+    """Return the table of pauses.
+
+    address: if omitted, all pauses belong to one annotator, so the column of names is omitted too.
+    """
 
     def until(row: dict) -> Cell:
         at = row["lifted_at"]
@@ -147,7 +150,7 @@ def _why(row: dict) -> str:
 
 
 def voided(annotator: object, done) -> str:
-    """Report the result of `void` in work/interventions.py."""
+    """Return a sentence about the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no answers that count, so nothing was voided."
     units = are(done.reopened, "unit is", "units are")
@@ -157,9 +160,10 @@ def voided(annotator: object, done) -> str:
 def comments_table(
     comments: Iterable[dict], asked: str, called: Called, unit: Address, address: Address | None = None
 ) -> Table:
-    """Return the table of comments. Without an address, they are one annotator's, and names are omitted.
+    """Return the table of comments.
 
-    unit: function that returns the URL of a unit by primary key.
+    unit: function that returns the URL of a unit from the primary key.
+    address: if omitted, all comments belong to one annotator, so the column of names is omitted too.
     """
 
     def said(row: dict) -> Cell:
@@ -185,9 +189,9 @@ def agreed_table(consents: Iterable[dict], asked: str, address: Address) -> Tabl
 
 
 def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
-    """Return a table for each question, with the effect of each rule on annotators of each accuracy.
+    """Return a (question, table) pair for each question about the effect of pause rules.
 
-    The rules include the task's own.
+    The rows are the rules, including the task's own rule. The columns are possible accuracies of an annotator.
     """
     rules = list(dict.fromkeys([rule, *CHOICES]))
     found = chances(rules)
@@ -249,7 +253,7 @@ def _name(row: dict[str, Any]) -> Cell:
 
 
 def _languages(row: dict[str, Any]) -> Cell:
-    """Return the languages of an annotator, highest level first."""
+    """Return a cell with an annotator's languages, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
     return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
 
@@ -284,9 +288,9 @@ def tested_table(rows: Iterable[dict], asked: str) -> Table:
 
 
 def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str] | None = None) -> Table:
-    """Return a row for each annotator and language.
+    """Return the table of tests, with a row for each annotator and language.
 
-    Without an address, they are one annotator's, and names are omitted.
+    address: if omitted, all tests belong to one annotator, so the column of names is omitted too.
     """
     heads = (
         *([person(address)] if address else []),

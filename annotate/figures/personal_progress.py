@@ -1,6 +1,7 @@
-"""Statistics for one annotator: work today and this week, time without a break, and all answers. Reads only.
+"""Statistics for one annotator: work today and this week, time without a break, and all answers.
 
-The queries use the index of the annotator's own judgments, so the size of a task does not matter.
+The queries use the index of the annotator's own judgments, so their speed does not depend on the size of the task. This
+module only reads data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,17 +24,17 @@ from annotate.work.permit import Permit, day_of, midnight
 from corpora.models import Item
 
 PAUSE = timedelta(minutes=5)
-LONG = timedelta(minutes=50)  # working time without a break after which a reminder is shown
+LONG = timedelta(minutes=50)  # working time without a break after which the page shows a reminder
 LOOKED_BACK = timedelta(hours=4)
-SEARCHED = 5_000  # latest answers that a search looks at
+SEARCHED = 5_000  # number of answers in which a search looks, latest first
 
 
 @dataclass(frozen=True)
 class Worked:
     """The work of one annotator in the installation's time zone. Weeks start on Monday.
 
-    answered: number of valid answers.
-    seconds: active time, including skips.
+    answered_today, answered_this_week: number of valid answers.
+    seconds_today, seconds_this_week: active time, including the time for skips.
     """
 
     answered_today: int
@@ -43,7 +44,7 @@ class Worked:
 
 
 def worked(annotator: Annotator) -> Worked:
-    """Return an annotator's work today and this week in all tasks. Uses one query."""
+    """Return an annotator's work today and this week, in all tasks. This takes one query."""
     today = midnight()
     week = today - timedelta(days=today.weekday())
     # Adjudicators' decisions are not timed.
@@ -59,13 +60,17 @@ def worked(annotator: Annotator) -> Worked:
 
 
 def without_pause(annotator: Annotator, now: datetime | None = None) -> timedelta:
-    """Return how long an annotator has worked without a break of PAUSE, at most LOOKED_BACK; zero during a break."""
+    """Return how long an annotator has worked without a break of PAUSE. The result is at most LOOKED_BACK.
+
+    It is zero during a break.
+    """
     end = now = now or timezone.now()
     own = Judgment.objects.filter(annotator=annotator, answered_at__gt=now - LOOKED_BACK, answered_at__lte=now)
     for at, shown, active in own.order_by("-answered_at").values_list("answered_at", "shown_at", "active_seconds"):
         if end - at >= PAUSE:
             break
-        # Time spent on a long document counts from when it was shown, or as far as the page measured active time.
+        # The time for a long document counts too. It starts at the beginning of the measured active time, or when the
+        # document was shown if no active time was measured.
         began = at - timedelta(seconds=active) if active is not None else shown or at
         end = min(end, began)
     # The time since the last answer counts as work.
@@ -88,9 +93,9 @@ def own_answers(
 ) -> QuerySet[Judgment]:
     """Return an annotator's valid answers and skips, newest first.
 
-    said: "answered", "skipped", or a label, as it is after changes.
-    words: text to search for in the latest SEARCHED items.
-    commented: only those with a comment.
+    said: "answered", "skipped" or a label; a label is compared with the answer after the annotator's changes.
+    words: text to search for in the items of the latest SEARCHED answers.
+    commented: whether to return only answers and skips with a comment.
     """
     own = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
     if task is not None:
@@ -105,7 +110,7 @@ def own_answers(
         own = own.annotate(comment_now=_now(annotator, "comment")).exclude(comment_now="")
     own = own.order_by("-answered_at", "-pk")
     if words:
-        # Two steps, because in a single query PostgreSQL would search all texts.
+        # Search in two steps, because PostgreSQL would search all texts in a single query.
         latest = dict(own.values_list("pk", "unit__item")[:SEARCHED])
         texts = Item.objects.filter(pk__in=set(latest.values()), text__icontains=words).order_by()
         found = set(texts.values_list("pk", flat=True))
@@ -115,7 +120,7 @@ def own_answers(
 
 
 def _now(annotator: Annotator, name: str) -> Coalesce:
-    """Return an expression for a field of a judgment after the annotator's latest change."""
+    """Return an expression for a field of a judgment, with its value after the annotator's latest change."""
     changed = Change.objects.filter(
         judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
     )
@@ -123,23 +128,27 @@ def _now(annotator: Annotator, name: str) -> Coalesce:
 
 
 def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Return those of an annotator's own answers that an adjudicator overruled, where `decided` shows that."""
+    """Return those of an annotator's answers that an adjudicator overruled.
+
+    An answer is returned only if the annotator may know about the decision, as in `decided`.
+    """
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
     told = own.filter(kind=Judgment.ANSWER).filter(_TOLD)
     told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=_now(annotator, "label"))
     return told.filter(settled__isnull=False).exclude(settled=F("now"))
 
 
-# In an open task, this would reveal which units are checked or audited. For hidden gold answers, it is never shown.
+# The judgments for which annotators may see an adjudicator's decision. In an open task, the decisions would reveal
+# which units are checked or audited. For hidden gold answers, the decisions are never shown.
 _TOLD = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
 
 
 def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dict[int, Judgment]:
     """Return the adjudicators' decisions that overruled an annotator's latest answers, by unit.
 
-    Only decisions in closed tasks are returned, and never those on hidden gold answers.
-
     changes: result of `latest` in work/answer_changes.py.
+
+    Only decisions in closed tasks are returned. Decisions on hidden gold answers are never returned.
     """
     said = {each.unit_id: each.label for each in judgments if each.kind == Judgment.ANSWER}
     said |= {unit: change.label for unit, change in changes.items()}
@@ -155,9 +164,10 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
 class Progress:
     """The progress of one annotator.
 
-    answered_today, skipped_today: number of answers and skips today.
-    waiting: number of units in their queues, see work/backlog.py.
-    behind_tests: number of units that would wait for them in each language after passing its test.
+    answered_today, skipped_today: number of answers and of skips today.
+    waiting: number of units in the annotator's queues, see work/backlog.py.
+    behind_tests: for each language whose test the annotator has not passed, number of units that would wait after
+        passing.
     """
 
     answered_today: int
@@ -172,7 +182,7 @@ def own_progress(permit: Permit) -> Progress:
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
-    """Return the progress in several tasks, with as many queries as for one."""
+    """Return the progress in several tasks. The number of queries does not depend on the number of tasks."""
     found, today = [], day_of()
     for backlog in backlogs(permits):
         of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
@@ -181,13 +191,13 @@ def progress_in(permits: Sequence[Permit]) -> list[Progress]:
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:
-    """Return when the annotator last judged in each task, in seconds since 1970."""
+    """Return when the annotator last judged in each task, as a mapping from task to seconds since 1970."""
     own = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
     return {task: last.timestamp() for task, last in own.annotate(Max("answered_at"))}
 
 
 def why_empty(permit: Permit) -> str:
-    """Return a sentence on why there is no unit for this annotator."""
+    """Return a sentence that explains why there is no unit for this annotator."""
     task = permit.task
     if not task.is_open:
         return _("This task is closed.")
@@ -221,7 +231,10 @@ def why_empty(permit: Permit) -> str:
 
 
 def not_a_reader(permit: Permit) -> str:
-    """Return a sentence on why the annotator may read no language of the task, or an empty string."""
+    """Return a sentence that explains why the annotator may not read any language of the task.
+
+    It is empty if the annotator may read one.
+    """
     if permit.reads:
         return ""
     wanted = set(permit.task.read_in)

@@ -1,4 +1,4 @@
-"""Tables, a plot and sentences on plans of draws, expected widths and expected work.
+"""Tables, a plot and sentences about planned draws, expected interval widths and expected work.
 
 The rows come from `draw_plan.py` and `finish_forecast.py`.
 """
@@ -23,7 +23,10 @@ CALLED = {"error": "error of the detectors' agreement"}
 
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
-    """Return the table of what a uniform draw can achieve. `missing` explains the rest."""
+    """Return the table of languages for which a uniform draw is sufficient.
+
+    `missing` explains the remaining languages.
+    """
     possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
     rows = [row | {"language": row["language"] or "all"} for row in possible]
     heads = (
@@ -40,7 +43,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
 
 
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Yield sentences on languages for which a uniform draw is insufficient or expensive, with alternatives."""
+    """Yield sentences about languages for which a uniform draw is insufficient or expensive. They name alternatives."""
     of_measure = [row for row in plan["rows"] if row["measure"] == measure]
     for why, because in WHY.items():
         rows = [row for row in of_measure if row["why"] == why]
@@ -59,7 +62,7 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
 
 
 def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on the interval widths of sets for one language without decoys."""
+    """Yield a sentence about the interval widths that sets for one language have without decoys."""
     own = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
     widths = ", ".join(
         f"{measure} " + " or ".join(f"{100 * each['width']:.1f} points ({each['false_yes']:.0%})" for each in found)
@@ -144,7 +147,7 @@ def language_table(found: Widths) -> Table:
 
 
 def curve_table(found: Widths) -> Table:
-    """Return the table of the curve, with an arrow at the task's own share."""
+    """Return the table of the curve. An arrow marks the task's own audit share."""
 
     def share(row: Widths) -> Cell:
         own = row["share"] == found["share"]
@@ -164,7 +167,7 @@ def next_table(found: Widths) -> Table:
     return table("width by further work", heads, found["next"])
 
 
-# The command for each kind of further work.
+# How to do each kind of further work.
 COMMANDS = {
     AUDITS: "assay audit {task} --add {amount}",
     CHECKS: "assay audit {task} --add {amount} --checks",
@@ -179,9 +182,9 @@ def command(row: Widths, task: str) -> str:
 
 
 def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
-    """Return the table of further work that reaches the required width or comes closest.
+    """Return the table of further work that reaches the required width or comes closest to it.
 
-    does: function that returns how to start the work.
+    does: function that returns how to do the work in a row.
     """
 
     def work(row: Widths) -> str:
@@ -270,16 +273,16 @@ def needed_table(needed: Sequence[Widths]) -> Table:
 # --- Expected work by queue and annotators, from figures/finish_forecast.py
 
 
-SHOWN = 5  # languages with the largest numbers, listed in a sentence
+SHOWN = 5  # maximum number of languages in a sentence; those with the largest numbers are named
 
 
 def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
     """Return the table of expected work.
 
-    tested: whether people take a test before they may work.
+    tested: whether people must pass a test before they may work.
     """
     headings = {"units": "units", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
-    # Columns with zeros only are omitted.
+    # Omit columns that contain only zeros.
     some = {key: head for key, head in headings.items() if key in ("units", "answers") or _sum(work, key)}
     people = {"readers": "readers"} | ({"qualified": "passed the test"} if tested else {})
     if any(row["able"] < row["readers"] for row in work["queues"]):
@@ -295,9 +298,9 @@ def _sum(work: Mapping[str, Any], key: str) -> int:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    """Return a note on a queue with too few readers.
+    """Return a note for a queue with too few readers.
 
-    Queues without readers have no note, because one sentence covers them all.
+    A queue without readers gets no note, because one sentence names all such queues.
     """
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
@@ -353,7 +356,7 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield sentences on the number of checks and on who makes them."""
+    """Yield sentences about the number of checks and who makes them."""
     if checks and checks["chosen"]:
         yield (
             f"One reader decides {many(checks['units'], 'unit')}. Of these an adjudicator decides "
@@ -370,7 +373,10 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _by_language(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
-    """Return the number of languages, and the languages with the most chosen units out of `whole`."""
+    """Return the number of languages, and the languages with the most chosen units.
+
+    whole: key of the number of units from which they were chosen.
+    """
     most = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
     named = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in most)
     return f"{many(len(languages), 'language')}: {named}{' …' if len(languages) > SHOWN else ''}"

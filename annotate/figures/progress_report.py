@@ -1,7 +1,7 @@
-"""Tables, plots and sentences on the progress and pace of tasks and on stalled queues, for managers' pages.
+"""Tables, plots and sentences for managers' pages: the progress and pace of tasks, and stalled queues.
 
-The rows come from `task_statistics.py` and `queue_states.py`. `address` returns the URL of a task by name, or of an
-annotator by primary key.
+The rows come from `task_statistics.py` and `queue_states.py`. `address` is a function that returns the URL of a task
+from its name, or of an annotator from the primary key.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ from annotate.reports.tables import (
 from corpora.core.languages import LANGUAGES
 
 NONE = SafeString("")
-# The parts of stacked bars: stages with their descriptions.
+# The parts of stacked bars, which are stages, with their descriptions.
 PARTS = (
     (stages.LABELLED, "labelled by people"),
     (stages.AGREED, "labelled without people"),
@@ -74,7 +74,7 @@ def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str)
 
 
 def progress_table(progress: dict, asked: str) -> Table:
-    """Return the table of progress by language, without columns for unused stages."""
+    """Return the table of progress by language. Columns for unused stages are omitted."""
 
     def of(row: dict) -> Cell:
         return Cell("all languages") if row["language"] is None else language(row["language"])
@@ -160,7 +160,7 @@ def since_plot(pace: dict) -> SafeString:
     every = -(-len(rows) // TICKS)
     form = "%d %b %H:00" if cut == "hour" else "%d %b"
     moments = [
-        # Not at the ends, where a label would not fit below its column.
+        # Start in the middle of the first interval, because a label would not fit below a column at the edge.
         Moment(f"{row['at']:{form}}" if place % every == every // 2 else "", f"{row['at']:{SAID[cut]}}", row["answers"])
         for place, row in enumerate(rows)
     ]
@@ -170,7 +170,7 @@ def since_plot(pace: dict) -> SafeString:
 def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
     """Plot the times per answer.
 
-    names: annotators' names by primary key, if the rows are about annotators.
+    names: annotators' names by primary key; needed only if the rows are about annotators.
     """
     spans = []
     for row in sorted(rows, key=lambda row: row["quartiles"][1]):
@@ -185,7 +185,8 @@ def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeStrin
 def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: str = "") -> Table:
     """Return the table of routes.
 
-    address: function that returns the URL of the page to change a language's route; empty if that is not allowed.
+    address: function that returns the URL of the page on which a language's route can be changed; the URL is empty if
+        changes are not allowed.
     """
 
     def code(route: Any) -> Cell:
@@ -202,7 +203,10 @@ def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: st
 
 
 def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
-    """Return the table of a task's queues. rows: `QueueRow` of queue_states.py."""
+    """Return the table of a task's queues.
+
+    rows: `QueueRow` objects of queue_states.py.
+    """
 
     def readers(row: Any) -> Cell:
         it = "it" if row.lacking == 1 else "them"
@@ -228,9 +232,9 @@ NEVER = "not foreseeable"
 
 
 def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[Told, float], str]) -> list[Column]:
-    """Return columns for the days of a range.
+    """Return columns for the days in a range of dates.
 
-    headings: headings by key of the range.
+    headings: mapping from a key of the range to the heading of its column.
     shown: function that formats a day.
     """
 
@@ -242,7 +246,7 @@ def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[T
 
 
 def forecast_table(told: Told, asked: str = "") -> Table:
-    """Return a row for each queue, last to finish first."""
+    """Return the forecast as a table with a row for each queue, last to finish first."""
     ends = {"middle": "done about", "low": "no earlier than", "high": "no later than"}
     heads = (
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
@@ -254,7 +258,10 @@ def forecast_table(told: Told, asked: str = "") -> Table:
 
 
 def drawn_table(told: Told) -> Table:
-    """Return the table of a draw that has not been made, by language, most reading first."""
+    """Return the table of a draw that has not been made yet.
+
+    There is a row for each language, with most reading first.
+    """
     heads = {"posts": "posts", "agreed": "agreed on", "people": "to people", "audits": "of these audits"}
     heads |= {"checks": "checks", "readers": "readers"}
     rows = [{name: round(of) if isinstance(of, float) else of for name, of in row.items()} for row in told["drawn"]]
@@ -265,7 +272,7 @@ def drawn_table(told: Told) -> Table:
 
 
 def terminal_table(told: Told) -> Table:
-    """Return the forecast for a terminal, without names of languages and the effect of more readers."""
+    """Return the forecast table for a terminal. It omits the names of languages and the effect of more readers."""
     ends = {"low": "earliest", "middle": "about", "high": "latest"}
     heads = (
         Column("queue", "queue"),
@@ -276,7 +283,7 @@ def terminal_table(told: Told) -> Table:
 
 
 def finish_words(told: Told) -> str:
-    """Return when all work with readers will be finished, in a few words."""
+    """Return a few words that state when all work with readers will be finished."""
     return span(told, told["all"]) if told["all"] and any(row["readers"] for row in told["queues"]) else NEVER
 
 
@@ -354,14 +361,17 @@ def _day(told: Told, days: float) -> datetime:
 
 
 def _date(told: Told, days: float) -> str:
-    """Return a date such as "3 Mar", with the year if it is not the current one."""
+    """Return a date such as "3 Mar". It includes the year if this differs from the year of the forecast."""
     day = _day(told, days)
     year = "" if day.year == datetime.fromisoformat(told["from"]).year else f" {day.year}"
     return f"{day.day} {day:%b}{year}"
 
 
 def dates_table(told: Iterable[tuple[Any, Told]], address: Callable[[str], str], asked: str) -> Table:
-    """Return the queues of each task that finish last, if the effect of two more readers was simulated."""
+    """Return the table of the queues that finish last, for all tasks.
+
+    It includes only queues for which the effect of two more readers was simulated.
+    """
 
     def task(row: Told) -> Cell:
         title, name = row["task"].title, row["task"].name

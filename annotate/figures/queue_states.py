@@ -1,4 +1,7 @@
-"""The state of each queue of a task as a sentence, and annotators without work. Reads only."""
+"""The state of each queue in a task, with a sentence for managers, and annotators without work.
+
+This module only reads data.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -17,25 +20,26 @@ from annotate.reports.tables import are, many
 from annotate.work.routes import Routes, readers_of
 from annotate.work.routing import lacking_readers
 
-# States of stalled queues, which need action by a manager.
+# The states of stalled queues, on which a manager must act.
 UNREAD, UNTESTED, NOT_AGREED, PAUSED = "unread", "untested", "not agreed", "paused"
 JUDGED, LACKING = "judged", "lacking"
 STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
-KEYS = 5_000  # per query
+KEYS = 5_000  # maximum number of primary keys per query
 
 
 @dataclass
 class _Queue:
     """A queue with its waiting units and its people.
 
-    touched: number of answers needed by unit, for units that somebody has judged or been assigned.
-    untouched: number of other units by number of answers needed; only counted, since a queue may have a million.
-    readers: people who read its languages.
-    passed: those of them who passed its test.
-    agreed: those of them who consented to sensitive work.
-    able: those of them who may work.
+    touched: mapping from unit to the number of answers that it needs, for units that were judged or assigned.
+    untouched: for all other units, mapping from the number of answers that a unit needs to the number of such units.
+        These units are only counted, because a queue may have a million of them.
+    readers: people who read the queue's languages.
+    passed: readers who passed the test.
+    agreed: people in `passed` who consented to sensitive work.
+    able: people in `agreed` who may work now.
     """
 
     touched: dict[int, int] = field(default_factory=dict)
@@ -51,21 +55,22 @@ class _Queue:
 
     @property
     def missing(self) -> int:
-        """The number of answers that the units need in all, before counting existing answers."""
+        """The number of answers that all units need in total, including answers that exist."""
         return sum(self.touched.values()) + sum(asked * number for asked, number in self.untouched.items())
 
 
 @dataclass
 class _Tables:
-    """Data on several tasks.
+    """Data on several tasks. Units are waiting units, and tasks, units and people are given by primary key.
 
     queues: queues by task and name.
-    adjudication: number of units waiting for an adjudicator, by task and queue.
-    lasts: time of the last judgment by task, person and queue.
-    held: number of places on a waiting unit that have an answer or an active lease.
-    open_now: waiting units with an active lease.
-    judged: people who may not be asked about a waiting unit.
-    answers: number of answers to a waiting unit.
+    adjudication: number of units that wait for an adjudicator, by task and queue.
+    lasts: time of the last judgment, by task, person and queue.
+    held: for each unit, number of places that an answer or an active lease holds.
+    open_now: units with an active lease.
+    judged: for each unit, people who may not be asked about it.
+    answers: for each unit, number of answers.
+    names: names of all annotators.
     """
 
     queues: dict[int, dict[str, _Queue]]
@@ -78,7 +83,7 @@ class _Tables:
     names: dict[int, str]
 
     def places(self, queue: _Queue) -> tuple[int, Counter[int]]:
-        """Return the number of units with too few people, and the number of units available to each person."""
+        """Return the number of units with too few people, and how many units are available to each person."""
         lacking = sum(number for asked, number in queue.untouched.items() if len(queue.able) < asked)
         free, taken = queue.untouched.total(), Counter[int]()
         for unit, asked in queue.touched.items():
@@ -90,35 +95,38 @@ class _Tables:
         return lacking, Counter({person: free - taken[person] for person in queue.able})
 
     def has_left(self, person: int, queue: _Queue) -> bool:
-        """Return whether a person has not judged some unit of a queue."""
+        """Return whether a queue has a unit that a person has not judged."""
         return queue.untouched.total() > 0 or any(person not in self.judged.get(unit, ()) for unit in queue.touched)
 
 
 def queue_states(task: Task) -> dict:
-    """Return {"queues": [ROW, ...], "idle": [PERSON, ...], "stuck": number of stalled queues}.
+    """Return the states of a task's queues, as a dict with queues, idle and stuck.
 
-    Queues are sorted with stalled ones first, then by number of waiting units.
+    queues: a row for each queue; stalled queues come first, and then those with the most waiting units.
+    idle: a row for each annotator who may work but has no unit available: annotator, name, queues, last, at_work
+        (whether the last judgment was within the last hour) and said.
+    stuck: number of stalled queues.
 
-    A row on a queue has:
+    A row for a queue has:
 
     queue, name: code and name.
     waiting: number of waiting units.
-    leased: number of these that are assigned to somebody now.
+    leased: number of waiting units that are assigned to a person now.
     missing: number of missing answers.
-    lacking: number of units with more missing answers than people who may still judge them.
-    readers, passed, agreed, able: numbers of people.
+    lacking: number of units that need more answers than there are people who may still judge them.
+    readers, passed, agreed, able: numbers of people, see _Queue.
     adjudication: number of units from this queue that wait for an adjudicator.
     last: time of the last judgment.
-    state, stuck, said: state, whether it is stalled, and a sentence about it.
-
-    A row on an annotator who may work but has no unit available has annotator, name, queues, last, at_work (within the
-    last hour) and said.
+    state, stuck, said: the state, whether the queue is stalled, and a sentence about it.
     """
     return queue_states_of([task])[task.pk]
 
 
 def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
-    """Return the states of several tasks by primary key, with as many queries as for one."""
+    """Return the states of several tasks by primary key.
+
+    The number of queries does not depend on the number of tasks.
+    """
     listed = list(tasks)
     tables = _tables(listed)
     return {task.pk: _states(task, tables) for task in listed}
@@ -126,7 +134,7 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
 
 def _states(task: Task, tables: _Tables) -> dict:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
-    free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> number of units available to them
+    free: dict[int, Counter[str]] = defaultdict(Counter)  # number of units available to each person, by queue
     rows = []
     for name, queue in queues.items():
         lacking, places = tables.places(queue)
@@ -169,7 +177,7 @@ def _tables(tasks: list[Task]) -> _Tables:
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
     queues = _queues(tasks, judged.keys() | held.keys())
-    # Each person's last judgment in a queue. A unit counts in its current queue.
+    # Find each person's last judgment in each queue. A unit counts for the queue that it is in now.
     found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
     rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
@@ -179,9 +187,9 @@ def _tables(tasks: list[Task]) -> _Tables:
 
 
 def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
-    """Return the queues with units that wait, are with an adjudicator, or were judged.
+    """Return the queues whose units are waiting, with an adjudicator, or judged.
 
-    touched: units that somebody has judged or been assigned.
+    touched: units that were judged or assigned.
     """
     queues: dict[int, dict[str, _Queue]] = {task.pk: {} for task in tasks}
     units = Unit.objects.work().filter(task__in=tasks).exclude(language="").order_by()
@@ -204,13 +212,16 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
 
 
 def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
-    """Return the number of places held by answers and active leases, by unit, and the units with an active lease."""
+    """Return the number of places held on each unit, and the set of units with an active lease.
+
+    A place is held by an answer or by an active lease.
+    """
     held: Counter[int] = Counter()
     open_now = set()
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
     kept = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
-    # While a gold answer is open, it keeps a place free on the unit that it replaces.
+    # While an annotator has a gold answer open, its lease holds a place on the unit that it replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
     places = Lease.objects.filter(kept & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks)
     for unit, closed in places.order_by().values_list(Coalesce("instead_of_id", "unit_id"), "closed_at"):
@@ -221,9 +232,9 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 
 
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """Return the people who may not be asked about each waiting unit, and its number of answers.
+    """Return the people who may not be asked about each waiting unit, and the unit's number of answers.
 
-    These people have judged the unit, or do not take units that somebody found disturbing.
+    These people have judged the unit already, or they do not take units that somebody found disturbing.
     """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
@@ -248,7 +259,7 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
 def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
     """Return the state of a queue.
 
-    unjudged: whether somebody who may work has not judged some unit.
+    unjudged: whether there is a unit that a person who may work has not judged.
     something: whether such a unit has a free place.
     """
     if not counts["waiting"]:
@@ -271,7 +282,10 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
 
 
 def _said(task: Task, name: str, state: str, counts: dict) -> str:
-    """Return the state of a queue as a sentence. name: name of its language."""
+    """Return a sentence about the state of a queue.
+
+    name: name of the queue's language.
+    """
     if state in (JUDGED, LEASED, LACKING, GOING):
         return _said_of_able(task, state, counts)
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
@@ -299,7 +313,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
 
 
 def _said_of_able(task: Task, state: str, counts: dict) -> str:
-    """Return the state of a queue with people who may work, as a sentence."""
+    """Return a sentence about the state of a queue in which people may work."""
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:
@@ -324,7 +338,7 @@ def _said_of_able(task: Task, state: str, counts: dict) -> str:
 
 
 def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]:
-    """Return the people who may work but have no unit available, those who worked within the last hour first."""
+    """Return the people who may work but have no unit available. Those who worked within the last hour come first."""
     own: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
         for person in queues[queue].able:
@@ -355,8 +369,8 @@ class QueueRow:
 
     waiting: number of waiting units, including leased and lacking ones.
     leased: number of leased units.
-    lacking: number of units with too few people who may still judge them.
-    readers: sorted names.
+    lacking: number of units that need more people than may still judge them.
+    readers: names of the readers, sorted.
     """
 
     queue: str
@@ -368,13 +382,13 @@ class QueueRow:
 
 
 def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
-    """Return the queues with waiting units, and the others, which pages collapse."""
+    """Return the queues with waiting units as `busy`, and all others as `idle`. Pages collapse the idle queues."""
     rows = queue_table(task)
     return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
 
 
 def queue_table(task: Task) -> list[QueueRow]:
-    """Return every queue with waiting units or readers, in descending order of waiting units."""
+    """Return all queues that have waiting units or readers. Those with the most waiting units come first."""
     routes = Routes.load(task)
     queued = task.units.work().queued()
     counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))

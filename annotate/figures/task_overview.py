@@ -1,7 +1,7 @@
-"""Overview of all tasks: progress, next step, waiting work and draws. Reads only.
+"""An overview of all tasks: their progress, next steps, waiting work and draws.
 
 The number of queries does not depend on the number of tasks. For single tasks, see `task_statistics.py` and
-`queue_states.py`.
+`queue_states.py`. This module only reads data.
 """
 
 from collections import Counter, defaultdict
@@ -23,29 +23,29 @@ from annotate.work import adjudication
 from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
 
-NAMED = 5  # queues listed in a sentence
+NAMED = 5  # maximum number of queues that a sentence names
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The overview, with open tasks first, then newest first.
+    """The overview. Open tasks come first, and newer tasks come before older tasks.
 
     tasks: a row for each task; see below.
-    waits: a row for each queue that is not finished, and one for each task with units waiting for an adjudicator.
+    waits: a row for each unfinished queue, and a row for each task with units that wait for an adjudicator.
 
-    A row on a task has the keys of task_statistics.overview, and:
+    A row for a task has the keys of task_statistics.overview, and:
 
-    corpora: names of corpora.
+    corpora: names of the task's corpora.
     missing: number of missing answers; None if the task is closed.
     stuck: number of stalled queues.
-    contested: number of units still to label in languages that failed their audit, by language.
+    contested: for each language that failed its audit, number of units that still need a label.
     contesting: primary key of the job that sends units to people after a failed audit, or None.
     read: whether any unit was labelled in this task.
     unseconded: whether the task needs second opinions, but there is no second adjudicator.
-    next: next step as a sentence.
+    next: next step, as a sentence.
 
-    A row in `waits` has task, queue (empty for adjudication), name, waiting (units), missing (answers), able (number of
-    people who may work), stuck and said.
+    A row in `waits` has task, queue (empty for adjudication), name, waiting (number of units), missing (number of
+    answers), able (number of people who may work), stuck and said.
     """
 
     tasks: list[dict[str, Any]]
@@ -54,7 +54,7 @@ class Standing:
 
 def standing() -> Standing:
     tasks = {task.name: task for task in Task.objects.all()}
-    # Units of closed tasks are not assigned, so the state of their queues is not computed.
+    # Skip closed tasks, because their units are not assigned.
     states = queue_states_of(task for task in tasks.values() if task.is_open)
     corpora: dict[str, list[str]] = defaultdict(list)
     drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
@@ -65,7 +65,7 @@ def standing() -> Standing:
     labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
     read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
     rows, waits = [], []
-    # Skip tasks opened since the first query.
+    # Skip tasks that were opened after the first query.
     for row in (each for each in task_statistics.overview() if each["name"] in tasks):
         task = tasks[row["name"]]
         queues = states[task.pk]["queues"] if task.is_open else []
@@ -98,7 +98,7 @@ def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list
 
 
 def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
-    """Return the most urgent problem for a manager, or how to go on."""
+    """Return a sentence about the most urgent problem. If there is no problem, it describes the next step."""
     left = row["units"] - row["done"]
     if row["contesting"]:
         return (
@@ -176,10 +176,12 @@ def _wait(number: int) -> str:
 
 
 def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
-    """Return draws, newest first, optionally of one corpus or task.
+    """Return draws, newest first.
 
-    Rows have draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether a
-    larger draw replaced it), created_at.
+    corpus, task: name of the corpus or task whose draws to return; by default, all draws are returned.
+
+    A row has draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether a
+    larger draw replaced this draw) and created_at.
     """
     found = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
     if corpus:
@@ -201,7 +203,7 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
 
 
 def undecidable(task: Task) -> int:
-    """Return the number of units waiting for an adjudicator that every active adjudicator has judged already."""
+    """Return the number of units that wait for an adjudicator, but that every active adjudicator has judged already."""
     active = adjudication.adjudicators()
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())

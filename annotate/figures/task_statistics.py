@@ -1,6 +1,7 @@
-"""Statistics on a task: progress, pace, time per answer, tests and gold answers. Reads only.
+"""Statistics on a task: progress, pace, time per answer, tests and gold answers.
 
-All rows can be encoded by Django's JSON encoder. Hidden gold answers are not counted as work, only in `known_answers`.
+Django's JSON encoder can encode all rows. Hidden gold answers do not count as work; only `known_answers` includes them.
+This module only reads data.
 """
 
 from collections import Counter, defaultdict
@@ -23,11 +24,12 @@ from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-# The time since the first answer is divided into hours or days up to these lengths, and into weeks above.
+# The unit of time in which answers are counted: hours if the time since the first answer is at most HOURLY, days if it
+# is at most DAILY, and otherwise weeks.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
-WAITING_COPIES = "waiting_copies"  # copies are done when their original is done
+WAITING_COPIES = "waiting_copies"  # copies that are not done, because their original is not
 QUARTILES = (0.25, 0.5, 0.75)
-# A gold answer is doubtful from this number of answers on, if at most this share of them agrees with it.
+# A gold answer is doubtful if it has at least DOUBTED_FROM answers, and at most DOUBTED_AT of them agree with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
 
 
@@ -38,24 +40,24 @@ def by_name(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
 def picked(of: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an object as a dict.
 
-    fields: "key=path", or "key" if the path is the same, separated by spaces.
+    fields: entries "key=path" separated by spaces; an entry may be just "key" if the path is the same.
     """
     pairs = (field.partition("=") for field in fields.split())
     return {key: attrgetter(path or key)(of) for key, _, path in pairs}
 
 
 def only(annotator: Annotator | None) -> dict[str, Annotator]:
-    """Return the filter for one annotator's rows, or for all rows."""
+    """Return the keyword arguments for a filter. It selects one annotator's rows, or all rows for None."""
     return {} if annotator is None else {"annotator": annotator}
 
 
 def new_pauses():
-    """Return pauses by the rule in open tasks that no manager has lifted or given a reason."""
+    """Return pauses in open tasks that the pause rule made, and that no manager has lifted or commented on."""
     return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
 
 
 def overview() -> list[dict]:
-    """Return a row for each task, open tasks first, then newest first."""
+    """Return a row for each task. Open tasks come first, and newer tasks come before older tasks."""
     units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
     by_stage = units.values_list("task", "stage").annotate(Count("pk"))
@@ -84,13 +86,15 @@ def overview() -> list[dict]:
 
 
 def counted_answers(task: Task | None = None):
-    """Return valid answers to units that are work, of one task or all tasks."""
+    """Return the valid answers in a task, or in all tasks. Answers to hidden gold answers are excluded."""
     live = Judgment.objects.live().answers().of_work()
     return live if task is None else live.filter(unit__task=task)
 
 
 def _language(task: Task, unit: str = ""):
-    """Return an expression for the language of a unit: the one asked about, the record's, or that of its last queue.
+    """Return an expression for the language of a unit.
+
+    It is the language asked about, the record's language, or the language of the unit's last queue.
 
     unit: lookup prefix of the unit, such as "unit__".
     """
@@ -100,9 +104,10 @@ def _language(task: Task, unit: str = ""):
 
 
 def progress(task: Task) -> dict:
-    """Return the number of units by language and stage, and of answers: {"languages": [ROW, ...], "all": ROW}.
+    """Return the numbers of units and answers.
 
-    ROW: language, units, done, answers (to unfinished units), missing, waiting_copies, and a count for each stage.
+    The result has `languages`, a list of rows, and `all`, a row for all languages together. A row has language, units,
+    done, answers (answers to unfinished units), missing, waiting_copies, and the number of units at each stage.
     """
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
@@ -123,14 +128,14 @@ def progress(task: Task) -> dict:
 
 
 def pace(task: Task, now: datetime | None = None) -> dict:
-    """Return the number of valid answers over time, in the installation's time zone.
+    """Return the number of valid answers over time, as a dict with zone, answers, today, last_day, cut and since.
 
-    Returns {"zone", "answers", "today", "last_day", "cut", "since"}.
+    Times are in the installation's time zone.
 
-    answers, today: number of answers in all and in the last 24 hours.
-    last_day: answers per hour in the last 24 hours: at, answers.
+    answers, today: number of answers in total, and in the last 24 hours.
+    last_day: number of answers in each of the last 24 hours, in rows with at and answers.
     cut: unit of time in `since`: hour, day or week.
-    since: answers per unit of time since the first one: at, answers.
+    since: number of answers in each unit of time since the first answer, in rows with at and answers.
     """
     first = _hour(now) - timedelta(hours=23)
     live = counted_answers(task).order_by()
@@ -155,14 +160,14 @@ def _since_first(live, span: dict) -> tuple[str, list[dict]]:
     moments, at, last = [], min(counts), max(counts)
     while at <= last:
         moments.append({"at": at, "answers": counts.get(at, 0)})
-        at += step  # from midnight to midnight, even if the clocks change
+        at += step  # a step goes from midnight to midnight, even if the clocks change in between
     return cut, moments
 
 
 def _hour(at: datetime | None) -> datetime:
-    """Return the start of the hour in the installation's time zone.
+    """Return the start of an hour in the installation's time zone.
 
-    The result is in UTC, so that hours can be added across clock changes.
+    The result is in UTC, so that hours can be added to it even if the clocks change.
     """
     local = timezone.localtime(at, timezone.get_default_timezone())
     return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
@@ -178,9 +183,11 @@ def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict]:
 
 
 def times(task: Task) -> dict:
-    """Return active seconds per answer: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
+    """Return the active seconds per answer.
 
-    ROW: language or annotator, count, quartiles (three numbers). There is no row without measured times.
+    The result has `languages` and `annotators`, which are lists of rows, and `all`, a row for all answers. A row has
+    language or annotator, count, and quartiles (a list of three numbers). Languages and annotators without measured
+    times have no row. If no time was measured, `all` is None.
     """
     live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
     rows = list(live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds"))
@@ -203,27 +210,32 @@ def _quartiles(seconds: list[float]) -> dict:
 
 
 def tests(task: Task) -> dict:
-    """Return the results of the test: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
+    """Return the results of the test, as a dict with annotators and languages.
 
     annotators: see `trials_of`.
-    languages: language, took, passed, granted, failed (no try left), tests, share (of tests passed).
+    languages: rows with language, took, passed, granted, failed (number of people who have no try left), tests, and
+        share (of tests that were passed).
     """
     rows = trials_of(task)
     return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
 
 
 def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
-    """Return tests under the current major version of the guidelines, of all annotators or one, by name.
+    """Return the tests under the current major version of the guidelines, sorted by the annotator's name.
 
-    A row for each person and language has:
+    of: annotator whose tests to return; by default, those of all annotators are returned.
+
+    There is a row for each person and language. A row has:
 
     annotator, name, language: primary key and name of the annotator, and the language.
     tries: number of tests.
     right, asked: best result.
     last: time of the last test.
-    open: whether a test has been started.
-    qualified, granted: whether they passed, or a manager let them in without a test.
-    left: number of further tries.
+    open: whether a test was started and is not finished.
+    qualified: whether the annotator is qualified.
+    granted: whether a manager qualified the annotator without a test.
+    passed: number of tests that the annotator passed.
+    left: number of remaining tries.
     """
     current = majors(task)
     rows: dict[tuple[int, str], dict] = {}
@@ -267,10 +279,10 @@ def _tested(language: str, rows: list[dict]) -> dict:
 
 
 def known_answers(task: Task) -> list[dict]:
-    """Return the gold answers of tests and queues, those with the least agreement first.
+    """Return the gold answers of tests and queues. Those with which the fewest annotators agree come first.
 
-    Rows have item, language, purpose, label, text, asked, right, said (the most frequent other answer), doubtful
-    (whether the gold answer itself may be wrong).
+    A row has item, language, purpose, label, text, asked, right, said (the most frequent answer that does not agree)
+    and doubtful (whether the gold answer itself may be wrong).
     """
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
     tried = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
