@@ -1,7 +1,7 @@
-"""Actions of managers, with the options and helpers that they share.
+"""Actions: the operations that managers run, with the options and helper functions that several actions share.
 
 Commands (commands.py) and pages are thin layers over an action: they read its options and show its progress and
-outcome. An action prints nothing.
+outcome. The action itself prints nothing.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -40,21 +40,21 @@ class ActionError(Exception):
 
 
 class Cancelled(Exception):
-    """The user cancelled the action. `Progress.advance` raises it, and the open transaction is rolled back."""
+    """The user cancelled the action. `Progress.advance` raises this, so that the open transaction is rolled back."""
 
 
 class Progress:
-    """Progress of an action. This base class shows nothing; commands and jobs override it."""
+    """Receives the progress of an action. This base class ignores it; subclasses for commands and jobs show it."""
 
     def begin(self, total: int | None, unit: str) -> None:
-        """Announce the amount of work. A progress bar appears at the first call of `advance`.
+        """Announce the amount of work. A command shows its progress bar at the first call of `advance` after this.
 
         total: amount of work, None if unknown
-        unit: "B" for bytes, or a noun such as "post" or "unit"
+        unit: unit of the amount: "B" for bytes, or a noun such as "post" or "unit"
         """
 
     def advance(self, count: int = 0) -> None:
-        """Add to the amount done. May raise Cancelled.
+        """Add to the amount of work that is done. Raise Cancelled if the user has cancelled the action.
 
         count: amount done since the last call; 0 at the start of the work
         """
@@ -67,9 +67,9 @@ class Progress:
 class Outcome:
     """The outcome of an action.
 
-    said: sentences, or tables as text
+    said: the results, as sentences or as tables in text form
     warned: sentences about what needs attention
-    data: all results, serializable as JSON with `Encoder`
+    data: all results, which `Encoder` can write as JSON
     status: exit status of the command
     """
 
@@ -88,8 +88,8 @@ class Action:
     options: options that the action takes
     run: function that performs the action
     refuses: exceptions whose messages are shown to the user, in addition to Refusal and CorpusError
-    asks: function that returns what the action would do, for the user to confirm; the action runs at once if it is None
-        or returns an empty list
+    asks: function that returns sentences about what the action would do, which the user must confirm; if there is no
+        such function or it returns an empty list, the action runs at once
     on_files: whether the action uses only files, so that it needs no database
     """
 
@@ -102,9 +102,9 @@ class Action:
     on_files: bool = False
 
     def read(self, given: Values) -> dict[str, Any]:
-        """Return the values of all options. Raise ActionError for an invalid value.
+        """Return the values of all options. Raise ActionError if a value is invalid.
 
-        given: option name -> text or value
+        given: mapping from option name to the text that the user entered, or to a value
         """
         if unknown := given.keys() - {option.name for option in self.options}:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
@@ -120,7 +120,10 @@ class Action:
             return self.run(values, progress or Progress())
 
     def foretell(self, given: Values) -> list[str]:
-        """Return what the action would do, for the user to confirm. Raise ActionError if it would be refused."""
+        """Return sentences about what the action would do, which the user must confirm.
+
+        The list is empty if no confirmation is needed. Raise ActionError if the action would be refused.
+        """
         values = self.read(given)
         with self._refusing():
             return self.asks(values) if self.asks else []
@@ -141,12 +144,12 @@ def action(
     asks: Callable[[dict[str, Any]], list[str]] | None = None,
     on_files: bool = False,
 ) -> Callable[[Callable[[dict[str, Any], Progress], Outcome]], Action]:
-    """Return a decorator that turns a function into an Action."""
+    """Return a decorator that turns a function into an Action. The parameters are those of Action."""
     return lambda run: Action(name, does, options, run, refuses, asks, on_files)
 
 
 class Encoder(DjangoJSONEncoder):
-    """Encode JSON as Django does, and paths as strings."""
+    """A JSON encoder that writes paths as strings, and everything else as Django's encoder does."""
 
     def default(self, o: Any) -> Any:
         return str(o) if isinstance(o, Path) else super().default(o)
@@ -215,7 +218,11 @@ MAP = Option(
 
 
 def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = THE_FILE) -> Option:
-    """Return the option that maps the columns of a file to fields."""
+    """Return the option by which a user says which column of a file holds which field.
+
+    fields: names of the fields
+    example: example of a value, for the help text
+    """
     shown = f", for example {example}" if example else ""
     told = f"which column of a file is which field ({', '.join(fields)}){shown}"
     return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told, group=group)
@@ -229,25 +236,28 @@ def address(text: str) -> str:
 
 
 def assumed() -> str:
-    """Return a note for commands that print links, if the site's address is only assumed; otherwise an empty string."""
+    """Return a note for commands that print links.
+
+    The note says that the address of the site is only assumed. It is empty if ASSAY_SITE is set.
+    """
     return " (assumed; set ASSAY_SITE if people reach the site at another)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:
     """Return the total size of files, in bytes, for a progress bar.
 
-    Missing files count as 0 and are refused when they are read.
+    A missing file counts as 0 here, because the action refuses it when it tries to read it.
     """
     return sum(map(layout.size_of, files))
 
 
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
-    """Return the arguments that all importers take, and begin the progress in bytes.
+    """Return the keyword arguments for a function that imports files, and begin the progress in bytes.
 
-    Registers the languages that the option `languages` adds.
+    If the user gave the option `languages`, also register the languages that it adds.
 
-    names: options whose values are passed on
-    fields: fields that columns of the file may be mapped to
+    names: names of the options whose values become arguments
+    fields: fields to which the user may map columns of the file
     """
     if values.get("languages"):
         add_languages(values["languages"])

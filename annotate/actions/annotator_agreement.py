@@ -1,4 +1,4 @@
-"""The actions `agreement` (of a task's annotators) and `preferences` (between two or more systems)."""
+"""The actions `agreement`, for the agreement of a task's annotators, and `preferences`, for comparisons of systems."""
 
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def _written(report: dict[str, Any]) -> list[str]:
 def _lines(tables: list[Table], longest: int, words: list[str]) -> list[str]:
     """Return the tables as text, followed by the sentences.
 
-    longest: number of rows in the longest table
+    longest: number of rows that the longest table would have if it showed all of them
     """
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
     return [*(line for table in tables for line in (as_lines(table), "")), *cut, *words]

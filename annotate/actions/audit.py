@@ -1,6 +1,6 @@
-"""The action `audit`: results of audits of detector agreement, decoys, and checks of single annotators.
+"""The action `audit`: show the results of a task's agreement audits, decoys and checks of single annotators.
 
-It also contests agreement that failed its audit and adds audits.
+The action can also add audits or checks, and contest the detectors' agreement in languages where it failed the audit.
 """
 
 from typing import Any
@@ -84,14 +84,14 @@ def _add(task: Task, values: Values) -> Outcome:
         added = add(task, values["add"], values["languages"])
         warned = lacking(task)
         if values["dry_run"]:
-            # Roll back only now, so that a dry run shows exactly what would be added.
+            # Roll back only after adding everything, so that a dry run shows exactly what would be added.
             transaction.set_rollback(True)
     said = [audit_report.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
 def _shown(task: Task) -> Outcome | None:
-    """Return the results of a task's controls, or None if no control has any."""
+    """Return the results of a task's quality controls, or None if no control has results."""
     said: list[str] = []
     data: dict[str, Any] = {"task": task.name}
     for panel in panels(task):
@@ -104,7 +104,10 @@ def _shown(task: Task) -> Outcome | None:
 
 
 def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:
-    """Add to the report which further work narrows the intervals of accuracy most."""
+    """Return the report together with a list of the work that would narrow the accuracy intervals most.
+
+    wished: the desired width of the interval; None for the default
+    """
     found = further_work(task, wished)
     if found is None:
         return outcome

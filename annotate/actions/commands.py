@@ -1,7 +1,7 @@
-"""The command line: argparse with Assay's own help and errors, and a command for each action.
+"""The command line: argparse with our own help and error messages, and a command for each action.
 
-click would not make this shorter: it has no options that take several values in a row, and its error messages would
-need rewording too.
+The library click would not make this module shorter: it has no options that take several values in a row, and we would
+have to reword its error messages too.
 """
 
 import argparse
@@ -30,7 +30,8 @@ from corpora.system import VERSION
 # Headings of the first and the last group in the help.
 NEEDED, OTHERS = "Required", "Options"
 PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
-# argparse's message -> our message. argparse writes `argument --k: ...`; our messages name the option first.
+# (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
+# name of the option.
 WORDS = (
     (r"the following arguments are required: (.+)", r"Something is missing: \1."),
     (r"one of the arguments (.+) is required", r"One of these is needed: \1."),
@@ -46,18 +47,28 @@ WORDS = (
 
 
 def meant(words: Sequence[str], options: Collection[str]) -> str:
-    """Return a "Did you mean" question for each unknown option that resembles a known one, or an empty string."""
+    """Return a "Did you mean" question for each unknown option that resembles a known one.
+
+    words: words of the command line
+    options: the options that the command knows
+    """
     told = []
     for word in dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--")):
         if any(option.startswith(word) for option in options):
-            continue  # a known option, or an abbreviation of one
+            continue  # the word is a known option or an abbreviation of one
         if near := get_close_matches(word, options, n=1, cutoff=0.7):
             told.append(f"Did you mean {near[0]} by {word}? ")
     return "".join(told)
 
 
 def apart(words: Sequence[str], options: Mapping[str, argparse.Action]) -> str:
-    """Return a hint if FIELD=COLUMN was given as two words, as in `--column id tweet_id`; otherwise an empty string."""
+    """Return a hint if the user wrote FIELD=COLUMN as two words, for example `--column id tweet_id`.
+
+    Otherwise return an empty string.
+
+    words: words of the command line
+    options: mapping from option to its argparse action
+    """
     for option, value, other in zip(words, words[1:], words[2:], strict=False):
         if option in options and options[option].metavar == PAIR and "=" not in value:
             return f"{option} takes {PAIR} in one word, such as {value}={other}. "
@@ -72,10 +83,10 @@ def in_our_words(message: str) -> str:
 
 
 class Command(BaseCommand):
-    """Base class of all Assay commands.
+    """The base class of all our commands.
 
-    It hides Django's own options from the help, and raises errors so that annotate/exit_status.py decides how the
-    program ends.
+    It hides Django's own options from the help. It raises errors instead of handling them, because
+    annotate/exit_status.py decides how the program ends.
     """
 
     suppressed_base_arguments = {
@@ -87,14 +98,14 @@ class Command(BaseCommand):
         "--no-color",
         "--force-color",
     }
-    # System checks inspect the code, so the tests run them.
+    # System checks inspect the code, so it is enough that the tests run them.
     requires_system_checks = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        # Let a command replace Django's --version by an option of the same name.
+        # `conflict_handler` lets a command replace Django's --version with its own option of this name.
         parser = super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
         parser._positionals.title, parser._optionals.title = NEEDED, OTHERS
-        # List the ungrouped options after the groups.
+        # In the help, list options without a group after the groups.
         parser._action_groups.remove(parser._optionals)
         parser._action_groups.append(parser._optionals)
 
@@ -103,8 +114,8 @@ class Command(BaseCommand):
         def remember(args: Any = None, namespace: Any = None) -> Any:
             given[:] = map(str, args or ())
             known, others = parser.parse_known_args(args, namespace)
-            # Files may follow an option too. parse_intermixed_args alone would not report all missing arguments at
-            # once.
+            # parse_intermixed_args allows files after options. It is only the second choice, because it does not report
+            # all missing arguments at once.
             return parser.parse_intermixed_args(args, namespace) if others else known
 
         def refuse(message: str) -> NoReturn:
@@ -113,11 +124,11 @@ class Command(BaseCommand):
             said = f"{in_our_words(message)} {near}`assay {subcommand} --help` says more."
             raise CommandError(said, returncode=CALLED_WRONGLY)
 
-        # argparse reports missing arguments first, without the words given in their place. `refuse` looks at those
-        # words too.
+        # If arguments are missing, argparse reports only that, although the user may have misspelled an option. So
+        # `remember` keeps all words of the command line for `refuse`, which looks for such mistakes.
         parser.parse_args = remember  # type: ignore[method-assign]
         parser.error = refuse  # type: ignore[method-assign]
-        # Otherwise Django catches the exception and prints it with the name of its class.
+        # Without this, Django would catch an exception and print it with the name of its class.
         parser.set_defaults(traceback=True)
         return parser
 
@@ -128,7 +139,7 @@ class Command(BaseCommand):
 # --- Commands of actions
 
 PROGRAM = "assay"
-# Function that reads an option -> placeholder for its value in the help.
+# Function that reads an option's value -> placeholder for the value in the help.
 SHOWN = {
     **{whole_number: "N", share: "SHARE", fraction: "SHARE", points: "POINTS"},
     **{codes: "CODES", days: "DAYS", words: "WORDS", labels: "LABELS"},
@@ -136,7 +147,7 @@ SHOWN = {
 
 
 class ActionCommand(Command):
-    """The command of an action."""
+    """The command that runs an action."""
 
     def __init__(self, action: Action) -> None:
         super().__init__()
@@ -149,7 +160,7 @@ class ActionCommand(Command):
         return super().create_parser(prog_name, self.action.name, usage=usage, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        # A positional argument that is not required is listed among the options.
+        # Positional arguments that are not required are listed among the options.
         groups = {NEEDED: parser._positionals, "": parser._optionals}
         for option in sorted(self.action.options, key=lambda option: not option.required):
             heading = NEEDED if option.required else option.group
@@ -162,7 +173,7 @@ class ActionCommand(Command):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():
-            # Tell users who mistyped the data folder or the database.
+            # The message helps users who mistyped the data folder or the database.
             there = f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
             nothing = f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
             self.stderr.write(there if corpora_on_disk() else nothing)
@@ -174,7 +185,7 @@ class ActionCommand(Command):
         try:
             if self.action.asks and not options.get("yes") and (foretold := self.action.foretell(given)):
                 self._ask(foretold)
-            # With --json, stdout must hold nothing but the document.
+            # With --json, write everything except the JSON document to stderr.
             with _Bar(self, self.stderr if as_json else self.stdout) as progress:
                 outcome = self.action.perform(given, progress)
         except ActionError as error:
@@ -189,7 +200,10 @@ class ActionCommand(Command):
             raise CommandError("", returncode=outcome.status)  # everything was printed already
 
     def _ask(self, foretold: list[str]) -> None:
-        """Ask the user for confirmation. Raise CommandError if the answer is no or stdin is not a terminal."""
+        """Ask the user for confirmation. Raise CommandError if they refuse, or if stdin is not a terminal.
+
+        foretold: sentences about what the action would do
+        """
         if not sys.stdin.isatty():
             raise CommandError(
                 f"{' '.join(foretold)} {self.action.name} asks first, and there is no terminal to ask on. Add --yes "
@@ -204,7 +218,10 @@ class ActionCommand(Command):
 
 
 def command_named(name: str) -> BaseCommand:
-    """Return the command of an action, of management/commands/ or of Django. Raise CommandError if there is none."""
+    """Return the command with this name: an action's, one in management/commands/, or one of Django.
+
+    Raise CommandError if there is no such command.
+    """
     if MODULES.get(name):
         return ActionCommand(action_named(name))
     if name not in get_commands():
@@ -213,7 +230,7 @@ def command_named(name: str) -> BaseCommand:
 
 
 def call_command(name: str, /, *words: Any, **options: Any) -> Any:
-    """Call a command by name. Arguments and results are those of Django's `call_command`."""
+    """Call a command by name. It takes the same arguments as Django's `call_command` and returns the same result."""
     return management.call_command(command_named(name), *words, **options)
 
 
@@ -224,13 +241,13 @@ def value_of(option: Option) -> str:
 
 
 def _first_line(option: Option) -> str:
-    """Return a required option or a positional argument as the usage line shows it."""
+    """Return a required option or a positional argument in the form that the usage line has."""
     value = f"{value_of(option)} ..." if option.argument and option.several else value_of(option)
     return f"{option.spelled} {value}" if not option.argument else value if option.required else f"[{value}]"
 
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
-    """Add an option to an argparse parser. argparse only splits the words; the action reads the values."""
+    """Add an option to an argparse parser. argparse only splits the command line; the action reads the values."""
     told = option.told().replace("%", "%%")
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
@@ -251,7 +268,7 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
 
 
 class _Bar(Progress):
-    """A progress bar. It appears when the work begins, and only if stderr is a terminal."""
+    """A progress bar, which appears when the work begins. It is shown only if stderr is a terminal."""
 
     def __init__(self, command: ActionCommand, out: OutputWrapper) -> None:
         self._out, self._err, self._name = out, command.stderr, command.action.name

@@ -1,4 +1,4 @@
-"""Create and migrate the database, one process at a time, and warn about harmful PostgreSQL settings."""
+"""Functions that create and migrate the database, in one process at a time, and find harmful PostgreSQL settings."""
 
 import fcntl
 from collections.abc import Iterator
@@ -20,14 +20,12 @@ def prepare() -> None:
 
 
 def prepare_new() -> bool:
-    """Create the tables of a new database, so that any command may be the first to run.
+    """Create the tables if the database is new, so that any command may be the first one that a user runs.
 
-    Return whether the database was new.
-
-    A database that an older version created stays unchanged until `assay serve` runs, because it should be backed up
-    first.
+    Return whether the database was new. If an older version of Assay created it, it stays unchanged until `assay serve`
+    runs, because the user should make a backup first.
     """
-    # Check only with the lock held: another process may be creating the tables.
+    # Check only while holding the lock, because another process may be creating the tables.
     with _alone() as lock:
         is_new = _is_new(lock)
         if is_new:
@@ -36,7 +34,7 @@ def prepare_new() -> bool:
 
 
 def _is_new(lock: TextIO) -> bool:
-    """Return whether the database has no tables, or a process that created them was killed before it finished."""
+    """Return whether the database has no tables, or only some because a process was killed while it created them."""
     lock.seek(0)
     return _name() in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
 
@@ -57,7 +55,7 @@ def _name() -> str:
 def _alone() -> Iterator[TextIO]:
     if connection.vendor == "sqlite":
         check_not_away(_name())
-    # If the environment supplies the secret keys, nothing has created the data folder yet.
+    # Reading the secret keys creates the data folder. If the environment has the keys, nothing has created it yet.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -66,7 +64,7 @@ def _alone() -> Iterator[TextIO]:
 
 # --- PostgreSQL settings that slow Assay down or endanger saved answers
 
-# Setting -> the value that it must not have on our connections, and the effect of that value.
+# Setting -> (value that it must not have on our connections, effect of that value).
 HARMFUL = {
     "fsync": ("off", "a power failure can destroy the whole database"),
     "full_page_writes": ("off", "a power failure can destroy the whole database"),
@@ -86,7 +84,10 @@ SETTINGS = """
 
 
 def harmful_settings() -> list[str]:
-    """Return a sentence for each harmful setting of this connection that says how to change it. Empty on SQLite."""
+    """Return a sentence for each harmful setting of the database connection, which says how to change the setting.
+
+    SQLite has no such settings.
+    """
     if connection.vendor != "postgresql":
         return []
     with connection.cursor() as cursor:
@@ -103,5 +104,5 @@ def harmful_settings() -> list[str]:
 
 @checks.register(checks.Tags.database)
 def check_settings(databases: Any = None, **_: Any) -> list[checks.Warning]:
-    """Run by `assay django check --database default`."""
+    """Return a warning for each harmful setting. `assay django check --database default` runs this check."""
     return [checks.Warning(sentence, id="annotate.W001") for sentence in harmful_settings()] if databases else []

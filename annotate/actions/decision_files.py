@@ -1,8 +1,8 @@
 """The action `adjudicate`: import an adjudicator's decisions from a file, or list the units to decide.
 
-Each decision is stored separately and stays even if a later row is rejected. Importing the file again adds the missing
-decisions. The operations of the adjudication page check permissions and store decisions. For units reviewed blind, the
-list shows no more than the page does.
+Each decision is stored separately, so it stays even if a later row is rejected. If the file is imported again, only the
+missing decisions are added. The rules are the same as on the adjudication page, because the same functions check
+permissions and store decisions. If a unit is reviewed blind, the list shows no more of it than the page does.
 """
 
 import csv
@@ -35,17 +35,17 @@ from corpora.storage.layout import write_whole
 
 # --- Files
 
-# asked: the language that the question is about, if an item is asked about in several languages
-# sure: confirms a combination of labels that the task would question
+# asked: the language that the question names, if the task asks about several languages for the same item
+# sure: yes to confirm a combination of labels that the task would otherwise question
 COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
-AS_TEXT = "'"  # prefix for cells that a spreadsheet would run as a formula
+AS_TEXT = "'"  # prefix that keeps a spreadsheet from running a cell as a formula
 _YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A row of a file. A row without a label is not decided yet."""
+    """A row of a file of decisions. If the label is empty, the adjudicator has not decided the unit yet."""
 
     line: int
     key: str
@@ -59,17 +59,19 @@ class Decision:
 def read_decisions(
     path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, known: Collection[str]
 ) -> Iterator[Decision]:
-    """Yield the decisions in a file and add unreadable rows to `rejects`. Raise CorpusError if the file cannot be read.
+    """Yield the decisions in a file, and add rows that cannot be read to `rejects`.
 
-    columns: field -> column of the file
-    known: the task's labels
+    Raise CorpusError if the file cannot be read.
+
+    columns: mapping from field to column of the file
+    known: labels of the task
     """
 
     def decision(line: int, raw: Mapping[str, Any]) -> Decision:
         said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
         said |= {column: _words(raw, column) for column in ("reason", "comment")}
         key = read_id(raw.get("id"))
-        # Remove the prefix that protects an id from being run as a formula.
+        # Remove the prefix that keeps a spreadsheet from running the id as a formula.
         key = key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
         sure = "" if is_missing(raw.get("sure")) else str(raw["sure"]).strip().casefold()
         if sure not in _YES_OR_NO:
@@ -93,9 +95,11 @@ Rows = Sequence[Mapping[str, str]]
 
 
 def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
-    """Write the units to decide to a file in which label and reason are to be filled in.
+    """Write the units to decide to a file, in which the adjudicator then fills in the columns label and reason.
 
-    Raise ActionError if the file cannot be written, or already exists and so may hold decisions.
+    Raise ActionError if the file cannot be written. Also raise it if the file exists, because it may hold decisions.
+
+    heads: names of the columns
     """
     write = WRITERS.get(path.suffix.lower())
     if write is None:
@@ -117,8 +121,9 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
 
 
 def _in_lines(row: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row on single lines without tabs. Cells that a spreadsheet would run as a formula get a
-    prefix.
+    """Return the cells of a row without line breaks and tabs.
+
+    A cell that a spreadsheet would run as a formula gets a prefix.
     """
     cells = (" ".join(cell.split()) for cell in row.values())
     return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
@@ -130,10 +135,10 @@ WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {
     ".jsonl": lambda rows, heads: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
 }
 
-# Given instead of a label to leave a unit out of the gold set.
+# A row with this word instead of a label leaves the unit out of the gold set.
 DISCARD = "discard"
-SHOWN = 20  # number of rejected rows shown; the rejects file lists all
-ASKED = 500  # number of ids in one SQL statement
+SHOWN = 20  # maximum number of rejected rows shown; the rejects file lists all of them
+ASKED = 500  # maximum number of ids in one SQL statement
 
 
 @action(
@@ -195,7 +200,7 @@ def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
         counted += f" Written to {out}: fill in label (or {DISCARD}) and reason, and give the file to adjudicate."
         said = [counted]
     else:
-        # The votes are too wide for a terminal; the candidates summarize them.
+        # Leave out the votes, which are too wide for a terminal. The column of candidates summarizes them.
         shown = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
         heads = [Column(head, head) for head in shown]
         said = [as_lines(table(noun, heads, rows)), counted] if rows else [counted]
@@ -246,7 +251,7 @@ def _decided(
             elif said(row) != said(first[unit.pk]):
                 raise Refusal(f"Line {first[unit.pk].line:,} decides on {row.key} in another way; keep one of them.")
         except Paused:
-            raise  # the annotator is paused, so every row would be refused
+            raise  # the adjudicator is paused, so every row would be refused
         except Refusal as refusal:
             asks = " In a file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"
@@ -258,9 +263,9 @@ said = attrgetter("label", "reason", "comment")
 
 
 def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
-    """Return item key -> asked language -> unit.
+    """Return a mapping from item key to a mapping from the language asked about to the unit.
 
-    keys: item keys
+    keys: keys of the items whose units are needed
     """
     found: dict[str, dict[str, Unit]] = {}
     listed = sorted(keys)
@@ -273,7 +278,8 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     """Return the unit that a row decides.
 
-    Raise Refusal if the task has no such unit, or has several and the row does not name the language of one.
+    Raise Refusal if the task has no such unit. Also raise it if the task asks about several languages for the item and
+    the row names none of them.
     """
     there = units.get(row.key, {})
     if row.asked in there:

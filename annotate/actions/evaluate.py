@@ -1,4 +1,4 @@
-"""The action `evaluate`: measure a system on gold sets."""
+"""The action `evaluate`: measure the predictions of a system on gold sets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from corpora.core.records import RecordError
 from corpora.predictions.prediction_rows import FIELDS
 
 PRINTED = {"text": report_renderer.as_text, "markdown": report_renderer.as_markdown, "latex": report_renderer.as_latex}
-# Options that are not passed on to the evaluator under the same name.
+# Options that `run` handles itself. It passes all others on to `evaluate` unchanged.
 OF_COMMAND = ("predictions", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, REPORT, MEASURED, RANKED = (
     "Whose labels are measured",
@@ -28,7 +28,7 @@ PREDICTOR, OTHER, JUDGE, SETS, REPORT, MEASURED, RANKED = (
     "What is measured",
     "How ranked labels are measured",
 )
-# Options for posts only.
+# Options that apply only to posts.
 OF_POSTS = (
     Option("corpus", default="", help="the corpus of the predictor, if the gold sets were imported", group=PREDICTOR),
     MAP,
@@ -157,7 +157,8 @@ def run(values, progress) -> Outcome:
     out = values["out"]
     if out:
         write_report(report, out)
-    if "errors" in report:  # for a job, the report is stored in the database
+    # If the action runs as a job, the report is stored in the database, so keep only the errors that are listed.
+    if "errors" in report:
         report["errors"] = report["errors"][:LISTED]
     return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
 

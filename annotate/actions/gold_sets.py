@@ -1,4 +1,4 @@
-"""The actions `export_gold`, `import_gold` and `verify_lots`."""
+"""The actions `export_gold`, `import_gold` and `verify_lots`, which write, import and verify gold sets."""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ def export_gold_action(values, progress) -> Outcome:
         warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: the files hold ids and labels only.")
-    if values["splits"] or manifest.get("published"):  # otherwise only the card mentions splits
+    # Warn about splits only if the user chose them or a published format has them. Otherwise only the card does.
+    if values["splits"] or manifest.get("published"):
         warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     warned.append((manifest.get("published") or {}).get("refused", ""))
     labels = many(len(counts["by_label"]), "label")
@@ -87,7 +88,7 @@ def export_gold_action(values, progress) -> Outcome:
 
 # --- A published file
 
-FREQUENT = 100  # posts; the article counts the languages with at least this many
+FREQUENT = 100  # minimum number of posts of a frequent language; the article counts these languages
 SPELLINGS = 10  # number of spellings shown; manifest.json lists all
 CARD = "What the card says"
 

@@ -1,4 +1,4 @@
-"""The action `import_corpus`: import files of posts or of records with several fields."""
+"""The action `import_corpus`: import files of posts, or of records with several fields, into a corpus."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ from corpora.storage.layout import manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
 from corpora.storage.record_import import import_files
 
-SHOWN = 12  # number of labels listed with their counts
-SHOWN_BY_LANGUAGE = 6  # number of labels with a column of their own
+SHOWN = 12  # maximum number of labels listed with their counts
+SHOWN_BY_LANGUAGE = 6  # maximum number of labels that have their own column in the table of languages
 RECORDS = "Records of several fields"
 
 OPTIONS = (
@@ -98,15 +98,15 @@ def run(values, progress) -> Outcome:
     outcomes = []
     for outcome in import_files(name, values["files"], **given, language=language, declared=labels):
         outcomes.append(outcome)
-        # Report now: the file stays imported even if the next one is refused.
+        # Report each file at once, because it stays imported even if the next file is refused.
         progress.say(_of_file(outcome))
     return _summary(name, outcomes, "record" if "language" in columns else "post")
 
 
 def _check_fields(fields: Sequence[str]) -> None:
-    """Raise ActionError for a field name that exported sets reserve.
+    """Raise ActionError if a field has the name of a column in exported sets.
 
-    `split` is allowed: it names splits and is never shown.
+    `split` is allowed, because this field names the splits and people never see it.
     """
     for field in fields:
         if field in TAKEN.difference(RESERVED, ["split"]):
@@ -126,9 +126,9 @@ def _of_file(outcome: Imported) -> str:
 
 
 def _warnings(outcome: Imported) -> tuple[str, str]:
-    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author.
+    """Return two warnings: about ids that a spreadsheet would run as formulas, and about rows without an author.
 
-    Each is empty if there are no such rows.
+    A warning is empty if the file has no such rows.
     """
     (count, first), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
     named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
@@ -171,10 +171,10 @@ def _labels(declared: Declared) -> str:
 
 
 def _by_language(declared: Declared) -> list[str]:
-    """Return a table of label shares by language, as lines.
+    """Return a table of each label's share by language, as text. Return an empty list if there is only one language.
 
-    If the shares differ, a classifier that learnt those of one language does worse in another (MLDoc, Schwenk and Li
-    2018, table 1).
+    If the shares differ between languages, a classifier that learnt the shares of one language does worse in another
+    (MLDoc, Schwenk and Li 2018, table 1).
     """
     if len(declared.by_language) < 2:
         return []
@@ -193,7 +193,7 @@ def _by_language(declared: Declared) -> list[str]:
 def _file(outcome: Imported) -> dict[str, Any]:
     """Return the results for one file.
 
-    rejects_file: list of the rejected rows, None if there are none
+    `rejects_file` in the result is the path of the list of rejected rows, or None if no row was rejected.
     """
     source = outcome.source
     told = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}

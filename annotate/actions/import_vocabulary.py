@@ -70,9 +70,9 @@ def _summary(name: str, imported: Imported, dry_run: bool) -> str:
 
 
 def _changes(imported: Imported) -> list[str]:
-    """Return the concepts that are gone, new or renamed since the previous version, as lines.
+    """Return lines about the concepts that were removed, added or renamed since the previous version.
 
-    Each line lists the first few, with their ids.
+    Each line lists the ids and labels of the first few concepts.
     """
     changes, said = imported.changes, [f"Since version {imported.before}:"]
     listed = {what: [f"{key} {label}" for key, label in getattr(changes, what).items()] for what in ("gone", "new")}

@@ -1,8 +1,8 @@
-"""The job worker, and the watcher that starts it.
+"""The worker that runs jobs, and functions that start the job watcher.
 
-Each job runs in its own process, so that a crash affects nothing else and its memory is freed. The process writes
-progress and outcome to the job's folder, because the database may be unavailable or locked by the action.
-work/job_store.py reads the outcome from there.
+Each job runs in its own process, so that a crash affects nothing else and the memory of the job is freed. The process
+writes the progress and the outcome to the job's folder instead of the database, because the database may be unavailable
+or locked by the action. work/job_store.py reads them from there.
 """
 
 import fcntl
@@ -30,21 +30,24 @@ from annotate.models import Job, Task
 from annotate.work import job_store
 
 PROGRAM = "from annotate.actions.registry import main; main()"
-LOOK = 0.2  # seconds between two checks of a process, or for another job
-TELL = 0.25  # minimum seconds between two writes of the progress
-# Actions that write a folder.
+LOOK = 0.2  # seconds between two checks whether a job was cancelled or another worker's job has ended
+TELL = 0.25  # minimum time between two writes of the progress, in seconds
+# Actions that write an output folder.
 WRITES = ("export_gold", "export_pairs", "import_gold", "evaluate")
 AWAY = 2.0  # seconds between two attempts to reach an unavailable database
-TRIES = 5  # number of attempts in a row
+TRIES = 5  # number of attempts to reach the database before the worker gives up
 
 
 def ourselves(*words: str) -> list[str]:
-    """Return the command line of an Assay command, which works from any folder."""
+    """Return the command line that runs an Assay command. It works from any folder.
+
+    words: name and arguments of the command
+    """
     return [sys.executable, "-P", "-c", PROGRAM, *words]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables for `ourselves`."""
+    """Return the environment variables that the command line of `ourselves` needs."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ASSAY_DATA_DIR": str(settings.DATA_DIR)}
 
 
@@ -54,23 +57,24 @@ def environment() -> dict[str, str]:
 def ask(name: str, given: Values, by: User | None = None) -> Job:
     """Start an action as a job and return the job.
 
-    Raise ActionError for invalid options; any other error is reported by the job.
+    Raise ActionError if the options are invalid. All other errors occur later and are reported by the job.
 
-    given: values as a form sends them (texts, lists of texts, booleans)
+    name: name of the action
+    given: values of options as a form sends them (texts, lists of texts, booleans)
     """
-    # A form sends empty fields; a shell leaves them out.
+    # A form also sends fields that are empty, so leave these out.
     named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
     values = by_name()[name].read(_with_out(name, named, Path("out")))
     return job_store.begin(name, named, corpus=_corpus_of(values), by=by)
 
 
 def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
-    """Return the options, with `folder` as the output folder unless they name one."""
+    """Return the options of an action. If it writes an output folder and the options name none, add `folder`."""
     return {**({"out": str(folder)} if name in WRITES else {}), **given}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the corpus named by the options or by their task, or an empty string if there is none."""
+    """Return the name of the corpus that the options or their task name, or an empty string if there is none."""
     if corpus := values.get("corpus"):
         return str(corpus)
     task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
@@ -78,7 +82,7 @@ def _corpus_of(values: Mapping[str, Any]) -> str:
 
 
 def command_of(action: Action, given: Values) -> str:
-    """Return the equivalent shell command."""
+    """Return the shell command that does the same as an action with these options."""
     words = ["assay", action.name]
     for option in sorted(action.options, key=lambda each: not each.argument):
         words += _words_of(option, given.get(option.name))
@@ -103,9 +107,10 @@ def _words_of(option: Option, value: Any) -> list[str]:
 
 
 def work_off() -> None:
-    """Run jobs one after another until none is waiting or running. Settle jobs that a killed worker left.
+    """Run jobs one after another until no job is waiting or running.
 
-    Raise OperationalError or InterfaceError if the database stays unavailable. The watcher then tries again later.
+    Also settle jobs that a killed worker left unfinished. Raise OperationalError or InterfaceError if the database
+    stays unavailable, so that the watcher tries again later.
     """
     failed = 0
     while True:
@@ -132,7 +137,10 @@ def work_off() -> None:
 
 
 def _have_done(job: Job, lock: TextIO) -> None:
-    """Run a job in a child process, which inherits the lock. If this process is stopped, stop the child too."""
+    """Run a job in a child process. If the worker is stopped, stop the child too.
+
+    lock: the lock of the job, which the child inherits
+    """
     with lock, (job_store.folder(job) / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - runs this program
             ourselves("work", "--job", str(job.pk)),
@@ -154,7 +162,7 @@ def _have_done(job: Job, lock: TextIO) -> None:
 
 
 def do(number: int) -> None:
-    """Run a job in this process. The caller holds its lock.
+    """Run a job in the current process, which must have inherited the lock of the job.
 
     number: primary key of the job
     """
@@ -177,9 +185,11 @@ def _told(outcome: Outcome) -> dict[str, Any]:
 
 
 def _end_where_cancelled(asked: Path) -> None:
-    """Send SIGTERM to this process once the job is cancelled, so that the action cleans up as it does after Ctrl-C.
+    """Wait until the job is cancelled, then send SIGTERM to the current process.
 
-    asked: file whose existence means that the job was cancelled
+    The signal makes the action clean up as it does after Ctrl-C.
+
+    asked: file that exists once the job is cancelled
     """
     while not asked.exists():
         time.sleep(LOOK)
@@ -208,13 +218,13 @@ class Telling(Progress):
 
     def _tell(self) -> None:
         self._last = time.monotonic()
-        # If the disk is full, the action itself reports it.
+        # Ignore a full disk here, because the action itself reports it.
         with suppress(OSError):
             _write(self._file, self._told | {"at": time.time()})
 
 
 def _write(path: Path, told: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically, since other processes read it."""
+    """Write a JSON file atomically, because other processes may read it at any time."""
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(told, file, cls=Encoder, ensure_ascii=False)
@@ -226,22 +236,22 @@ def _write(path: Path, told: Mapping[str, Any]) -> None:
 def watch(how: str) -> list[str]:
     """Return the command line of the job watcher.
 
-    how: "alone", or "beside" a server that holds the other end of the watcher's standard input
+    how: "alone", or "beside" if a server holds the other end of the watcher's standard input
     """
     folder = job_store.jobs_folder()
     return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), how, *ourselves("work", "--until-done")]
 
 
-# --- Servers on this data folder, and the job watcher beside them (annotate/job_watcher.py)
+# --- Servers that use the data folder, and the job watcher that runs beside them (annotate/job_watcher.py)
 #
-# Each server process holds a lock as long as it lives, even if the master process dies.
+# Each server process holds a lock as long as it lives, even if the master process has died.
 
 BESIDE = "SERVES_JOBS"  # environment variable of a server that runs jobs
 CHECK_EVERY = 5.0  # seconds between two checks of the watcher
 
 
 def hold() -> TextIO | None:
-    """Open and lock the file that a server process keeps open. Return None if the disk is full."""
+    """Open and lock the file that a server process keeps open while it lives. Return None if the disk is full."""
     with suppress(OSError):
         lock = (job_store.jobs_folder() / "serving").open("a+")
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -253,7 +263,10 @@ def hold() -> TextIO | None:
 
 
 def is_ending() -> bool:
-    """Return whether server processes are left whose master is gone. They exit by themselves within seconds."""
+    """Return whether a server was killed and some of its processes are still running.
+
+    Such processes exit by themselves within seconds.
+    """
     if not (Path(settings.DATA_DIR) / "jobs" / "serving").exists():
         return False
     with (job_store.jobs_folder() / "serving").open("a+") as lock:
@@ -272,12 +285,12 @@ def _lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # a process of another user
+        pass  # the process exists but belongs to another user
     return True
 
 
 def start_watcher() -> tuple[subprocess.Popen, int]:
-    """Start the watcher. Return its process, and the end of a pipe; the watcher exits when that is closed."""
+    """Start the watcher. Return its process and a file descriptor; the watcher exits when the descriptor is closed."""
     theirs, ours = os.pipe()
     watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - runs our watcher
     os.close(theirs)
@@ -285,7 +298,7 @@ def start_watcher() -> tuple[subprocess.Popen, int]:
 
 
 def is_watched() -> bool:
-    """Return whether a watcher is running. Each watcher holds a lock."""
+    """Return whether a watcher is running, which means that it holds a lock."""
     try:
         with (Path(settings.DATA_DIR) / "jobs" / "watching").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -297,7 +310,10 @@ def is_watched() -> bool:
 
 
 class Keeper:
-    """Restart the watcher if it was killed. Each server process has a keeper; only one of them restarts it."""
+    """Restarts the job watcher if it was killed.
+
+    Each server process has a keeper. A lock ensures that only one of the keepers restarts the watcher.
+    """
 
     def __init__(self) -> None:
         self._due = time.monotonic() + CHECK_EVERY
@@ -310,7 +326,7 @@ class Keeper:
         if BESIDE not in os.environ or now < self._due:
             return
         self._due = now + CHECK_EVERY
-        with suppress(OSError):  # on a full disk the lock fails; the next check tries again
+        with suppress(OSError):  # on a full disk, locking fails, so the next check tries again
             self._start_if_missing()
 
     def _start_if_missing(self) -> None:

@@ -1,8 +1,7 @@
-"""The action `import_judgments`: import judgments made elsewhere into a task, all or none.
+"""The action `import_judgments`: import a file of judgments that were made elsewhere into a task.
 
-Also reads files of true labels.
-
-work/judgment_import.py stores the judgments; work/routing.py decides what follows from them.
+The file is imported as a whole or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
+which label or stage each unit gets. This module also reads files of true labels.
 """
 
 import os
@@ -41,19 +40,19 @@ COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
 LONGEST = {"worker": 70, "label": 64}
-# Labels of an item MESSAGE|SYSTEM|SYSTEM: A if the first system is preferred, B if the second is, or TIE.
+# Labels of an item MESSAGE|SYSTEM|SYSTEM: A if the annotator prefers the first system, B for the second, or TIE.
 FIRST, SECOND = "A", "B"
-LONGEST_SET = 10_000  # maximum length of several true labels, in characters
+LONGEST_SET = 10_000  # maximum length of an item's true labels together, in characters
 
 Progress = Callable[[int], object]
 Made = TypeVar("Made")
 
 
 class JudgmentFileError(Exception):
-    """A file cannot be used. The message says why and what to do. Nothing was changed."""
+    """A file cannot be used, so nothing was changed. The message says why and what to do."""
 
 
-# --- Valid rows of a file
+# --- Reading and checking rows of a file
 
 
 def rows_in(
@@ -65,11 +64,13 @@ def rows_in(
     rejects: Rejects,
     progress: Progress | None = None,
 ) -> Iterator[Made]:
-    """Yield `make(line, values)` for each row. Rows for which it raises RecordError are added to `rejects`.
+    """Yield the result of `make` for each row. If it raises RecordError, add the row to `rejects` instead.
 
-    columns: field -> column of the file
-    fields: the fields that a file may have, and those that it needs
-    make: function of the line number and of field -> value
+    columns: mapping from field to column of the file
+    fields: a tuple of the fields that the file may have and of those that it must have
+    make: function that takes the line number and a mapping from field to value
+    rejects: mapping from line number to the reason for the rejection
+    progress: called with the number of bytes read
     """
     known, needed = fields
     wanted = Columns({field: field for field in known} | dict(columns), needed)
@@ -85,13 +86,13 @@ def rows_in(
 
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
-    """Return item key -> true label, from a file with the columns task and label.
+    """Read a file of true labels, which has the columns task and label. Return a mapping from item key to label.
 
-    Raise JudgmentFileError or CorpusError.
+    If an item has several labels, the file has them as a list or separated by spaces. Raise JudgmentFileError if a row
+    is invalid, and CorpusError if the file cannot be read.
 
-    An item with several labels has them in a list or separated by spaces.
-
-    known: the task's labels
+    columns: mapping from field to column of the file
+    known: labels of the task
     """
 
     def pair(line: int, raw: Mapping[str, Any]) -> tuple[int, str, str]:
@@ -112,10 +113,11 @@ def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = 
 
 
 def _value(value: object, column: str, most: int, known: Collection[str] = ()) -> str:
-    """Return the text of a cell. Raise RecordError if it is missing, too long or not printable.
+    """Return the text of a cell. Raise RecordError if the cell is empty, too long or not printable.
 
+    column: name of the column, for error messages
     most: maximum length, in characters
-    known: labels that are valid as they are
+    known: labels that are accepted as they are written
     """
     if value is None:
         raise RecordError(f"The {column} is missing.")
@@ -132,10 +134,10 @@ def _value(value: object, column: str, most: int, known: Collection[str] = ()) -
 
 
 def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
-    """Yield the rows that compare two systems, with the preferred system's name, or tie, as the label.
+    """Convert the rows of a file that compares systems, and add invalid rows to `rejects`.
 
-    In the file, the label is A, B or tie. The item key names the two systems in alphabetical order, whichever order the
-    file has. Invalid rows are added to `rejects`.
+    In the file, the label is A, B or tie. The label of a converted row is the name of the preferred system, or tie. Its
+    item key names the two systems in alphabetical order, whatever their order in the file.
     """
     for row in rows:
         try:
@@ -150,7 +152,7 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
 
 
 def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
-    """Yield the rows whose label is one of these, and add the others to `rejects`."""
+    """Yield the rows that have one of these labels, and add all other rows to `rejects`."""
     known = set(labels)
     for row in rows:
         if row.label in known:
@@ -160,7 +162,12 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
-    """Write the list of rejected rows, or remove the list of an earlier run if there are none."""
+    """Write the list of rejected rows. If no row was rejected, remove the list that an earlier run may have written.
+
+    rejects: mapping from line number to reason
+    path: the file that was read
+    listed: path of the list
+    """
     if not rejects:
         listed.unlink(missing_ok=True)
         return
@@ -190,13 +197,16 @@ def import_judgments(
 ) -> Imported:
     """Add the judgments in a file to the units of a task. If there is no such task, create a closed one.
 
-    labels: labels of a new task, the best grade first; taken from the file if empty
-    pairs: whether each item compares two systems; for an existing task, its kind decides
-    keep_repeats: whether to keep a worker's repeated answers to an item, for analysis only, instead of rejecting them
-    max_rejects: share of the rows that may be rejected, not counting repeated answers
-    progress: called with the number of bytes read
+    Raise JudgmentFileError or TaskError if the options or the task do not allow the import. Raise CorpusError if the
+    file cannot be read or too many rows are rejected.
 
-    Raise JudgmentFileError or TaskError, or CorpusError if the file cannot be read or too many rows are rejected.
+    name: name of the task
+    labels: labels of a new task, the best grade first; if empty, the labels in the file
+    pairs: whether each item compares two systems; the kind of an existing task decides this by itself
+    columns: mapping from field to column of the file
+    keep_repeats: whether to keep the repeated answers of a worker to an item for analysis, instead of rejecting them
+    max_rejects: maximum share of rejected rows, not counting repeated answers
+    progress: called with the number of bytes read
     """
     check_file(path, format)
     learn_languages()
@@ -229,17 +239,17 @@ def _judgments(
     known: Collection[str],
     respelled: Respelled,
 ) -> Iterator[Row]:
-    """Yield the valid rows of a file.
+    """Yield the valid rows of a file, and add invalid rows to `rejects`.
 
-    known: the task's labels; empty if there are none yet
-    respelled: collects the labels whose spelling was changed
+    known: labels of the task; empty if it has none yet
+    respelled: collects labels whose spelling was changed
     """
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         label = _value(raw.get("label"), "label", LONGEST["label"], known)
         key, worker = read_id(raw.get("task"), "task"), _value(raw.get("worker"), "worker", LONGEST["worker"])
         language = raw.get("language")
-        # `nan` is a language if a file has added it.
+        # `nan` usually stands for a missing value, but it is a language if a language file has added it.
         is_none = is_missing(language) and language not in KNOWN
         row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
         respelled.note(raw["label"], label)
@@ -253,7 +263,10 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 
 
 def _labels(rows: list[Row], pairs: bool) -> list[str]:
-    """Return the labels of a new task: those in the file, numbers first; for pairs, the systems and tie."""
+    """Return the labels of a new task, sorted with numbers first.
+
+    They are the labels in the file. If the file compares systems, they are the names of the systems, and tie.
+    """
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
     found = {row.label for row in rows}
@@ -261,7 +274,7 @@ def _labels(rows: list[Row], pairs: bool) -> list[str]:
 
 
 def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
-    """Raise JudgmentFileError if options contradict each other or the task."""
+    """Raise JudgmentFileError if the options contradict each other or do not fit the task."""
     if not slug_re.fullmatch(name):
         raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
     if task and task.kind.rules.refuses_imports:
@@ -285,9 +298,9 @@ def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> 
 def _new_task(
     name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool, pairs: bool
 ) -> Task:
-    """Create a task of the items in the file.
+    """Create a task from the items in the file.
 
-    Rows that give an item another language than before are added to `rejects`.
+    If a row contradicts an earlier row about the language of an item, add it to `rejects`.
     """
     items: dict[str, str] = {}
     for row in rows:
@@ -300,14 +313,15 @@ def _new_task(
 def _attach(
     imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
 ) -> None:
-    """Add the judgments and list the rejected rows.
+    """Add the judgments to the task and list the rejected rows.
 
-    Raise an error if no judgment could be added or too many rows were rejected.
+    Raise JudgmentFileError if the file has no rows, and CorpusError if no judgment could be added or too many rows were
+    rejected.
     """
     rejects = imported.rejects
     if rows:
         left = [row for row in rows if row.line not in rejects]
-        # All bytes are reported; from here on, `progress` is called only so that the user can cancel.
+        # All bytes have been reported, so `progress` is now called only to let the user cancel.
         add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
     imported.rejects_file = file.listed if rejects else None
@@ -369,7 +383,7 @@ def import_action(values, progress) -> Outcome:
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
-    # Labels that differ only in case may be meant as the same label.
+    # Warn about labels that differ only in case, because people may have meant the same label.
     warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
     return Outcome([_told(imported)], warned, data | {"rejects_file": imported.rejects_file})
 

@@ -1,4 +1,4 @@
-"""The actions for corpora of message-reply pairs: import threads, import scores such as toxicity, and export."""
+"""The actions for corpora of message-reply pairs: import threads, import scores such as toxicity, and export pairs."""
 
 from dataclasses import asdict
 from pathlib import Path

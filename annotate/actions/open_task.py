@@ -1,4 +1,4 @@
-"""The action `open_task`: draw items from a corpus and ask a kind of question about them, or enlarge a task.
+"""The action `open_task`: draw items from a corpus and open a task that asks about them, or enlarge a task.
 
 opening_summary.py builds the summary that is printed afterwards.
 """
@@ -39,9 +39,9 @@ SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.siz
 
 
 def drawn_by(option: Option) -> Option:
-    """Return the option of a draw without a default, because each design supplies its own.
+    """Return an option of draws as an option of the action.
 
-    The help text lists the designs.
+    It has no default, because each design supplies its own. The help text lists the designs that have the option.
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     of = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
@@ -49,9 +49,9 @@ def drawn_by(option: Option) -> Option:
 
 
 def of_task(option: Option) -> Option:
-    """Return the option of a task without a default, because each kind supplies its own.
+    """Return an option of tasks as an option of the action.
 
-    The help text lists the defaults.
+    It has no default, because each kind supplies its own. The help text lists the kinds' defaults.
     """
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
@@ -160,13 +160,13 @@ def run(values, progress) -> Outcome:
     foretold: list[Outcome] = []
 
     def undo(opened: Opened) -> None:
-        # Summarize and roll back only now, so that the summary describes the complete task.
+        # The task is complete now, so summarize it before everything is rolled back.
         foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
         transaction.set_rollback(True)
 
     then = undo if is_dry_run else lambda opened: None
     opened, notes = (extend if extended else open_new)(values, progress.advance, then)
-    # For a real task, summarize after the transaction, since it takes a while and others can write meanwhile.
+    # If the task is kept, summarize it after the transaction. This takes a while, and other users can write meanwhile.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *notes])
 
@@ -175,9 +175,9 @@ def run(values, progress) -> Outcome:
 
 
 def open_new(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
-    """Open a task. Return what was opened, and notes on the draw.
+    """Open a task. Return what was opened, and notes about the draw.
 
-    then: called with the opened task before the transaction ends
+    then: function that is called with the opened task before the transaction ends
     """
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
@@ -216,15 +216,18 @@ def open_new(values: Values, progress: Progress, then: Callable[[Opened], object
 
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
-    """Convert language codes of any standard to those of the language list. Other labels stay as they are."""
+    """Convert language codes of other standards to codes of the language list. Other labels stay as they are."""
     return [each if kind.known(each) or not kind.known(code := code_of(each)) else code for each in written]
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
-    """Return the languages that `all` means in a draw by a predictor's labels, and a note on those left out.
+    """Return the languages that `all` stands for in a draw by a predictor's labels, and a note about the others.
 
-    A classifier of 176 languages assigns nearly all of them in a large corpus, most by mistake. So `all` means the
-    assigned languages that are on the article's label list or that an annotator reads.
+    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. So `all` stands for
+    those predicted languages that are on the article's label list or that an annotator reads.
+
+    corpus: name of the corpus
+    predictor: name of the predictor
     """
     counts = triggers(corpus, find_predictor(corpus, predictor))
     listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
@@ -246,18 +249,19 @@ def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
-    """Return a kind by its name or the path of its file.
+    """Return the kind with a name, or the kind that a file defines.
 
-    Without a name, return the first built-in kind that has the design.
+    Raise ActionError if there is no such kind, or if the kind has no layout.
 
-    Raise ActionError if there is no such kind, or it has no layout.
+    given: name of a built-in kind or path of a file; None for the first built-in kind that has the design
+    design: name of the design, None for any design
     """
     if given is None:
         return next(kind for kind in KINDS.values() if not design or design in kind.designs)
     if given in ASKED_HERE:
         return KINDS[given]
     if given.endswith(".toml"):
-        learn_languages()  # a language code has the same name in all tasks
+        learn_languages()  # so that the file cannot give a known language code another name
         kind = read_kind(Path(given))
         if kind.answered_here:
             return kind
@@ -268,7 +272,10 @@ def kind_named(given: str | None, design: str | None) -> Kind:
 
 
 def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
-    """Return language -> Markdown. A file name such as guide.de.md names the language; the default is English."""
+    """Return a mapping from language to the text of its guidelines in Markdown.
+
+    The name of a file, such as guide.de.md, names the language. If it names none, the language is English.
+    """
     texts = {}
     for path in paths:
         code = path.stem.rpartition(".")[2]
@@ -285,7 +292,11 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def check_design(kind: Kind, design: Design, values: Values) -> None:
-    """Raise ActionError for a design that the kind lacks, a missing option, or one that neither of them has."""
+    """Check that a kind, a design and the options fit together.
+
+    Raise ActionError if the kind does not have the design, if a required option is missing, or if an option is given
+    that neither the kind nor the design has.
+    """
     by = f"by the {design.spelled} design"
     if design.name not in kind.designs:
         raise ActionError(

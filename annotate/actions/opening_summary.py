@@ -1,4 +1,4 @@
-"""The summary of a task that was opened or enlarged: the stages of its units, and what needs attention."""
+"""The summary printed after a task was opened or enlarged: the stages of its units, and what needs attention."""
 
 from collections.abc import Sized
 from typing import Any
@@ -30,14 +30,15 @@ from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, total
 from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
-ROUNDED = 0.03  # tolerance, so that 0.33 counts as one in three
+ROUNDED = 0.03  # relative tolerance for shares, so that 0.33 counts as one in three
 
 
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
     """Return the summary of a task that was opened or enlarged.
 
-    size: number of items asked for, None if not given
-    is_dry_run: whether nothing is kept; if so, the expected work is included
+    size: number of items that the manager asked for, None if they gave no number
+    extended: whether the task was enlarged
+    is_dry_run: whether nothing is kept; if so, the summary also describes the expected work
     """
     task = opened.task
     design = DESIGNS[task.draw.design]
@@ -55,7 +56,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
         said = [*outcome.said, *plan_report.of_checks(work["checks"])]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         said.insert(0, _contrasted(opened))
-    # A dry run shows missing readers in its table.
+    # In a dry run, the table of the expected work already shows which queues lack readers.
     warned = [*([] if is_dry_run else lacking(task)), *outcome.warned]
     if extended and not task.is_open:
         warned.append(f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}")
@@ -92,14 +93,14 @@ def _told_widths(found: dict[str, Any] | None) -> list[str]:
 
 
 def lacking(task: Task) -> list[str]:
-    """Return warnings about queues with too few people who may work, and how to find more."""
+    """Return warnings about queues that have too few people who may work in them. They say how to find more people."""
     lacking = [row for row in queue_table(task) if row.lacking]
-    # Without annotators, there is nobody to check.
+    # If there are no annotators at all, nobody can be held up, so do not compute the queue states.
     wanted = bool(lacking) and Annotator.objects.exists()
     states = {row["queue"]: row for row in queue_states(task)["queues"]} if wanted else {}
     needed = at_first(task.redundancy, stop_early=task.stop_early)
     there = [row for row in lacking if states.get(row.queue, {}).get("readers", 0) >= needed]
-    # Enough readers are invited, but something else keeps them from working.
+    # These queues have enough readers, but something keeps the readers from working.
     held_up = {row.queue: said for row in there if (said := _held_up(task, states[row.queue], needed))}
     warned = [f"Warning: {said}" for said in held_up.values()]
     lacking = [row for row in lacking if row.queue not in held_up]
@@ -114,8 +115,9 @@ def lacking(task: Task) -> list[str]:
 
 
 def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
-    """Return what keeps the readers of a queue from working; empty if the queue has too few readers.
+    """Return a sentence about what keeps the readers of a queue from working, or an empty string if nothing does.
 
+    row: state of the queue, as in queue_states
     needed: number of people that each unit needs at first
     """
     if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
@@ -126,7 +128,7 @@ def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
 
 
 def _contrasted(opened: Opened) -> str:
-    """Return a sentence on how many units two systems label differently, and how many of those are drawn."""
+    """Return a sentence about how many units two systems label differently, and how many of these units are drawn."""
     first, *_ = draws = [sample.parameters for sample in opened.samples]
     there, noun = totals(first[FRAME]), opened.task.kind.noun
     drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
@@ -163,7 +165,7 @@ def _balanced(opened: Opened, size: int | None) -> Outcome:
 
 
 def _alike(task: Task) -> list[str]:
-    """Return notes on labels that differ only in case from each other or from labels of the corpus."""
+    """Return notes about labels of a task that differ only in case from each other or from labels of the corpus."""
     there = declared_counts(task.draw.corpus.name).by_label
     groups = spelled_alike(sorted({*task.labels, *there}))
     return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
@@ -218,7 +220,7 @@ def _declared(opened: Opened) -> Outcome:
 
 
 def _compared(opened: Opened, size: int | None) -> Outcome:
-    """Return the number of comparisons, and notes on rows of the systems' files that are not used."""
+    """Return the summary of a task that compares systems, with notes about unusable rows in the systems' files."""
     task, draws = opened.task, opened.samples
     drawn = {sample.language: sample.parameters["groups"] for sample in draws}
     told_drawn = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
@@ -247,7 +249,7 @@ def _compared(opened: Opened, size: int | None) -> Outcome:
     return Outcome(said, [*warned, *_hidden(task)])
 
 
-# Problem in a system's file -> the noun and the rest of its description.
+# Problem in a system's file -> (noun that is counted, rest of the description).
 FAULTS_OF_SYSTEMS = {
     "lacking": ("record", "without a reply of it, not drawn"),
     "unknown": ("line", "of no message of the corpus"),
@@ -258,7 +260,10 @@ FAULTS_OF_SYSTEMS = {
 
 
 def _not_kept(task: Task) -> list[str]:
-    """Return notes on documents whose declared concepts are not used although the task keeps declared concepts."""
+    """Return notes about documents that people must label although the task keeps declared concepts.
+
+    Such a document came without a concept, or with one that the vocabulary lacks.
+    """
     if not task.keep_declared:
         return []
     asked = task.units.queued().work().exported().select_related("item")
@@ -286,7 +291,11 @@ def _them(several: Sized) -> str:
 
 
 def _hidden(task: Task) -> list[str]:
-    """Return notes on hidden gold answers that are too few, or whose share differs from the one asked for."""
+    """Return notes about gold answers that are hidden among the units.
+
+    They say whether the share of these answers differs from the share that the manager asked for, and in which
+    languages there are too few of them to watch annotators.
+    """
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
         notes.append(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one in {size} units.")

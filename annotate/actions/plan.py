@@ -1,4 +1,4 @@
-"""The action `plan`: compute how large a draw must be, and how much annotators must read, before a task is opened."""
+"""The action `plan`: before a task is opened, compute how large its draw must be and how much people must read."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The actions for predictions on a corpus: the detectors' votes, imported predictions and suggested labels."""
+"""The actions that add predictions to a corpus: the detectors' votes, imported predictions and suggested labels."""
 
 from annotate.actions.action import (
     CORPUS,
@@ -64,7 +64,7 @@ def prelabel_action(values, progress) -> Outcome:
 # --- Imported predictions
 
 RANKED = "Ranked labels"
-# Options for files with one label per post.
+# Options that apply only to files with one label per post.
 OF_ONE_LABEL = ("map", "column", "languages", "format")
 
 
@@ -161,7 +161,7 @@ def predictions_action(values, progress) -> Outcome:
 def suggest_action(values, progress) -> Outcome:
     corpus = values["corpus"]
     manifest = manifest_of(corpus)
-    # Records are read once, and once more to compare the suggestions with labels that they have.
+    # Records that came with labels are read a second time, to compare the suggestions with these labels.
     progress.begin(manifest.rows * (2 if manifest.declared else 1), "record")
     chosen = {name: values[name] for name in ("learn_from", "apart", "depth")}
     suggested = suggest(corpus, values["vocabulary"], **chosen, progress=progress.advance)
@@ -186,7 +186,7 @@ def suggest_action(values, progress) -> Outcome:
 
 
 def _missing(suggested: Suggested) -> list[str]:
-    """Return notes on a predictor that could not be made, and on labels that the vocabulary lacks."""
+    """Return notes about a predictor that could not be made, and about labels of records that the vocabulary lacks."""
     warned = []
     if NEAREST not in {each.name for each in suggested.predictors}:
         warned.append(f"Note: no record has a label of the vocabulary, so {NEAREST} was not made.")

@@ -1,4 +1,7 @@
-"""The program `assay` and its commands, in the order of the work. Actions are imported on demand."""
+"""The program `assay` and its commands, listed in the order in which users need them.
+
+The module of an action is imported only when the action is needed.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from corpora.system import IN_CHECKOUT, VERSION, private
 if TYPE_CHECKING:
     from annotate.actions.action import Action
 
-# Group -> command -> the module of its action, and a one-line description. Modules in actions/ are named without their
-# package; commands without a module are in management/commands/.
+# Group -> command -> (module of its action, one-line description). Modules in actions/ are named without their package.
+# A command without a module is in management/commands/.
 COMMANDS = {
     "Set up": {
         "serve": ("", "Prepare the database and serve the pages; --demo sets up small tasks first."),
@@ -80,7 +83,7 @@ COMMANDS = {
         ),
     },
 }
-# These commands change the source code.
+# These commands change files of the source code, so only a checkout has them.
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
         "write_docs": ("", "Regenerate the generated parts of the documentation."),
@@ -108,8 +111,8 @@ def by_name() -> dict[str, Action]:
 # --- The program `assay`, which is also `python manage.py`; Django's own commands run as `assay django COMMAND`.
 
 HELP = {"help", "-h", "--help"}
-# Commands create and keep rows by the 100,000. At Python's default threshold, 700, the garbage collector scans them
-# again and again, which took a third of the time to open a task.
+# Threshold of the garbage collector. Commands create and keep hundreds of thousands of rows. At Python's default
+# threshold of 700, the collector scans them again and again, which took a third of the time for opening a task.
 COLLECTED_EVERY = 50_000
 
 
@@ -117,10 +120,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
     words = sys.argv[1:]
     gc.set_threshold(COLLECTED_EVERY)
-    # Django's commands handle Ctrl-C themselves: a shell continues, a server exits.
+    # Django's commands handle Ctrl-C themselves: a shell continues, whereas a server exits.
     with private():
         status = exit_status.run(partial(run, words), listens=words[:1] != ["django"])
-    # The work is finished, so ignore late signals.
+    # The work is finished, so ignore signals that arrive now.
     for number in exit_status.STOPS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(status)

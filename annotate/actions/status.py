@@ -67,7 +67,10 @@ def status_action(values, progress) -> Outcome:
 
 
 def _waits(stands: Standing) -> tuple[Table | None, str]:
-    """Return a table of the stalled queues and the largest others, and a note on the rows that it leaves out."""
+    """Return a table of queues, and a note about how many queues it leaves out.
+
+    The table lists stalled queues first, then the queues that miss the most answers.
+    """
     rows = sorted(stands.waits, key=lambda row: (not row["stuck"], -row["missing"]))
     more = f"{many(len(rows) - SHOWN, 'row')} more; --json has all." if len(rows) > SHOWN else ""
     return (overview_report.waits_table(rows[:SHOWN]) if rows else None), more
@@ -131,7 +134,7 @@ def _people() -> dict[str, int]:
     counts = Annotator.objects.aggregate(
         annotators=Count("pk", filter=active),
         adjudicators=Count("pk", filter=active & Q(adjudicates=True)),
-        # They have not used their invitation yet.
+        # Annotators without a password have not used their invitation yet.
         invited=Count("pk", filter=active & Q(user__password__startswith=UNUSABLE_PASSWORD_PREFIX)),
     )
     return {**counts, "managers": managers().count()}
@@ -147,7 +150,7 @@ def _of_people(people: dict[str, int]) -> str:
 
 
 def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int]) -> list[str]:
-    """Return the next steps, in the order of the work."""
+    """Return a sentence for each next step, in the order in which the steps should be taken."""
     said = []
     if not people["managers"]:
         said.append("Make an account for the manager: `assay add_manager NAME`.")
@@ -163,7 +166,7 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
 
 
 def _todo_of_corpora(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the next steps for corpora from which nothing was drawn."""
+    """Return the next steps for corpora that have posts without votes, or from which nothing was drawn."""
     said = []
     for row in rows:
         name = row["corpus"]
@@ -189,7 +192,10 @@ NOTHING = {
 
 
 def _listed(what: str, rows: list[dict[str, Any]]) -> Outcome:
-    """Return a table of the rows, or the next step if there are none."""
+    """Return a table of the rows. If there are no rows, return the step that would create the first one.
+
+    what: a key of NOTHING
+    """
     table = getattr(overview_report, f"{what}_table")
     return Outcome([as_lines(table(rows)) if rows else NOTHING[what]], data={what: rows})
 
@@ -222,7 +228,7 @@ def predictors_action(values, progress) -> Outcome:
 )
 def draws_action(values, progress) -> Outcome:
     name = values["of"]
-    # A corpus has all draws of the task of the same name.
+    # If a corpus and a task have the same name, list the draws of the corpus, which include those of the task.
     if not name or Corpus.objects.filter(name=name).exists():
         return _listed("draws", draws_there(corpus=name))
     if Task.objects.filter(name=name).exists():

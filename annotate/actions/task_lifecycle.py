@@ -85,9 +85,10 @@ def delete_action(values, progress) -> Outcome:
 
 
 def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
-    """Return two functions: one counts what would be deleted, the other deletes it.
+    """Return two functions for the chosen task, corpus or predictor: one counts what would be deleted, the other
+    deletes it.
 
-    Both raise an error if it must stay.
+    Both raise an error if the task, corpus or predictor is in use, so that it must not be deleted.
     """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):
@@ -106,7 +107,10 @@ def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str
 
 
 def _of(gone: dict[str, Any]) -> str:
-    """Describe what is deleted."""
+    """Describe what is deleted.
+
+    gone: result of one of the functions that `_chosen` returns
+    """
     if "task" in gone:
         golds = f", {many(gone['gold_answers'], 'gold answer')}" if gone["gold_answers"] else ""
         return f"task {gone['task']} with {many(gone['units'], 'unit')}{golds} and {many(gone['draws'], 'draw')}"

@@ -1,4 +1,4 @@
-"""The actions for accounts (annotators, managers, API tokens, locked logins), and the mail that users get."""
+"""The actions for accounts of annotators and managers, API tokens and locked logins, and the mail to users."""
 
 import logging
 import smtplib
@@ -28,11 +28,13 @@ from annotate.work.accounts import (
 from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.language_codes import add_languages
 
-# --- Mail. It never contains an item's text. If sending fails, nothing is lost: the page shows the link or the reply.
+# --- Mail. It never contains the text of an item. If a mail cannot be sent, nothing is lost, because the site also
+# shows the invitation link or the reply.
 
 logger = logging.getLogger(__name__)
 
-# Results of sending: no mail server or no address; sent; failed; address refused.
+# Results of sending a mail. NONE: the site has no mail server or the user no address. SENT: the mail was sent.
+# FAILED: it could not be sent. REFUSED: the address was refused.
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 OUTCOMES = {
     SENT: "Sent by mail to {names}.",
@@ -43,9 +45,11 @@ OUTCOMES = {
 
 
 def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
-    """Mail invitation links. Return user name -> result (NONE, SENT, FAILED or REFUSED).
+    """Mail invitation links. Return a mapping from user name to the result (NONE, SENT, FAILED or REFUSED).
 
-    If the server cannot be reached, the remaining mails are not tried.
+    If the mail server cannot be reached, do not try the remaining mails.
+
+    links: (user, link) tuples
     """
     found: dict[str, str] = {}
     for user, link in links:
@@ -57,13 +61,19 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 
 def mail_words(sent: Mapping[str, str]) -> list[str]:
-    """Return sentences on the results of invitation mails. Empty if no mail was sent or tried."""
+    """Return sentences about the results of invitation mails. The list is empty if no mail was tried.
+
+    sent: mapping from user name to result
+    """
     names = {what: ", ".join(name for name, became in sent.items() if became == what) for what in OUTCOMES}
     return [words.format(names=names[what]) for what, words in OUTCOMES.items() if names[what]]
 
 
 def mail_reply(flag: Flag) -> str:
-    """Notify a person of a reply, with a link. The mail omits the reply, which may quote the item."""
+    """Mail an annotator that a manager has replied to their flag. Return the result, such as SENT.
+
+    The mail links to the reply instead of containing it, because the reply may quote the item.
+    """
     return _send(flag.annotator.user, "reply_mail", {"task": flag.unit.task})
 
 
@@ -78,7 +88,7 @@ def _send(user: User, template: str, context: dict) -> str:
     subject = render_to_string(f"annotate/{template}_subject.txt", context).strip()
     try:
         send_mail(subject, render_to_string(f"annotate/{template}.txt", context), None, [user.email])
-    # An invalid domain raises UnicodeError (a ValueError); an invalid header, ValueError.
+    # An invalid domain raises UnicodeError, which is a ValueError, and an invalid header raises ValueError.
     except (ValueError, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError):
         logger.exception("The mail address of %s was refused.", user.username)
         return REFUSED
@@ -146,22 +156,29 @@ def add_annotators_action(values, progress) -> Outcome:
 
 
 def _languages(rows: Iterable[Row]) -> dict[str, str]:
-    """Return user name -> languages with levels, such as "de:5 en:4", for the annotators that exist."""
+    """Return a mapping from user name to languages with levels, such as "de:5 en:4".
+
+    It contains only those people in the rows who are annotators already.
+    """
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
     return {each.user.username: " ".join(map(str, each.languages.all())) or "none" for each in people}
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Return a line for each person whose languages the file replaced."""
+    """Return a line for each annotator whose languages were replaced.
+
+    before, after: mappings from user name to languages, before and after the import
+    """
     return [f"Languages of {name}: {old} → {after[name]}." for name, old in before.items() if after[name] != old]
 
 
 def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
-    """Return sentences on the people who already had an account.
+    """Return sentences about the annotators in the file who already had an account.
 
-    waiting: those among them who have not set a password
-    links: user name -> new invitation link
+    known: these annotators
+    waiting: those of them who have not set a password yet
+    links: mapping from user name to new invitation link
     """
     told = {
         "Updated, as the file has them now (names, languages): {}.": known,
@@ -185,8 +202,9 @@ BACK = (
 
 
 def _asks(values) -> list[str]:
-    """Return what the user must confirm if the account exists and does not have the right yet; otherwise an empty
-    list.
+    """Return what the user must confirm before an existing account becomes a manager's.
+
+    The list is empty if the account does not exist, or if it has a manager's rights already.
     """
     name = values["name"]
     user = User.objects.filter(username=name).first()
