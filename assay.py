@@ -1,9 +1,9 @@
-"""Assay in a notebook or a script: one import, no server.
+"""Assay for notebooks and scripts, which need only this import and no server.
 
     import assay
 
-    assay.corpora()                                    # what there is
-    assay.corpus("july").posts().to_pandas()           # posts and votes, read from disk on demand
+    assay.corpora()                                    # the list of corpora
+    assay.corpus("july").posts().to_pandas()           # posts and votes, read from disk when they are needed
     assay.task("language-july").progress()
     gold = assay.gold("gold/uniform")                  # a folder from export_gold or import_gold
     gold.labels, gold.manifest, gold.card, gold.to_pandas()
@@ -11,10 +11,10 @@
     gold.report("predictions.tsv")                     # tables of the report, errors and confusions
     assay.run("export_gold", task="language-july", out="gold/uniform")     # any command, by its name
 
-As for the command, ASSAY_DATA_DIR and DATABASE_URL name the installation; `assay.use("/folder")` selects another data
-folder if called first. Gold sets can be read and used for evaluation without an installation. Only `run` writes. Every
-error is an AssayError that says what is wrong, where, and what to do. Tables are DataFrames if pandas is installed: pip
-install "assay[notebook]".
+The environment variables ASSAY_DATA_DIR and DATABASE_URL select the installation, as they do for the command `assay`.
+To use a different data folder, call `assay.use("/folder")` before any other function. Gold sets can be read, and used
+for evaluation, without an installation. Only `run` writes anything. Every error is an AssayError, which says what is
+wrong, where, and what to do. If pandas is installed (pip install "assay[notebook]"), tables are DataFrames.
 """
 
 from importlib import import_module
@@ -22,8 +22,8 @@ from typing import Any
 
 from annotate.notebook.installation import AssayError, begin, use
 
-# Name -> its module. The modules need Django, which is set up when one of them is first used, so that `use` can select
-# the installation before.
+# Name -> module that defines it. The modules need Django, which is set up only when one of these names is first used.
+# Before that, `use` can select the installation.
 _HOMES = {
     "corpora": "campaign_data",
     "corpus": "campaign_data",

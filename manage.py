@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Assay's command line in a checkout. An installed package has it as the command `assay`."""
+"""The command line for use in a checkout. An installed package provides the same as the command `assay`."""
 
 from annotate.actions.registry import main
 

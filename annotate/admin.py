@@ -1,7 +1,7 @@
-"""The admin site: read-only lists of records, and forms for what no manager page offers.
+"""The admin site: read-only lists of database rows, and forms for changes that no manager page offers.
 
-These are the rights of accounts, corrections of gold answers, and qualifications without a test. Each change goes
-through the operation of its subject.
+These changes are rights of accounts, corrections of gold answers, and qualifications without a test. The forms do not
+write rows themselves but call the functions that make such changes elsewhere, for example in annotate/controls.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
-# People create and revoke their own tokens on their account page; the admin could not show a token made here.
+# Users create and revoke API tokens on their account page. The admin site could not show a token that was created here.
 admin.site.unregister([AuthToken, User, Group])
 
 
@@ -51,7 +51,7 @@ class Undeletable(admin.ModelAdmin):
 
 
 class ReadOnly(Undeletable):
-    # Do not count all rows when the list is filtered.
+    # Do not count all rows when a list is filtered, because counting is slow.
     show_full_result_count = False
 
     def has_add_permission(self, request):
@@ -62,7 +62,7 @@ class ReadOnly(Undeletable):
 
 
 def shown_in_form(check, *arguments) -> None:
-    """Call `check` and turn a refusal into a form error."""
+    """Call `check` with the arguments. If it raises a refusal, raise a form error with the same message."""
     try:
         check(*arguments)
     except Refusal as refusal:
@@ -73,9 +73,9 @@ def shown_in_form(check, *arguments) -> None:
 
 
 class ByCode(admin.AllValuesFieldListFilter):
-    """Filter by a code, shown with its names.
+    """A list filter by a code such as a language. The filter shows each code with its names.
 
-    The codes come from the tasks, since collecting them from a million rows takes seconds.
+    The codes come from the tasks, because collecting them from a million rows would take seconds.
     """
 
     def __init__(self, field, request, params, model, model_admin, field_path):
@@ -100,7 +100,7 @@ class ByCode(admin.AllValuesFieldListFilter):
 class ByLabel(ByCode):
     def codes(self, task):
         if task.vocabulary_id is not None:
-            return []  # nearly every set of concepts is unique
+            return []  # a label is a set of concepts, and nearly every set is unique
         negatives = [negative(code) for code in task.labels] if any(draw.language for draw in task.draws.all()) else []
         return [*task.labels, *negatives, *filter(None, [task.kind.undefined.label])]
 
@@ -118,7 +118,10 @@ class ByDecoy(admin.SimpleListFilter):
 
 
 class ByDate(admin.DateFieldListFilter):
-    """Filter by date through the index of each annotator's judgments, since there is no index by time alone."""
+    """A list filter by the date of judgments.
+
+    There is no index by time alone, so the query names all annotators to use the index by annotator and time.
+    """
 
     def queryset(self, request, queryset):
         rows = super().queryset(request, queryset)
@@ -126,12 +129,12 @@ class ByDate(admin.DateFieldListFilter):
 
 
 def column(show, description: str | None = None, ordering: str | None = None, *, boolean: bool | None = None):
-    """Return a list column that displays `show(row)`."""
+    """Return a column of a list, which shows the result of `show(row)`."""
     return admin.display(lambda self, row: show(row), description=description, ordering=ordering, boolean=boolean)
 
 
 def label_column(task):
-    """Return a list column with the short form of a row's label.
+    """Return a column of a list, which shows the short form of a row's label.
 
     task: function that returns the task of a row
     """
@@ -202,7 +205,7 @@ class TrialAdmin(ReadOnly):
         return super().get_queryset(request).annotate(asked=Count("answers"))
 
 
-# Lists that need only columns and filters.
+# Model -> options of its list. These models need no ModelAdmin of their own.
 LISTS = {
     Annotator: {
         "list_display": ["user", "pseudonym", "adjudicates"],
@@ -225,7 +228,7 @@ LISTS = {
     },
     Task: {"list_display": ["name", "title", "kind_slug", "is_open", "created_at"]},
     Corpus: {"list_display": ["name", "created_at"]},
-    # History of changed settings.
+    # The history of changes that managers made on their pages and in the admin site.
     LogEntry: {"list_display": ["action_time", "user", "content_type", "object_repr", "change_message"]},
 }
 for model, options in LISTS.items():
@@ -276,10 +279,10 @@ class GoldAnswerAdmin(Undeletable):
     readonly_fields = ["task", "purpose", "record"]
 
     def has_add_permission(self, request):
-        return False  # open_task imports them from a file and leaves them out of the draw
+        return False  # open_task imports gold answers from a file, and leaves their items out of the draw
 
     def get_list_display(self, request):
-        counts = cache(answered)  # read once for each task on a page
+        counts = cache(answered)  # queries the database once for each task on the page
 
         @admin.display(description="answered rightly")
         def right(gold):
@@ -311,7 +314,7 @@ class GoldAnswerAdmin(Undeletable):
 
 
 class QualificationForm(forms.ModelForm):
-    """Grant a qualification without a test.
+    """A form that grants a qualification without a test.
 
     by: the manager who sends the form
     """
@@ -335,7 +338,7 @@ class QualificationForm(forms.ModelForm):
 
 @admin.register(Qualification)
 class QualificationAdmin(Undeletable):
-    """Qualifications earned by a test, or added here so that a person can work without one."""
+    """The list of qualifications. Annotators earn them by passing a test, or managers grant them here without one."""
 
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
@@ -351,7 +354,7 @@ class QualificationAdmin(Undeletable):
         return False
 
     def get_list_display(self, request):
-        majors_of = cache(majors)  # read once for each task on a page
+        majors_of = cache(majors)  # queries the database once for each task on the page
 
         @admin.display(boolean=True)
         def holds(qualification):
@@ -371,7 +374,7 @@ class QualificationAdmin(Undeletable):
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):
-    """Only superusers change rights. Other managers could otherwise grant themselves rights."""
+    """Accounts. Only superusers may change rights, because other managers could otherwise grant themselves rights."""
 
     RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -387,13 +390,14 @@ class AccountAdmin(UserAdmin):
     def save_model(self, request, obj, form, change):
         super().save_model(request, obj, form, change)
         if {"is_staff", "is_superuser"} & set(form.changed_data):
-            # An annotator's invitation link must not open a manager's account.
+            # Revoke the invitation links of an annotator who becomes a manager, because a link that somebody else has
+            # must not open a manager's account.
             accounts.revoke_invites(Annotator.objects.filter(user=obj))
 
 
 @admin.register(Group)
 class RightsAdmin(GroupAdmin):
-    """Only superusers change groups, since groups grant rights."""
+    """Groups of users. Only superusers may change them, because groups grant rights."""
 
     def has_add_permission(self, request):
         return request.user.is_superuser

@@ -1,12 +1,12 @@
-"""How the program ends: one sentence on stderr, and an exit status for scripts.
+"""How the program ends: with one sentence on stderr if something went wrong, and with an exit status for scripts.
 
-    0  done                             2  usage error (a missing argument, an unknown option)
-    1  refused or failed                3  rows of a file were rejected, or too many of them
+    0  success                          2  usage error (a missing argument, an unknown option)
+    1  refused or failed                3  rows of a file were rejected
     70  bug in the program             130, 143  stopped by Ctrl-C or SIGTERM
-                                       141  the reader of the output has gone, as with `head`
+                                       141  the reader of the output has exited, for example `head`
 
-By then, the operation that ran has undone what it had not finished. This module does not depend on which operation it
-was.
+When the program ends, the operation has already undone what it had not finished, so this module does not need to know
+which operation ran.
 """
 
 import errno
@@ -28,19 +28,21 @@ STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM
 KEPT = "what was finished is kept, and the rest is undone; run the command again to go on."
 FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the quota is used up", errno.EFBIG: "the file grew too large"}
 DATABASE = "The database cannot be used"
-# Database errors that only a bug in the program causes.
+# Database errors that only a bug in the program can cause.
 OURS = (DataError, IntegrityError, InternalError, NotSupportedError)
 
 
 class Stopped(BaseException):
-    """A signal asked the program to end."""
+    """The program received a signal that asks it to end."""
 
 
 def run(function: Callable[[], object], *, listens: bool = True) -> int:
-    """Call a function and return the exit status. With --traceback, print the traceback of a bug too.
+    """Call a function, report its error if it raises one, and return the exit status of the program.
 
-    listens: whether signals stop the function through Stopped; otherwise Python's default handlers stay, as a shell
-        expects
+    If the command line has --traceback, also print the traceback of an error.
+
+    listens: whether signals stop the function by raising Stopped; if not, Python's default handlers stay in place,
+        which an interactive shell needs
     """
     _open_what_is_closed()
     with _listening() if listens else nullcontext([]) as heard:
@@ -60,11 +62,12 @@ def run(function: Callable[[], object], *, listens: bool = True) -> int:
 
 @contextmanager
 def _listening() -> Iterator[list[int]]:
-    """Yield the list of signals received so far.
+    """Handle signals, and yield a list to which each signal that arrives is added.
 
-    The first signal raises Stopped. A library may turn that into another exception, so the signal is remembered. The
-    second is ignored, since `timeout` sends each signal twice and cleanup is under way. Later ones raise Stopped again:
-    the user sees that the program is still running.
+    The first signal raises Stopped. A library may turn this into a different exception, so the list tells the caller
+    that there was a signal. The second signal is ignored, because `timeout` sends each signal twice and the program is
+    already cleaning up. Later signals raise Stopped again, because then a user wants to stop a program that is still
+    running.
     """
     heard: list[int] = []
 
@@ -86,7 +89,7 @@ def _of_signal(number: int) -> tuple[str, int]:
 
 
 def _of_error(error: BaseException) -> tuple[str, int]:
-    """Return the sentence and the exit status for an error. The sentence is empty if nobody reads it."""
+    """Return the sentence and the exit status for an error. The sentence is empty if nobody would read it."""
     if isinstance(error, CommandError):
         return str(error), error.returncode
     if isinstance(error, KeyboardInterrupt):
@@ -147,9 +150,10 @@ def _end(error: BaseException, sentence: str, status: int) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Open /dev/null in place of standard streams that the caller closed.
+    """Replace each standard stream that the caller of the program closed with /dev/null.
 
-    Otherwise Python sets them to None, and the next opened file would get their descriptor.
+    Python sets a closed standard stream to None. Without this function, the next file that is opened would get the
+    descriptor of the stream.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -160,7 +164,7 @@ def _open_what_is_closed() -> None:
 
 
 def _give_up(descriptor: int) -> None:
-    """Discard buffered output that nobody reads or that does not fit on the disk."""
+    """Discard the buffered output of a stream that has no reader any more or whose disk is full."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)

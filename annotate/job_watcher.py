@@ -1,8 +1,8 @@
-"""The job watcher: start a worker when jobs are waiting.
+"""The job watcher: a small program that starts a worker when jobs are waiting.
 
-`python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command at the start, and again whenever the file `bell`
-in the folder of jobs changes. It imports nothing large, so that Django is in memory only while jobs run. `assay serve`
-starts the watcher, which ends with the server; `assay work` becomes the watcher.
+`python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command when it starts, and again whenever the file
+`bell` in the folder of jobs changes. It imports nothing large, so that Django is in memory only while jobs run.
+`assay serve` starts a watcher, which exits with the server. The process of `assay work` becomes a watcher.
 """
 
 import fcntl
@@ -15,13 +15,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-LOOK = 0.5  # seconds between two checks of the bell
-AGAIN = 5.0  # seconds before a failed command is retried
+LOOK = 0.5  # seconds between two checks whether the file `bell` has changed
+AGAIN = 5.0  # seconds before a command that failed is run again
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class _Told(Exception):
-    """The watcher is to stop."""
+    """The watcher must stop, because it received a signal or the server has exited."""
 
 
 def _stop(number: int, frame: object) -> None:
@@ -29,9 +29,9 @@ def _stop(number: int, frame: object) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Watch for jobs until stopped.
+    """Watch for jobs until a signal arrives or the server exits. Return the exit status.
 
-    words: folder of jobs; "beside" to stop when standard input is closed, or "alone"; command
+    words: the folder of jobs; then "beside" to stop when standard input is closed, or "alone"; then the command
     """
     folder, how, *command = words
     bell = Path(folder, "bell")
@@ -39,7 +39,8 @@ def main(words: Sequence[str]) -> int:
         signal.signal(number, _stop)
     with open(Path(folder, "watching"), "a") as lock:
         try:
-            # On PostgreSQL there may be several watchers. The pages test this lock to see whether there is one.
+            # The lock is shared, because there may be several watchers on PostgreSQL. The pages test the lock to see
+            # whether any watcher is running.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             _watch(bell, command, how == "beside")
         except _Told:
@@ -52,7 +53,7 @@ def _watch(bell: Path, command: Sequence[str], beside: bool) -> None:
     while True:
         rung = _rung(bell)
         if rung != heard:
-            # If the bell rings while the command runs, run it again afterwards.
+            # Use the time from before the run: if the file changes while the command runs, run the command again.
             heard = rung if _run(command) else None
             _wait(LOOK if heard is not None else AGAIN, beside)
         else:
@@ -69,7 +70,7 @@ def _rung(bell: Path) -> float:
 def _run(command: Sequence[str]) -> bool:
     """Run the command and return whether it succeeded.
 
-    If the watcher is stopped, stop the command and wait for its cleanup.
+    If the watcher is stopped, stop the command too and wait until it has cleaned up.
     """
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - runs this program
     try:
@@ -85,7 +86,8 @@ def _run(command: Sequence[str]) -> bool:
 def _wait(seconds: float, beside: bool) -> None:
     if not beside:
         time.sleep(seconds)
-    # Nobody writes to standard input. It becomes readable when the server, which holds its other end, has exited.
+    # Nobody writes to standard input. It becomes readable only when its other end is closed, which means that the
+    # server has exited.
     elif select.select([0], [], [], seconds)[0] and not os.read(0, 1):
         raise _Told
 

@@ -1,4 +1,4 @@
-"""The demo: a small task of each kind on real posts and records, and invented annotators who have begun to label."""
+"""The demo: small tasks on real posts and invented records, with invented annotators who have begun to label."""
 
 import json
 import os
@@ -28,30 +28,33 @@ from corpora.system import IN_CHECKOUT
 
 NAME = "demo"
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file
-# Annotators of posts, and of records.
+# Tables of the annotators who label posts, and of those who label records.
 PEOPLE = ("annotators.csv", "crowd_annotators.csv")
-# Part of the corpus only, so that `open_task demo --extend` can add more.
+# Number of posts to draw. The corpus has more, so that `open_task demo --extend` can add some.
 SIZE = 1200
 SEED = "2014"
 SKIPPERS = ("goran", "zofia", "indra", "tomas")
-# Accounts for visitors. The demo answers nothing in their names.
+# Accounts for visitors of the demo, who have not begun to label.
 VISITORS = ("anna", "yusuf")
-# A second task that asks about one language at a time, in languages that the visitors read.
+# A second task about posts, which asks whether a post is in a certain language. The visitors read these languages.
 VERIFY = "demo-precision"
 VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
 VERIFY_SIZE = 30
-# Record tasks: name -> kind. Each corpus has the name of its task.
+# Name of a task about records -> its kind. The corpus of the task has the same name.
 CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_ranking"}
-CROWD_WORK = 10  # units that each annotator has judged
+CROWD_WORK = 10  # number of units that each annotator judges
 SLIPS = 0.05  # share of wrong answers
-CARELESS = "max"  # mostly wrong after passing the test
-CARELESS_WORK, CARELESS_SLIPS = 40, 0.8
+CARELESS = "max"  # user name of an annotator who passes the test and then answers mostly wrong
+CARELESS_WORK, CARELESS_SLIPS = 40, 0.8  # number of units that this annotator judges, and share of wrong answers
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
 
 def material() -> Path:
-    """Return the folder of the demo's posts, records and people. pyproject.toml lists the fixtures in the package."""
+    """Return the folder with the posts, records and annotators of the demo.
+
+    In a checkout, they are among the fixtures. pyproject.toml lists the fixtures that are copied into the package.
+    """
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
 
@@ -64,7 +67,10 @@ def usernames(table: str) -> list[str]:
 
 
 def set_up(port: int) -> str:
-    """Create what is missing of the demo and return the login instructions. If run again, it keeps all answers."""
+    """Create the parts of the demo that do not exist yet, and return instructions for logging in.
+
+    If the demo exists already, all answers stay.
+    """
     check_place()
     password = shared_password()
     call_command(
@@ -73,7 +79,7 @@ def set_up(port: int) -> str:
     call_command("prelabel", NAME)
     accounts(PEOPLE, password)
     if not Task.objects.filter(name=NAME).exists():
-        # So small a sample has too few posts in most languages for the default audits and checks.
+        # In so small a sample, most languages have too few posts for the default audits and checks.
         few = {"audit_least": 2, "audit_limit": 1.0}
         call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **few)
         begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
@@ -93,7 +99,10 @@ The people are invented, and there are more of them: the manager sees all."""
 
 
 def begin(task, truth: Path):
-    """Let some readers skip their first items and others answer theirs, so that adjudication and audits have begun."""
+    """Let some annotators skip their first posts, and others answer them, so that adjudication and audits have begun.
+
+    truth: file with the language of each post
+    """
     languages = dict(line.split("\t") for line in truth.read_text(encoding="utf-8").splitlines())
     readers = Annotator.objects.filter(adjudicates=False, user__username__in=usernames(PEOPLE[0]))
     readers = readers.exclude(user__username__in=VISITORS)
@@ -115,7 +124,7 @@ def work(annotator, task, answer):
 
 
 def crowd(name, kind, files):
-    """Create a task about records that its annotators have begun, one of them carelessly."""
+    """Create a task about records, and let its annotators judge some of them. One annotator works carelessly."""
     if Task.objects.filter(name=name).exists():
         return
     fields = " ".join(KINDS[kind].fields)
@@ -143,7 +152,7 @@ def qualify(annotator, task, truth):
 
 
 def spread(task):
-    """Spread the answers over the last hours. Otherwise they would all have the same time."""
+    """Spread the times of the answers over the last hours, because all were given within seconds."""
     last = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
         took = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
@@ -167,7 +176,7 @@ def label_records(annotator, task, truth):
 
 
 def check_place() -> None:
-    """Raise CommandError if there are real people or texts, since the demo's would mix with them."""
+    """Raise CommandError if the installation has real people or texts, because the demo would mix invented ones in."""
     begun = (settings.DATA_DIR / PASSWORD).exists()
     if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(
@@ -178,9 +187,9 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Return the password of all demo accounts, generated for this installation.
+    """Return the password that all accounts of the demo share, and generate it if there is none yet.
 
-    Its file also marks the installation as a demo.
+    The file with the password also marks the installation as a demo.
     """
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
@@ -190,7 +199,7 @@ def shared_password() -> str:
 
 
 def accounts(tables: Iterable[str], password: str) -> None:
-    """Create the demo's accounts. Those who set their own password keep it."""
+    """Create the accounts of the demo. If a user has set their own password, it stays."""
     rows = [row for table in tables for row in people_of(table)]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
@@ -199,5 +208,5 @@ def accounts(tables: Iterable[str], password: str) -> None:
     names = [row.username for row in rows] + ["ada", "manager"]
     users = User.objects.filter(username__in=names)
     without = [user.pk for user in users if not (user.password and user.has_usable_password())]
-    # Hash once for all accounts, since hashing is slow on purpose.
+    # Hash the password once for all accounts, because hashing is slow on purpose.
     User.objects.filter(pk__in=without).update(password=make_password(password))

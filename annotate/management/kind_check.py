@@ -1,6 +1,6 @@
-"""The action `check_kind`: show how annotators will see a kind's file, in words and as a page.
+"""The action `check_kind`: describe the kind that a file defines, and write the page that annotators will see.
 
-This module is not in actions/ because it renders a page, and pages/ is a layer above actions/.
+This module is not in actions/, because it renders a page and actions must not import from pages/, a higher layer.
 """
 
 from pathlib import Path
@@ -12,7 +12,8 @@ from annotate.kinds.kind_summary import tell
 from annotate.pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
-MARK = '<meta name="generator" content="check_kind">'  # in the template; only files with it are overwritten
+# The template of the page contains this mark. Only files that contain it are overwritten.
+MARK = '<meta name="generator" content="check_kind">'
 
 
 @action(

@@ -1,7 +1,7 @@
-"""The generated parts of the documentation. Each part has a function that builds it from declarations in the code.
+"""Functions that generate parts of the documentation from declarations in the code.
 
-In a Markdown file, a part is enclosed by `<!-- generated: NAME -->` and `<!-- end of generated -->`. write_docs fills
-it in, and a test checks that the files are up to date.
+In a Markdown file, a generated part stands between `<!-- generated: NAME -->` and `<!-- end of generated -->`. The
+command write_docs fills these parts in, and a test checks that the files are up to date.
 """
 
 import argparse
@@ -49,7 +49,7 @@ from annotate.pages.middleware import OTHER_CODES
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
 PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
-# Function that reads a value -> its type in words.
+# Function that reads a value -> description of the type of the value.
 TAKES: Mapping[Callable[[str], Any], str] = {
     whole_number: "whole number",
     people: "number of people",
@@ -72,9 +72,9 @@ TAKES: Mapping[Callable[[str], Any], str] = {
 
 
 def written(text: str) -> str:
-    """Return the text of a Markdown file with every generated part updated.
+    """Update all generated parts in the text of a Markdown file, and return the new text.
 
-    Raise KeyError for an unknown part, and ValueError for a part without an end.
+    Raise KeyError if a part is unknown, and ValueError if the begin or end of a part is missing.
     """
     if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
         raise ValueError(f"a place begins with {BEGINS}NAME --> on a line of its own, and ends with {ENDS}")
@@ -88,7 +88,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text on one line, escaped so that it cannot form HTML or end a table cell."""
+    """Return a text on one line. It is escaped, so that it cannot form HTML or end a table cell."""
     return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
 
 
@@ -103,8 +103,9 @@ def code(text: str) -> str:
 class Given:
     """An argument or option of a command.
 
+    spelled: the argument or option as users write it
     value: placeholder for the value
-    about: its type and its default
+    about: descriptions of the type and of the default
     """
 
     spelled: str
@@ -118,14 +119,14 @@ class Given:
 
 @cache
 def our_commands() -> dict[str, BaseCommand]:
-    """Return name -> command, in the order of the work."""
+    """Return a mapping from name to command, in the order in which users need the commands."""
     return {name: command_named(name) for group in COMMANDS.values() for name in group}
 
 
 def given_to(name: str) -> list[Given]:
     command = our_commands()[name]
     options = command.action.options if isinstance(command, ActionCommand) else ()
-    # Leave out what all Django commands take, except a --version of our own, and what --help hides.
+    # Leave out options that all Django commands have, except a --version of our own, and options that --help hides.
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
     dests = {option.name for option in options}
     own = [
@@ -149,7 +150,7 @@ def _of_option(option: Option) -> Iterator[Given]:
 
 
 def _parted(help: str) -> tuple[str, str]:
-    """Split an option's help into the description and the default at its end."""
+    """Split the help text of an option into the description and the note about the default at its end."""
     told = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
     assert told
     return told["help"], told["default"] or ""
@@ -186,14 +187,15 @@ def _command(name: str) -> str:
     does = command.action.does if isinstance(command, ActionCommand) else command.help
     told = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
     for group in dict.fromkeys(each.group for each in given):
-        if group or len(told) > 3:  # options without a group may come after one with a heading
+        # Options without a group need a heading only if they follow a group with a heading.
+        if group or len(told) > 3:
             told.append(f"### {name}: {group or 'Other options'}")
         told.append("\n".join(_told(each) for each in given if each.group == group))
     return "\n\n".join(told)
 
 
 def _told(given: Given) -> str:
-    """Return a list entry: the option and its type on one line, its description below."""
+    """Return an entry of a list, with an option and its type on the first line and its description below."""
     about = " · ".join(filter(None, ("needed" if given.required else "", *given.about)))
     line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), about and f"*{plain(about)}*")))
     said = plain(given.help)
@@ -227,7 +229,7 @@ def stages() -> str:
 
 
 def refusals_told() -> str:
-    """Return a section for each error code: when it occurs, what to do, and its status."""
+    """Return a section for each error code of the API. It says when the error occurs, what to do, and the status."""
     found = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
@@ -244,7 +246,7 @@ def refusals_told() -> str:
 
 
 def settings_told() -> str:
-    """Return a table of the environment variables. Only deploy/env.example describes them."""
+    """Return a table of the environment variables, made from the comments in deploy/env.example."""
     rows, about = dict[str, tuple[str, str, str]](), list[str]()
     for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
         if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
@@ -318,7 +320,7 @@ def api() -> str:
     told = [table(("request", "what it does", "sends", "gets"), rows)]
     for name, each in found["components"]["schemas"].items():
         if "properties" in each:
-            # Leave out the list of values that the schema adds to the descriptions of enumerations.
+            # In the description of an enumeration, leave out the list of values that the schema adds to it.
             fields = (
                 (code(field), about.get("description", "").partition("\n\n* ")[0], _json_type(about))
                 for field, about in each["properties"].items()
@@ -328,7 +330,7 @@ def api() -> str:
 
 
 def _named(said: Mapping[str, Any]) -> str:
-    """Return a link to the table that describes a request or a response."""
+    """Return a link to the table that describes the body of a request or response. It is empty if there is no body."""
     about = said.get("content", {}).get("application/json", {}).get("schema", {})
     return _json_type(about) if about else ""
 

@@ -1,7 +1,8 @@
-"""The pages of the documentation and their order, read from index.md, which holds the only table of contents.
+"""The pages of the documentation and their order.
 
-Each second-level heading there is a section, and the pages linked below it are its pages. A page linked from several
-sections belongs to the last one, which is the reference.
+Both are read from index.md, which holds the only table of contents. Each second-level heading in index.md begins a
+section, to which the pages linked below the heading belong. A page that is linked in several sections belongs to the
+last of them, which is the reference.
 """
 
 import re
@@ -14,11 +15,11 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# --- Markdown as tokens, their text, and heading anchors
+# --- Parsing Markdown into tokens, the text of tokens, and anchors of headings
 
-# Comments mark generated parts. With HTML off, they would be shown as text.
+# HTML comments mark generated parts. They are removed, because the parser does not allow HTML and would show them.
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
-# Line breaks in the source, and hard line breaks.
+# Type of a line break's token -> text that replaces the line break.
 BREAKS = {"softbreak": " ", "hardbreak": " · "}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -28,16 +29,18 @@ def parsed(text: str) -> list[Token]:
 
 
 def words_of(token: Token) -> str:
-    """Return the text of a token without markup."""
+    """Return the text of a token, without markup."""
     if token.children is None:
         return token.content
     return "".join(BREAKS.get(child.type, child.content) for child in token.children)
 
 
 def anchor_of(heading: str, taken: set[str]) -> str:
-    """Return the anchor of a heading as GitHub makes it, so that links work there too. Repeated headings are numbered.
+    """Return the anchor of a heading. If a heading occurs repeatedly on a page, its anchors are numbered.
 
-    taken: anchors of the page so far; the new one is added
+    GitHub forms anchors in the same way, so links work there too.
+
+    taken: anchors of the headings above; the function adds the new anchor
     """
     plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number, anchor = 0, plain
@@ -55,9 +58,9 @@ INDEX = "index"
 class Entry(NamedTuple):
     """A page in the table of contents.
 
-    path: path in DOCS without .md
-    title: title in the table of contents
-    section: title of its section
+    path: path of the page's file in DOCS, without .md
+    title: title of the page in the table of contents
+    section: title of the section to which the page belongs
     """
 
     path: str
@@ -72,7 +75,7 @@ class Section(NamedTuple):
 
 @cache
 def files() -> dict[str, Path]:
-    """Return path in DOCS -> file."""
+    """Return a mapping from path in DOCS to file."""
     return {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.is_file()}
 
 
@@ -96,7 +99,7 @@ def entries() -> tuple[Entry, ...]:
                     each.content for each in takewhile(lambda each: each.type != "link_close", children[place:])
                 )
                 path = href.removesuffix(".md")
-                # Move a page that was linked before to the end.
+                # If the page was linked before, move it to the end.
                 linked.pop(path, None)
                 linked[path] = Entry(path, words[:1].upper() + words[1:], section)
     return tuple(linked.values())
@@ -107,18 +110,18 @@ def contents() -> list[Section]:
 
 
 def around(path: str) -> tuple[Entry | None, Entry | None]:
-    """Return the previous and the next page in the order of the table of contents."""
+    """Return the pages before and after a page in the table of contents. Each is None if there is no such page."""
     row = [None, *entries(), None]
     place = next((place for place, entry in enumerate(row) if entry and entry.path == path), 0)
     return (row[place - 1], row[place + 1]) if place else (None, row[1])
 
 
 def section_of_folder(folder: str) -> str:
-    """Return the section with most pages of a folder; empty if the folder has no pages."""
+    """Return the section to which most pages in a folder belong, or an empty string if the folder has no pages."""
     titles = [entry.section for entry in entries() if entry.path.startswith(f"{folder}/")]
     return max(titles, key=titles.count, default="")
 
 
 def crumbs(path: str) -> tuple[str, str]:
-    """Return a page's section and its title in the table of contents; both empty for an unlisted page."""
+    """Return the section and the title that a page has in the table of contents. Both are empty if it is not listed."""
     return next(((entry.section, entry.title) for entry in entries() if entry.path == path), ("", ""))

@@ -1,7 +1,7 @@
-"""A page of the documentation as HTML.
+"""Rendering the pages of the documentation as HTML.
 
-Links lead to the app's URLs, headings have anchors, wide tables scroll in a frame, and a picture replaces the diagram
-of stages that code hosts draw.
+Links lead to URLs of the app, headings have anchors, and wide tables scroll in a frame. A picture replaces the Mermaid
+diagram of a unit's stages, which only code hosts can draw.
 """
 
 import posixpath
@@ -33,16 +33,16 @@ from annotate.core.stages import (
 from annotate.manual.contents import INDEX, MARKDOWN, anchor_of, files, parsed, source, words_of
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, element, escaped, picture, text, tooltip
 
-# --- The stages of a unit as a picture, and as a list for phones
+# --- The stages of a unit as a picture and, for phones, as a list
 #
-# The tables below hold the positions of stages and the paths of arrows. core/stages.py defines the arrows and their
-# labels; a test checks that the two agree.
+# The tables below hold the positions of the stages and the paths of the arrows. core/stages.py defines which arrows
+# there are and their labels, and a test checks that both modules have the same arrows.
 
 
 WIDTH, HEIGHT = 680, 640
 BOX_WIDTH, BOX_HEIGHT, LINE_HEIGHT = 116, 34, 15
 
-# Stage -> the centre of its box.
+# Stage -> (x, y) of the centre of its box.
 PLACES: Mapping[str, tuple[int, int]] = {
     NEW: (340, 30),
     COPIED: (600, 30),
@@ -99,7 +99,7 @@ def stages_picture() -> SafeString:
 
 
 def list_of_moves() -> SafeString:
-    """Return the content of the picture as a list, for narrow screens."""
+    """Return the content of the picture as a list, which narrow screens show instead."""
     return element("dl", *(part for stage in STAGES for part in _moves_from(stage)), class_="moves")
 
 
@@ -119,7 +119,7 @@ def _arrow(route: Route, events: list[str]) -> list[SafeString]:
 
 
 def _box(stage: str) -> SafeString:
-    """Return the box of a stage, filled if it is finished."""
+    """Return the box of a stage. It is filled if units in this stage are finished."""
     x, y = PLACES[stage]
     done = stage in FINISHED
     box = element(
@@ -139,8 +139,8 @@ def _box(stage: str) -> SafeString:
 
 
 DIAGRAM = "mermaid"
-LONG = 40  # characters in a table cell
-MANY = 4  # sections; a longer page lists them at the top on phones
+LONG = 40  # a table cell with more characters gets more room
+MANY = 4  # on phones, a page with at least this many sections lists them at the top
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Passage:
-    """The plain text under one heading, with a line for each paragraph, list item and table row."""
+    """A heading with the plain text below it. The text has a line for each paragraph, list item and table row."""
 
     heading: Heading
     text: str
@@ -175,9 +175,9 @@ class Page:
 
 
 def address(path: str) -> str:
-    """Return the app's URL of a page.
+    """Return the URL of a page in the app.
 
-    path: path without .md
+    path: path of the page's file in DOCS, without .md
     """
     return reverse("docs") if path == INDEX else reverse("docs-page", args=[path])
 
@@ -210,7 +210,7 @@ def _passages(tokens: list[Token]) -> Iterator[Passage]:
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:
-    """Give each heading its anchor, and make each except the page title a link to itself."""
+    """Give each heading its anchor. Also turn each heading except the page title into a link to itself."""
     opened = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
     for place, passage in zip(opened, passages, strict=True):
         heading, line = passage.heading, tokens[place + 1]
@@ -221,9 +221,9 @@ def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None
 
 
 class _Renderer(RendererHTML):
-    """Render tokens as HTML. The methods override the library's.
+    """Renders tokens as HTML. The methods override those of markdown-it, one for each type of token.
 
-    env: holds the path of the page
+    env: dictionary that holds the path of the page
     """
 
     def fence(self, tokens, place, options, env):
@@ -235,7 +235,7 @@ class _Renderer(RendererHTML):
     code_block = fence
 
     def code_inline(self, tokens, place, options, env):
-        # Let a path break after a slash.
+        # Allow line breaks in a path after each slash.
         return f"<code>{escape(tokens[place].content).replace('/', '/<wbr>')}</code>"
 
     def table_open(self, tokens, place, options, env):
@@ -245,7 +245,8 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def td_open(self, tokens, place, options, env):
-        # A column of sentences needs more room than numbers or names. Inline styles are forbidden.
+        # A column of sentences needs more room than a column of numbers or names. Use classes, because the site's
+        # content security policy forbids inline styles.
         token = tokens[place]
         classes = ["long"] if len(tokens[place + 1].content) > LONG else []
         classes += ["right"] if token.attrGet("style") == "text-align:right" else []
@@ -254,7 +255,7 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def tr_open(self, tokens, place, options, env):
-        # Links can lead to a row by its first cell. The header row has no anchor.
+        # Each row except the header has an anchor made from its first cell, so that links can lead to the row.
         opened, words = tokens[place + 1 : place + 3]
         if opened.type == "th_open":
             return "<tr>"
@@ -263,7 +264,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens, place, options, env):
         token = tokens[place]
         href = led(str(token.attrGet("href")), env["path"])
-        # Remove links to source files, which an installed package does not have.
+        # If the link leads to a file that the app does not serve, such as source code, remove it.
         token.attrs = {**token.attrs, "href": href} if href else {}
         return self.renderToken(tokens, place, options, env)
 
@@ -274,21 +275,24 @@ class _Renderer(RendererHTML):
 
 
 _RENDERER = _Renderer()
-# Frame for wide content, which scrolls; the keyboard can scroll it too.
+# Frame in which wide content scrolls. It can have the focus, so that the keyboard can scroll it too.
 _FRAME = '<div class="wide" tabindex="0" role="group" aria-label="{}">'
 
 
 def _heads(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the column headings of a table, for its accessible name."""
+    """Yield the column headings of a table, which form its accessible name."""
     for token in takewhile(lambda token: token.type != "thead_close", tokens):
         if token.type == "inline":
             yield words_of(token)
 
 
 def led(href: str, path: str) -> str:
-    """Return the app's URL for a link on a page.
+    """Return the URL to which a link on a page leads in the app.
 
-    External links and anchors stay as they are. Return an empty string if the app does not have the file.
+    External links and anchors stay as they are. If the app does not have the linked file, return an empty string.
+
+    href: target of the link
+    path: path of the page
     """
     parts = urlsplit(href)
     if parts.scheme or parts.netloc or not parts.path:
@@ -302,5 +306,5 @@ def led(href: str, path: str) -> str:
 
 
 def named(link: str, path: str) -> str:
-    """Return the path in DOCS that a relative link on a page leads to."""
+    """Return the path in DOCS to which a relative link on a page leads."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

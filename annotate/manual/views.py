@@ -1,4 +1,4 @@
-"""Views of the documentation: pages, their Markdown and pictures, and search. They are public."""
+"""Views of the documentation: pages, their Markdown and pictures, and search. All of them are public."""
 
 import mimetypes
 import re
@@ -20,19 +20,19 @@ from django.views.decorators.http import conditional_page, require_safe
 from annotate.manual import contents, pages
 from annotate.manual.contents import INDEX, Entry, entries
 
-# --- Search: an in-memory index of every passage, built at the first search of each process
+# --- Search. Each process builds an in-memory index of all passages at its first search.
 #
-# SQLite's Porter stemmer treats words with the same stem as equal, such as "audit" and "audited". Prefixes match only
-# for the last word, which may still be incomplete.
+# SQLite's Porter stemmer treats words with the same stem as equal, such as "audit" and "audited". Only the last word of
+# a query also matches longer words, because the user may not have finished typing it.
 
 
 LONGEST, MOST, MOST_WORDS = 200, 30, 12
-FEW = 5  # passages; with fewer that have all words, those with some of them are added
-BEGINNING = 4  # minimum length of a prefix, in characters
-SNIPPET = 240  # maximum length, in characters
-# Weights of the columns: a word counts most in a heading, less in the page title, least in the text.
+FEW = 5  # if fewer passages than this have all words of the query, passages with some of the words are added
+BEGINNING = 4  # minimum length of a last word that also matches longer words, in characters
+SNIPPET = 240  # maximum length of a snippet, in characters
+# Weights of the index's columns. A word counts most in a heading, less in the page title, and least in the text.
 WEIGHTS = (0, 6, 12, 1)
-# Words of a question that do not help to find its subject.
+# Words that do not help to find the subject of a question.
 STOP_WORDS = frozenset(
     """
     a about am an and any are as at be but by can could do does find for from get had has have how i if in is it its me
@@ -40,7 +40,7 @@ STOP_WORDS = frozenset(
     was we were what when where which who why will with without would you your
     """.split()  # noqa: SIM905 - easier to read than a list of strings
 )
-# A search word -> the words that the pages use for it.
+# Word of a query -> the words that the pages use for it.
 SYNONYMS = {
     "authentication": ("token", "account"),
     "careless": ("paused", "pause"),
@@ -73,7 +73,7 @@ SYNONYMS = {
     "user": ("annotator", "account"),
     "users": ("annotators", "accounts"),
 }
-# A whole question, without stop words -> the words that the pages use.
+# Whole query without stop words -> the words that the pages use for it.
 REPHRASED = {
     "attention check": "gold answer",
     "attention checks": "gold answer",
@@ -87,7 +87,7 @@ REPHRASED = {
     "templates": "own question",
     "write own question": "own question",
 }
-# Marks around matches until the text is escaped. No page contains these characters.
+# Characters that mark the begin and end of a match until the text is escaped. No page contains them.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
 
@@ -100,16 +100,17 @@ class Passage(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The best passages, and the total number of matches."""
+    """The result of a search: the best passages, and the total number of passages that match."""
 
     passages: list[Passage]
     number: int
 
 
 def search(asked: str) -> Found:
-    """Return the passages with all words of a query, the best first.
+    """Return the passages that contain all words of a query, the best first.
 
-    If there are few, passages with a prefix of the last word and then passages with some of the words follow.
+    If there are few of them, add passages in which a word begins with the last word of the query. If there are still
+    few, add passages that contain only some of the words.
     """
     words = _words(asked[:LONGEST])[:MOST_WORDS]
     words = REPHRASED.get(" ".join(words), "").split() or words
@@ -120,14 +121,14 @@ def search(asked: str) -> Found:
     found: dict[int, Passage] = {}
     for match in (" AND ".join(whole), " AND ".join(begun), " OR ".join(whole)):
         if len(found) < FEW:
-            # Passages whose heading equals the query come first.
+            # Sort passages whose heading equals the query to the front.
             called = sorted(_matching(match), key=lambda each: _words(each[1].heading) != words)
             found |= {number: each for number, each in called if number not in found}
     return Found(list(found.values())[:MOST], len(found))
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text without stop words, or all of them if there are no others."""
+    """Return the words of a text without stop words. If it has only stop words, return these."""
     words = re.findall(r"[^\W_]+", text.lower())
     return [word for word in words if word not in STOP_WORDS] or words
 
@@ -138,7 +139,7 @@ def _one_of(*words: str) -> str:
 
 
 def _begun_by(beginning: str) -> list[str]:
-    """Return the words in the documentation that begin with a prefix."""
+    """Return the words in the documentation that begin with a prefix, or an empty list if the prefix is too short."""
     return sorted(each for each in _all_words() if each.startswith(beginning)) if len(beginning) >= BEGINNING else []
 
 
@@ -153,7 +154,7 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
 
 
 def _snippet(text: str) -> SafeString:
-    """Return the line with the most distinct matches, cut to start shortly before its first match."""
+    """Return the line of a text that has the most distinct matches. A long line is cut around its first match."""
     line = max(text.split("\n"), key=lambda line: len(set(re.findall(f"{BEGIN}(.*?){END}", line.lower()))))
     start = line.rfind(" ", 0, max(0, line.find(BEGIN) - SNIPPET // 3)) + 1
     end = len(line) if len(line) - start <= SNIPPET else line.rfind(" ", start, start + SNIPPET)
@@ -187,14 +188,15 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
             yield place, entry.title, passage.heading.words, passage.text
 
 
-NEAR = 5  # passages shown for a URL without a page
+NEAR = 5  # maximum number of passages suggested for a URL that has no page
 
 
 def read_by_anybody(view):
-    """Make a public view for GET and HEAD that answers 304 if the browser's copy is current.
+    """Decorate a view that changes nothing so that it is public and its responses can be cached.
 
-    It changes nothing, so it needs no CSRF token, and other methods get 405 instead of 403. Pages show who is logged
-    in, so those of logged-in users are not cached.
+    The view allows GET and HEAD, and answers 304 if the browser's copy of the page is current. It does not check CSRF
+    tokens, so other methods get the status 405 instead of 403. The pages of logged-in users show who is logged in, so
+    they are not cached.
     """
 
     @wraps(view)
@@ -209,7 +211,10 @@ def read_by_anybody(view):
 
 @read_by_anybody
 def index(request):
-    """Show the first page, or the results of a search."""
+    """Show the first page, or the results of a search.
+
+    ?q=: the query of the search
+    """
     return _found(request, request.GET["q"]) if "q" in request.GET else _shown(request, INDEX)
 
 
@@ -228,7 +233,7 @@ def file(request, file):
     found = contents.files().get(file)
     if found is None:
         return _missing(request, file.rpartition(".")[0])
-    # Serve Markdown as plain text, which every browser shows.
+    # Serve Markdown as plain text, because every browser can show that.
     kind = "text/plain; charset=utf-8" if file.endswith(".md") else mimetypes.guess_type(file)[0]
     return HttpResponse(found.read_bytes(), content_type=kind or "application/octet-stream")
 
@@ -242,19 +247,19 @@ def _shown(request, path):
 def _found(request, asked, missing=False):
     asked = asked.strip()[:LONGEST]
     passages, number = search(asked)
-    # If there is no page, show only a few results, so that the table of contents below them stays visible.
+    # If the page does not exist, show only a few results, so that the table of contents below them stays visible.
     shown = passages[:NEAR] if missing else passages
     context = {"asked": asked, "passages": shown, "number": number, "missing": missing, **_frame("")}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 
 def _missing(request, path):
-    """Search for the words of the URL, and show the table of contents."""
+    """Return the response for a page that does not exist: results for the words of its URL, and the contents."""
     return _found(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
 def _frame(path):
-    """Return the context around a page: the table of contents and the page's place in it."""
+    """Return the context that all pages share: the table of contents and the page's place in it."""
     return {
         "contents": contents.contents(),
         "here": path,

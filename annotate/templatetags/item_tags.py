@@ -1,4 +1,4 @@
-"""Template tags for all pages: a task's question, dates, durations, names of languages and the version."""
+"""Template tags and filters for all pages: a task's question and title, dates, durations, languages and the version."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,7 +20,8 @@ from corpora.system import VERSION
 register = template.Library()
 register.filter("question", item_view.question_about)
 register.filter("titled", item_view.title_of)
-# Not called `language_name`: Django's i18n tags have a filter of that name that knows only Django's languages.
+# The name must not be `language_name`, because Django's i18n tags have a filter of that name, which knows only the
+# languages of Django.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(annotator_statistics.newly_paused)
@@ -28,7 +29,7 @@ register.simple_tag(annotator_statistics.newly_paused)
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Format a date in full, in the order of the page's language."""
+    """Format a date in full, in the form that is usual in the language of the page."""
     return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
 
 
@@ -42,7 +43,7 @@ def hours(seconds: float) -> str:
 
 @register.simple_tag
 def language_buttons(name: str, choices: Iterable) -> SafeString:
-    """Render a button for each language. The list is the same for every unit, so it is cached.
+    """Render a button for each language. The result is cached, because many units have the same list of languages.
 
     name: name of the form field
     """

@@ -1,4 +1,4 @@
-"""Template filters for cards: escape text so that GitHub's Markdown shows it literally."""
+"""Template filters for dataset cards, which escape text so that GitHub's Markdown shows it literally."""
 
 from django import template
 from django.template.defaultfilters import stringfilter

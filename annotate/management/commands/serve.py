@@ -16,8 +16,9 @@ from annotate.actions.database import harmful_settings, prepare
 from annotate.management import demo
 from annotate.work.accounts import managers
 
-ENDING = 60  # seconds that the processes of a killed server may still need
-# The program reaches addresses of this machine, and wildcard addresses, as localhost.
+ENDING = 60  # maximum time to wait for the processes of a killed server to exit, in seconds
+# A browser on this machine reaches a server at one of these addresses as localhost. Servers at the addresses in ALONE
+# can be reached only from this machine; the wildcard addresses in ALL stand for all addresses of the machine.
 ALONE = ("localhost", "127.0.0.1", "::1")
 ALL = ("0.0.0.0", "::")  # noqa: S104 - binds nothing
 
@@ -76,7 +77,10 @@ class Command(commands.Command):
         serve(host, port, options["workers"], options["threads"])
 
     def wait_for_place(self, host, port):
-        """Wait until the port is free. The processes of a killed server keep it until they notice."""
+        """Wait until the port is free.
+
+        If a server was killed, its processes keep the port until they notice and exit.
+        """
         until = time.monotonic() + ENDING
         while True:
             try:
@@ -115,7 +119,10 @@ class Command(commands.Command):
 
 
 def name_of(host: str) -> str:
-    """Return the host name for URLs of the site on this machine."""
+    """Return the host name in the URL by which this machine reaches the site.
+
+    host: address at which the server listens
+    """
     if host not in ALONE + ALL:
         return host
     names = settings.ALLOWED_HOSTS
@@ -123,14 +130,14 @@ def name_of(host: str) -> str:
 
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
-    """Replace this process by the server."""
-    # The server runs in the code's folder. In the current folder, Gunicorn would import modules and a configuration
-    # that happen to be there. So make relative paths absolute.
+    """Replace the current process with the server."""
+    # The server must run in the folder of the code, because Gunicorn imports modules and a configuration from the
+    # current folder if it happens to have some. So make relative paths absolute before changing the folder.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
     _, pipe = job_worker.start_watcher()
-    os.set_inheritable(pipe, True)  # the watcher exits with the last server process
+    os.set_inheritable(pipe, True)  # all server processes keep the pipe open, so the watcher exits after the last one
     os.environ[job_worker.BESIDE] = "1"
     os.chdir(settings.BASE_DIR)
     command = [

@@ -1,8 +1,8 @@
 """Collect the translatable strings and rewrite the catalogs in annotate/locale/.
 
-Django's own parser reads the templates and Python's reads the modules; polib writes the catalogs. So developers do not
-need GNU gettext. The compiled .mo files are in version control, since neither a checkout nor a package is built before
-it runs.
+Django's parser reads the templates, Python's parser reads the modules, and polib writes the catalogs, so developers do
+not need GNU gettext. The compiled .mo files are in version control, because a checkout has no build step in which they
+could be compiled, and neither has a package.
 """
 
 import ast
@@ -26,7 +26,8 @@ from corpora.core.languages import LANGUAGES, LISTED
 
 HOME = Path(__file__).resolve().parents[2]
 LOCALE = HOME / "locale"
-# Function that marks a string -> positions of context, message and plural among its arguments.
+# Name of a function that marks strings -> positions of the context, the message and the plural among its arguments.
+# None means that the function does not take this argument.
 MARKS = {
     **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
     "ngettext": (None, 0, 1),
@@ -36,11 +37,11 @@ MARKS = {
 
 
 class Message(NamedTuple):
-    """The key of a translation.
+    """A string to translate, which is the key of its translation.
 
-    context: distinguishes equal strings; may be empty
-    words: English string
-    plural: its plural; may be empty
+    context: text that distinguishes equal strings with different translations; may be empty
+    words: the English string
+    plural: the plural of the string; may be empty
     """
 
     context: str
@@ -49,7 +50,7 @@ class Message(NamedTuple):
 
 
 def messages() -> dict[Message, list[str]]:
-    """Return message -> places where it occurs, as paths from annotate/."""
+    """Return a mapping from message to the places where it occurs, mostly as paths relative to annotate/."""
     found: dict[Message, list[str]] = {}
     for place, message in chain(_of_tables(), _of_templates(), _of_modules()):
         places = found.setdefault(message, [])
@@ -59,7 +60,10 @@ def messages() -> dict[Message, list[str]]:
 
 
 def _of_tables() -> Iterator[tuple[str, Message]]:
-    """Yield strings from modules that do not import Django, or that serve as keys too. Pages translate them."""
+    """Yield strings that are not marked in the code, because pages translate them when they show them.
+
+    They come from modules that do not import Django, or also serve as keys.
+    """
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
         "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "as above")],
@@ -85,19 +89,19 @@ def _of_templates() -> Iterator[tuple[str, Message]]:
 
 
 def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
-    """Return the message of a template tag, or None if a variable holds it."""
+    """Return the message of a template tag, or None if the tag translates a variable."""
     context = node.message_context.var if node.message_context else ""
     if isinstance(node, TranslateNode):
         words = node.filter_expression.var.literal
         return Message(context, words) if isinstance(words, str) else None
     words, plural = (node.render_token_list(tokens)[0] if tokens else "" for tokens in (node.singular, node.plural))
-    # Trim as Django does before it looks them up.
+    # Trim the strings as Django does before it looks up the translation.
     trim = trim_whitespace if node.trimmed else str
     return Message(context, trim(words), trim(plural))
 
 
 def _of_modules() -> Iterator[tuple[str, Message]]:
-    """Yield strings from all modules except the admin package, which is in English."""
+    """Yield strings that are marked in Python modules, except in the package `admin`, which is only in English."""
     for path in sorted(HOME.rglob("*.py")):
         if "admin" in path.parts:
             continue
@@ -116,7 +120,7 @@ def _argument(call: ast.Call, place: int | None) -> str:
 
 
 def languages() -> list[str]:
-    """Return the languages that have a catalog: all except English, the language of the source."""
+    """Return the interface languages that have a catalog: all except English, in which the strings are written."""
     return [code for code, _name in settings.LANGUAGES if code != "en"]
 
 
@@ -125,9 +129,9 @@ def folder(code: str) -> Path:
 
 
 def write(code: str) -> list[str]:
-    """Rewrite a language's catalogs and return the strings without a translation.
+    """Rewrite the catalogs of a language. Return the strings that have no translation.
 
-    New strings are added untranslated, and unused ones are removed.
+    New strings are added without a translation, and strings that are no longer used are removed.
     """
     import polib  # installed with the development requirements
 
