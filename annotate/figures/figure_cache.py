@@ -122,7 +122,7 @@ def _count(key: str, count: Callable[[], Any]) -> None:
         _failed.pop(key, None)
     except Exception as error:
         logger.exception("The figures %s could not be counted.", key)
-        _failed[key] = error  # for the next request
+        _failed[key] = error  # raised by the next request
     finally:
         connections.close_all()
         with _lock:

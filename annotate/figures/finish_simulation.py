@@ -260,7 +260,7 @@ class _People:
         else:
             days = drawing.binomial(step, share).astype(float)
         spread = HOURS_WITHIN / sqrt(step)
-        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # keeps the mean
+        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # the second term keeps the mean
         there = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
         days *= np.clip(there / step, 0, 1)
         answers: Floats = np.minimum(days * self.a_day[:, place], step * self.readers[place].most)

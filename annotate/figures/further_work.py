@@ -101,8 +101,9 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
-    """Yield each kind of work with its label, its maximum amount, and a function that enlarges the draw by an amount of
-    it.
+    """Yield each kind of work, its label, its maximum amount, and a function.
+
+    The function takes an amount of this work and returns the counts and the draw after it.
     """
     counted, draw = of.counted, of.draw
 

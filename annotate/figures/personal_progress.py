@@ -231,9 +231,9 @@ def why_empty(permit: Permit) -> str:
 
 
 def not_a_reader(permit: Permit) -> str:
-    """Return a sentence that explains why the annotator may not read any language of the task.
+    """Return a sentence that explains why the annotator is not a reader of any language of the task.
 
-    It is empty if the annotator may read one.
+    It is empty if the annotator is a reader of one of them.
     """
     if permit.reads:
         return ""

@@ -68,7 +68,7 @@ class _Tables:
     lasts: time of the last judgment, by task, person and queue.
     held: for each unit, number of places that an answer or an active lease holds.
     open_now: units with an active lease.
-    judged: for each unit, people who may not be asked about it.
+    judged: for each unit, people who must not be asked about it.
     answers: for each unit, number of answers.
     names: names of all annotators.
     """
@@ -232,7 +232,7 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 
 
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """Return the people who may not be asked about each waiting unit, and the unit's number of answers.
+    """Return the people who must not be asked about each waiting unit, and the unit's number of answers.
 
     These people have judged the unit already, or they do not take units that somebody found disturbing.
     """

@@ -45,7 +45,7 @@ class Column:
     type: type in Parquet.
     values: function that returns an array with one value per row.
     about: description for the documentation.
-    with_text: whether the column is omitted if the text may not be published.
+    with_text: whether the column is omitted if the text must not be published.
     """
 
     type: pa.DataType

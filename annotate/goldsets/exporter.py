@@ -208,7 +208,7 @@ def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
 
     Unfinished units are omitted while the task is open. Otherwise, annotators would see each other's answers. They
     could also infer which units are gold answers, because those are missing. An adjudicator's reason may quote the
-    record, so it is omitted if the text may not be published.
+    record, so it is omitted if the text must not be published.
     """
     finished = pc.is_in(source.judged["stage"], pa.array(sorted(stages.FINISHED)))
     told = pc.and_not(pc.or_(finished, not source.export.task.is_open), source.in_set)
@@ -241,8 +241,8 @@ def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
     """Yield the exported rows in batches. There is one row for each drawn item and question.
 
     A copy has the label, judgments and transitions of the unit with the same text, and its column `judged_as` names
-    that unit. Gold answers that were placed in the queues have no rows. If the text may not be published, the rows also
-    lack the columns that lead to the text (author, url) or may quote it (comments).
+    that unit. Gold answers that were placed in the queues have no rows. If the text must not be published, the rows
+    also lack the columns that lead to the text (author, url) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task, CHUNK):

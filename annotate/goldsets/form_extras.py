@@ -1,4 +1,4 @@
-"""Columns, statistics and tables of gold sets for documents with several concepts and for compared systems."""
+"""Columns, statistics and tables for sets of documents with several concepts, and for comparisons of two systems."""
 
 import json
 from collections import Counter

@@ -137,7 +137,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
 
 
 def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
-    """Return the ids of documents labelled with one of the classes, and the number of unfinished documents by language.
+    """Return the ids of documents labelled with one of the classes, and each language's number of unfinished documents.
 
     A copy has the label and stage of its original.
     """

@@ -251,9 +251,10 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
 
 # --- Modifications to the files of a gold set since it was written
 #
-# Erased rows are distinguished from changed rows. If a post has vanished from its source, or somebody asks for its
-# erasure, it may be removed from the files by hand, and the rest of the set stays valid. A changed label makes the set
-# worthless. gold.digests.txt, which has no ids and no text, distinguishes the two cases.
+# The checks distinguish erased rows from changed rows. If a post has vanished from its source, or if somebody asks for
+# its erasure, it may be removed from the files by hand, and the rest of the set stays valid. If a label is changed,
+# however, the set is worthless. gold.digests.txt, which contains no ids or texts, makes it possible to tell these two
+# cases apart.
 
 
 DIGESTS = ".digests.txt"  # replaces .jsonl in gold.jsonl or gold.unfinished.jsonl

@@ -20,7 +20,7 @@ Step = tuple[str, int]
 
 
 def steps_of(threads: Mapping[str, Any]) -> list[Step]:
-    """Return the steps from messages to the pairs of a corpus.
+    """Return the steps that lead from a corpus's messages to its pairs.
 
     threads: result of `corpora.threads.thread_import.told_of`.
     """
@@ -39,7 +39,7 @@ def steps_of(threads: Mapping[str, Any]) -> list[Step]:
 
 
 def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
-    """Return the steps from the pairs of a corpus to those of an exported set.
+    """Return the steps that lead from a corpus's pairs to the pairs of an exported set.
 
     manifest: manifest of the set, see `goldsets/formats/mrs.py`.
     """

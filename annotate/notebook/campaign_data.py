@@ -149,7 +149,7 @@ def task(name: str) -> "Task":
 class Task:
     """A task of the installation.
 
-    labels: possible labels, in addition to und if the task asks for languages.
+    labels: possible labels; if the task asks for languages, und is possible too.
     """
 
     name: str

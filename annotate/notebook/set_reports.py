@@ -235,7 +235,7 @@ def gold(folder: str | os.PathLike[str]) -> "Gold":
 class Gold:
     """A gold set.
 
-    manifest: seed, digests, versions, counts and draws.
+    manifest: content of manifest.json, with seed, digests, versions, counts and draws.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:

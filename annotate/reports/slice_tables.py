@@ -320,7 +320,7 @@ def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
     return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())
 
 
-# --- Names of measures and dimensions, from measures.toml. Forms from other packages bring their own.
+# --- Names of measures and dimensions, from measures.toml. Forms from other packages declare additional measures.
 
 
 class Measure(NamedTuple):

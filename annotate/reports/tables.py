@@ -23,10 +23,10 @@ from corpora.core.records import FORMULA
 # Kinds of columns. A terminal omits columns of the kind `name` if there is no room, shortens `digest`, and lists each
 # `note` below the table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
-LONG = 30  # rows
+LONG = 30  # a table with more rows scrolls in a box
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
-Called = Callable[[str], str]  # returns the name of a label
+Called = Callable[[str], str]  # function that returns the name of a label
 Row = Any  # mostly a dict in a report
 
 
@@ -205,9 +205,10 @@ def table(
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
-    """Return a table without columns that say nothing, as a tuple. The tuple is empty if there are no rows.
+    """Return a table in a tuple, without redundant columns. The tuple is empty if there are no rows.
 
-    Omitted are empty columns of names and notes, and effective counts that equal the counts before them.
+    Columns of names and notes are omitted if they are empty. Effective counts are omitted if they equal the counts in
+    the column before them.
     """
     listed, kept = list(rows), dict[Column, list[Cell]]()
     before: list[Cell] = []

@@ -403,7 +403,7 @@ def _no_acts(export: "Export") -> str:
 
 
 def _write_acts(folder: Path, rows: Iterable[Mapping[str, Any]], mark: str) -> None:
-    """Write each act, and the list of their digests."""
+    """Write the acts, and a list of their digests."""
     with (folder / SUMS).open("w", encoding="utf-8", newline="\n") as sums:
         for row in rows:
             act = eurlex.published(row | {"url": row["url"] or "", "declared": row["concepts"]})
