@@ -1,4 +1,4 @@
-"""Agreement coefficients: Krippendorff's alpha, Gwet's AC1, observed agreement, and each annotator against the rest.
+"""Agreement coefficients: Krippendorff's alpha, Gwet's AC1, observed agreement, and each annotator against all others.
 
 annotate/quality/answer_models.py decides whose answers count. pair_intervals.py computes the intervals.
 """
@@ -13,8 +13,9 @@ import scipy  # loads `scipy.sparse` on first use
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure, Sums, Tables, kinds_of, measure
 
-# Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. With 10 such
-# units among 1,000, two answers each and agreement on half of the 10, its interval is 0.36 to 0.87.
+# Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. For example,
+# if 1,000 units have two answers each, and the only other labels are on 10 units, half of which agree, the interval of
+# alpha is 0.36 to 0.87.
 LEAST_OTHERS = 10
 
 
@@ -27,29 +28,29 @@ def nominal(size: int) -> Floats:
 def ordinal(margins: Floats) -> Floats:
     """Return the squared ordinal distances of the labels.
 
-    The distance of c and k is the number of answers between the two grades: the sum of the margins from c to k, minus
+    The distance of the grades c and k is the number of answers between them: the sum of the margins from c to k, minus
     half of c's and half of k's (Krippendorff 2011, section D).
 
-    margins: number of answers with each grade, in order from either end (..., K).
+    margins: number of answers with each grade, (..., K). The grades are in order, best or worst first.
 
     Return an array of shape (..., K, K).
     """
-    # Cumulative counts up to the middle of each grade, so that each distance is a difference.
+    # Cumulative counts up to the middle of each grade. Each distance is the difference of two of these.
     middle = np.cumsum(margins, axis=-1) - margins / 2
     squared: Floats = (middle[..., :, None] - middle[..., None, :]) ** 2
     return squared
 
 
 def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate Krippendorff's alpha: 1 - observed/expected disagreement, 1 for perfect agreement and 0 for chance.
+    """Estimate Krippendorff's alpha, which is 1 for perfect agreement and 0 for agreement by chance.
 
     counts: number of answers by unit and label, (U, K).
-    distance: squared distances of the K labels; nominal by default. Distances of label sets are below.
+    distance: squared distances of the K labels; nominal by default. `masi`, `jaccard` and `unlike` are for label sets.
     seed: seed of the interval.
     replicates: number of replicates for the interval.
 
-    Let n_uc be the number of answers c on unit u, and m_u the number of its answers. Over units with two or more
-    answers:
+    Alpha is 1 - observed/expected disagreement. Let n_uc be the number of answers c on unit u, and m_u the number of
+    all answers on u. Over units with two or more answers:
 
         o_ck  = sum over u of (n_uc n_uk - [c = k] n_uc) / (m_u - 1)           coincidences
         n_c   = sum over k of o_ck,  n = sum over c of n_c                     margins
@@ -72,10 +73,10 @@ def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates:
 
 
 def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
-    """Return the distances of the labels in use.
+    """Return the distances between the labels in use.
 
     used: indices of these labels.
-    size: number of labels.
+    size: number of all labels.
     """
     if distance is None:
         return nominal(len(used))
@@ -92,7 +93,7 @@ class OfLabel:
     """Alpha of one label against all others.
 
     label: index of the label.
-    units: number of units with this label among their answers. Alpha of a rare label depends on these.
+    units: number of units with this label among their answers. The alpha of a rare label depends on these units.
     alpha: nominal alpha with all other labels merged into one.
     """
 
@@ -102,10 +103,13 @@ class OfLabel:
 
 
 def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates: int = REPLICATES) -> list[OfLabel]:
-    """Estimate the nominal alpha of each label against all others, for labels in use on units with two or more answers.
+    """Estimate the nominal alpha of each label against all others.
+
+    Only units with two or more answers count, and only labels in use on these units have an alpha.
 
     counts: number of answers by unit and label, (U, K).
-    having: if answers are label sets, which of the K sets contain which of the C labels, (K, C).
+    having: for label sets, whether each of the K sets contains each of C labels, (K, C). The alphas are then of the C
+        labels.
 
     Return the labels in order. Alpha is undefined for a label that every answer has.
     """
@@ -121,10 +125,13 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
 
 
 def few_others(counts: Ints) -> tuple[int, int] | None:
-    """Return the index of the most frequent label and the number of units with any other label, if there are few.
+    """Return the index of the most frequent label and the number of units with any other label, if these units are few.
 
-    If nearly all answers have one label, alpha depends on the remaining units only, however large the sample is. "Few"
-    means fewer than LEAST_OTHERS, and fewer than half of the units with two or more answers. Otherwise returns None.
+    If nearly all answers have the same label, alpha depends only on the few units with other labels, however large the
+    sample is. "Few" means fewer than LEAST_OTHERS, and fewer than half of the units with two or more answers.
+    Otherwise, return None.
+
+    counts: number of answers by unit and label, (U, K).
     """
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
@@ -135,10 +142,10 @@ def few_others(counts: Ints) -> tuple[int, int] | None:
 
 
 def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate the share of pairs of answers on the same unit that agree.
+    """Estimate the observed agreement: the share of pairs of answers on the same unit that agree.
 
-    In the notation of `alpha`, this is the sum of o_cc / n. Units are weighted by their number of answers, as in alpha,
-    which corrects this share for chance. Without the correction, the share is high whenever one label is frequent.
+    In the notation of `alpha`, this is the sum of o_cc / n. As in alpha, units are weighted by their number of answers.
+    Alpha corrects this share for chance. The share itself is high whenever one label is frequent.
     """
     kinds, number = kinds_of(_pairable(counts)[0])
     return measure(_alike, _coincidences(kinds), number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
@@ -155,9 +162,9 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
         AC1 = (p_a - p_e) / (1 - p_e)
 
     (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
-    Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels on offer, used or not. Chance
-    agreement is small if one label is frequent. Labels are nominal, so a near miss on a grade counts as a miss. AC1 is
-    undefined for a single label.
+    Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels that annotators can choose,
+    including labels that nobody chose. Chance agreement is small if one label is frequent. Labels are nominal, so a
+    near miss on a grade counts as a miss. AC1 is undefined if there is only one label.
     """
     size = counts.shape[1]
     kinds, number = kinds_of(_pairable(counts)[0])
@@ -180,10 +187,10 @@ class AgainstRest:
     """Agreement of one annotator with all others who answered the same units.
 
     annotator: the annotator.
-    units: number of units with an answer from somebody else.
-    agreement: mean share of the others' answers that equal the annotator's. Averaged over annotators, weighted by their
-        units, it is the observed agreement (except for repeated answers).
-    kappa: agreement corrected for chance; 0 for an annotator who always gives the frequent label.
+    units: number of units that somebody else answered too.
+    agreement: mean, over these units, of the share of the others' answers that equal the annotator's. If it is averaged
+        over annotators, weighted by their units, the result is the observed agreement (except for repeated answers).
+    kappa: agreement corrected for chance. It is 0 for an annotator who always gives the frequent label.
     """
 
     annotator: Hashable
@@ -202,19 +209,19 @@ def against_rest(
 ) -> list[AgainstRest]:
     """Compare each annotator with the rest, in the order of `answers.annotators`.
 
-    On each unit, let a_c be the share of label c among the annotator's answers, and r_k the share of k among the
-    others' answers. With sums over the annotator's units and d the squared distance:
+    On each unit, let a_c be the share of label c among the annotator's answers, and r_k the share of label k among the
+    others' answers. With d the squared distance, u the parameter `unlike`, and sums over the annotator's units:
 
         agreement = 1 - sum a_c r_k u_ck / units
         kappa     = 1 - sum a_c r_k d_ck / (sum over c, k of (sum a_c) (sum r_k) d_ck / units)
 
-    Kappa is Cohen's, with the rest as the second annotator, and weighted if labels are grades (Cohen 1968,
-    Psychological Bulletin 70(4)). Ordinal distances use the answers of all annotators and stay the same in all
-    replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
+    Kappa is Cohen's, with the rest as the second annotator. It is weighted if labels are grades (Cohen 1968,
+    Psychological Bulletin 70(4)). Ordinal distances are computed once, from the answers of all annotators, and used in
+    all replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
 
     distance: squared distances for kappa; nominal by default.
-    unlike: u_ck, from 0 to 1, (K, K); by default 1 for different labels. For label sets, 1 - F1 makes
-        agreement the annotator's mean F1.
+    unlike: u_ck, from 0 for equal to 1 for entirely different labels, (K, K). By default, all different labels have 1.
+        For label sets, use 1 - F1; agreement is then the annotator's mean F1.
     seed: seed of the intervals.
     replicates: number of replicates for the intervals.
     """
@@ -226,7 +233,7 @@ def against_rest(
     unlike = nominal(size) if unlike is None else unlike
     by_annotator = np.argsort(answers.annotator, kind="stable")
     first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
-    # One annotator at a time: a table for all of them would have as many cells as answers times labels.
+    # Annotators are taken one at a time. A table for all of them would have as many cells as answers times labels.
     return [
         _one_against_rest(
             annotator,
@@ -245,7 +252,7 @@ def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]
     counts: number of answers by unit and label, (U, K).
     own: indices of the annotator's answers.
 
-    Return the units (units,), and the annotator's counts followed by the others' (units, 2K).
+    Return the indices of these units (units,), and the annotator's counts followed by the others' (units, 2K).
     """
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[own], return_inverse=True)
@@ -283,7 +290,7 @@ def _one_against_rest(
 def _pairable(counts: Ints) -> tuple[Ints, Ints]:
     """Restrict the counts to units with two or more answers and to labels in use.
 
-    Other units and labels do not affect any coefficient. Return the counts and the indices of the labels.
+    No coefficient depends on any other units or labels. Return the counts and the indices of the labels.
     """
     counts = counts[counts.sum(axis=1) > 1]
     used = _two_or_more(counts)
@@ -291,7 +298,7 @@ def _pairable(counts: Ints) -> tuple[Ints, Ints]:
 
 
 def _two_or_more(counts: Ints) -> Ints:
-    """Return the indices of the labels in use, plus another label if there is only one."""
+    """Return the indices of the labels in use. If only one label is in use, add one that is not."""
     given = np.asarray(counts.any(axis=0))
     places: Ints = np.sort(np.argsort(~given, kind="stable")[: max(2, int(given.sum()))])
     return places
@@ -343,9 +350,9 @@ def f1(said: Labels, known: Labels) -> float:
 def masi(sets: Sequence[Labels]) -> Floats:
     """Return MASI distances: 1 - J M, where J = |both| / |either|.
 
-    M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, and 0 if they are disjoint (Passonneau
-    2006, Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation, LREC). NLTK rounds M to
-    0.67 and 0.33.
+    M is 1 if the sets are equal, 2/3 if one contains the other, 1/3 if they overlap, and 0 if they are disjoint
+    (Passonneau 2006, Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation, LREC). NLTK
+    rounds M to 0.67 and 0.33.
     """
     common, sizes, other = _common(sets)
     both, less = common == np.maximum(sizes, other), common == np.minimum(sizes, other)
@@ -372,7 +379,7 @@ def unlike(sets: Sequence[Labels]) -> Floats:
 
 
 def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
-    """Return which sets contain which labels, (sets, labels)."""
+    """Return whether each set contains each label, (sets, labels)."""
     found = np.array([[label in each for label in labels] for each in sets], dtype=np.bool_)
     return found.reshape(len(sets), len(labels))
 

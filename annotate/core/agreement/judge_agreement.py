@@ -1,8 +1,8 @@
-"""Agreement of a judge with annotators, and the alternative annotator test: whether the judge can replace one.
+"""Agreement of a judge with annotators, and the alternative annotator test: whether the judge can replace an annotator.
 
 The test is that of Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of
-ACL 2025, arXiv 2501.10970, section 3. It leaves out each annotator once, and compares both the judge and that annotator
-with the others who answered the same units.
+ACL 2025, arXiv 2501.10970, section 3. It leaves out each annotator in turn. It then compares the judge with the other
+annotators of the same units, compares the annotator left out with them too, and checks which of the two is closer.
 """
 
 from collections.abc import Hashable
@@ -24,12 +24,12 @@ from annotate.core.estimation.resampling import jackknife, jackknife_difference
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Mean pairwise agreement, each unit with the same weight, with 95% intervals clustered by unit.
+    """Mean pairwise agreement of a judge and people. Each unit has the same weight. Intervals are clustered by unit.
 
     judge: agreement of the judge with each person, on every unit that both labelled.
-    judge_shared: the same on units with answers from two or more people.
+    judge_shared: the same, but only on units with answers from two or more people.
     people: agreement of people with each other, on the same units as `judge_shared`.
-    difference: judge_shared minus people; None with fewer than 20 units, or if it is the same on every unit.
+    difference: judge_shared minus people; None if there are fewer than 20 units, or if it is the same on every unit.
     judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on the same units as `judge_shared`.
     people_alpha: the same for people's answers only.
     units: number of units that the judge and people labelled.
@@ -49,17 +49,17 @@ class JudgeAgreement:
 def judge_agreement(
     answers: Answers, judge: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES
 ) -> JudgeAgreement:
-    """Estimate how well the judge agrees with people, and people with each other.
+    """Estimate how well the judge agrees with people, and how well people agree with each other.
 
-    On unit u with n_uc answers c and m_u answers in all, the agreement with the judge's label j is n_uj / m_u, and the
-    agreement of people is the sum of n_uc (n_uc - 1) / (m_u (m_u - 1)). The intervals use the jackknife over units
-    (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 11), so answers on the same unit may be
-    dependent. There is no interval with fewer than 10 units.
+    Let n_uc be the number of answers c on unit u, and m_u the number of all answers on u. The agreement with the
+    judge's label j is n_uj / m_u, and the agreement of people is the sum of n_uc (n_uc - 1) / (m_u (m_u - 1)). The
+    intervals use the jackknife over units (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 11), so
+    answers on the same unit may be dependent. There is no interval with fewer than 10 units.
 
     answers: people's answers, for U units and K labels.
-    judge: index of the judge's label of each unit in `answers.labels`, -1 if it has none, (U,).
+    judge: index of the judge's label of each unit in `answers.labels`, or -1 if the unit has none, (U,).
     distance: distances for alpha; nominal by default (see coefficients.alpha).
-    seed, replicates: for the intervals of alpha.
+    seed, replicates: seed and number of replicates for the intervals of alpha.
 
     Raise ValueError if `judge` does not have one valid index per unit.
     """
@@ -87,9 +87,9 @@ def judge_agreement(
 
 
 def places_of_judge(answers: Answers, judge: Ints) -> Ints:
-    """Return the judge's labels after checking that each unit has an index into `answers.labels`, or -1.
+    """Return the judge's labels after checking them.
 
-    Raise ValueError otherwise.
+    Raise ValueError unless each unit has an index into `answers.labels`, or -1.
     """
     if judge.shape != (len(answers.units),) or np.any((judge < -1) | (judge >= len(answers.labels))):
         raise ValueError("The judge's labels do not fit the answers; give the place of one label for each unit, or -1.")
@@ -101,20 +101,20 @@ def _mean(values: Floats) -> Estimate:
 
 
 def _without(values: Floats) -> Floats:
-    """Return the mean without each of the values."""
+    """Return the mean of the remaining values if each value is left out in turn."""
     means: Floats = (values.sum() - values) / max(1, len(values) - 1)
     return means
 
 
 EPSILON = 0.15  # for skilled annotators; 0.2 for experts, 0.1 for crowd workers (section 3.3 of the article)
-LEAST_UNITS = 30  # per annotator, for the t-test (section 3.2)
+LEAST_UNITS = 30  # smallest number of units per annotator for the t-test (section 3.2)
 LEAST_ANNOTATORS = 3
 LEVEL = 0.05  # false discovery rate
 PASS = 0.5  # smallest winning rate that passes
 
 
 class NoVerdict(Enum):
-    """Why there is no verdict. The value is the sentence to show."""
+    """The reason why there is no verdict. The value is the sentence to show."""
 
     FEW_ANNOTATORS = "The test needs three annotators; ask more people for answers on the units that were read."
     FEW_UNITS = "The test needs three annotators with 30 units each that others answered too; ask for more answers."
@@ -127,9 +127,9 @@ class LeftOut:
     annotator: the annotator who is left out.
     units: number of the annotator's units that the judge labelled and somebody else answered.
     judge: share of these units on which the judge is at least as close to the others as the annotator is.
-    own: share on which the annotator is at least as close to the others as the judge is.
+    own: share of these units on which the annotator is at least as close to the others as the judge is.
     p: p-value of the hypothesis that the judge is worse than the annotator by epsilon or more.
-    adjusted: p adjusted by Benjamini and Yekutieli. p and adjusted are None if there are too few units.
+    adjusted: p adjusted by the method of Benjamini and Yekutieli. Both are None if there are too few units.
     """
 
     annotator: Hashable
@@ -149,7 +149,7 @@ class AlternativeAnnotatorTest:
     """Result of the alternative annotator test.
 
     winning_rate: omega, the share of tested annotators whom the judge beats.
-    advantage: rho, the mean over them of the share of units on which the judge is at least as close to the others.
+    advantage: rho, the mean of `LeftOut.judge` over the tested annotators.
     passed: whether the winning rate is 0.5 or more; None if there is no verdict.
     annotators: the result for every annotator, in the order of the answers.
     reasons: why there is no verdict.
@@ -165,17 +165,19 @@ class AlternativeAnnotatorTest:
 def alternative_annotator_test(
     answers: Answers, judge: Ints, *, epsilon: float = EPSILON, unlike: Floats | None = None
 ) -> AlternativeAnnotatorTest:
-    """Test whether the judge is as good as an annotator, with an allowance for what it saves.
+    """Test whether the judge can replace an annotator.
 
-    Let W_f and W_h be whether the judge and the annotator left out score at least as high as the other on a unit. For
-    each annotator with LEAST_UNITS units, a one-sided t-test tests the hypothesis that the mean of W_h - W_f is epsilon
-    or more. The p-values are adjusted by Benjamini and Yekutieli.
+    The judge may be worse than an annotator by epsilon, because it saves work. On each unit, W_f is 1 if the judge's
+    score is at least as high as that of the annotator who is left out, and 0 if not. W_h is 1 if the annotator's score
+    is at least as high as the judge's, and 0 if not. For each annotator with LEAST_UNITS or more units, a one-sided
+    t-test tests the hypothesis that the mean of W_h - W_f is epsilon or more. The p-values are adjusted by the method
+    of Benjamini and Yekutieli.
 
     answers: people's answers, for U units and K labels.
-    judge: index of the judge's label of each unit in `answers.labels`, -1 if it has none, (U,).
+    judge: index of the judge's label of each unit in `answers.labels`, or -1 if the unit has none, (U,).
     epsilon: how much worse than an annotator the judge may be, as a share of units.
-    unlike: squared distances of labels, (K, K). An answer's score is then minus the root mean squared distance from the
-        others' answers. By default it is the share of the others' answers that are the same.
+    unlike: squared distances of labels, (K, K). The score of an answer is then minus the root mean squared distance
+        from the others' answers. By default, it is the share of the others' answers that are the same.
 
     Raise ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
     """

@@ -1,15 +1,16 @@
-"""Intervals for coefficients based on pairs of answers, which are all measures in coefficients.py.
+"""Intervals for coefficients that are computed from pairs of answers, as all measures in coefficients.py are.
 
-Each unit contributes a table of how often one answer of a pair is c and the other k. A coefficient is a function of the
-sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap over units (Rubin
-1981, The Bayesian Bootstrap, Annals of Statistics 9(1)).
+Each unit contributes a table that counts how often one answer of a pair is c and the other is k. A coefficient is a
+function of the sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap over
+units (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics 9(1)).
 
-Half a unit is added for each of three unobserved kinds: all agree on the most frequent label, all agree on another
-label, and all differ, with labels at their observed frequencies. With two labels and two answers per unit, this is
-Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the added units, unobserved outcomes count as impossible, and the
-intervals undercover if a label is rare (tests/benchmarks/agreeing.py compares both).
+Imaginary units are added to the observed ones: half a unit on which all agree on the most frequent label, half a unit
+on which all agree on another label, and half a unit on which all differ, with labels at their observed frequencies.
+With two labels and two answers per unit, this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the imaginary
+units, outcomes that were not observed would count as impossible, and the intervals would be too narrow if a label is
+rare (tests/benchmarks/agreeing.py compares both).
 
-The annotators are treated as fixed, so an interval generalizes to other units of this kind and not to other annotators.
+The annotators are treated as fixed, so an interval applies to other units of this kind, but not to other annotators.
 """
 
 from collections.abc import Callable
@@ -23,17 +24,18 @@ from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.resampling import percentiles
 
 REPLICATES = 1000
-IMAGINED = 0.5  # units of each unobserved kind
+IMAGINED = 0.5  # number of imaginary units of each kind
 
 # Squared distances of the labels (K, K), or a function from margins (..., K) to distances (..., K, K).
 Distance = Floats | Callable[[Floats], Floats]
 
 
 class Tables(NamedTuple):
-    """Tables of pairs of answers, one per row: outer(first, second) - diag(less), each of shape (rows, K).
+    """Tables of pairs of answers. Each has one row in all three arrays, which have the shape (rows, K).
 
-    The factors are stored because the tables are sparse if there are many labels. If three people choose label sets for
-    300 documents, nearly every set is a label of its own, and the tables would have 200 million cells.
+    A table is outer(first, second) - diag(less). These factors are stored instead of the tables, because the tables are
+    sparse if there are many labels. For example, if three people choose label sets for 300 documents, nearly every set
+    is a label of its own, and the tables would have 200 million cells.
     """
 
     first: Floats
@@ -41,7 +43,7 @@ class Tables(NamedTuple):
     less: Floats
 
     def own(self) -> Floats:
-        """Return the row sums of each table: the margins of the first answers of the pairs."""
+        """Return the row sums of each table, which are the margins of the first answers of the pairs."""
         margins: Floats = self.first * self.second.sum(axis=1, keepdims=True) - self.less
         return margins
 
@@ -71,7 +73,7 @@ class Sums(NamedTuple):
     apart: Floats
 
 
-# From B sums of tables to B coefficients, NaN where undefined.
+# A function that computes B coefficients from B sums of tables. A coefficient is NaN if it is undefined.
 Coefficient = Callable[[Sums], Floats]
 
 
@@ -80,7 +82,7 @@ class Measure:
     """A coefficient with its 95% interval.
 
     value: the coefficient; None if it is undefined.
-    low, high: ends of the interval; None if there is no value, or only one label on offer.
+    low, high: ends of the interval; None if there is no value or only one label.
     units: number of units.
     """
 
@@ -96,8 +98,8 @@ class Measure:
 def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
     """Return the distinct rows of an array of counts (U, C), and how often each occurs.
 
-    With three answers from two labels, 8,000 units have only four kinds. Each row is encoded as one integer, because
-    integers sort much faster than rows.
+    Many units have the same counts: with three answers from two labels, 8,000 units have only four kinds. Each row is
+    encoded as one integer, because integers sort much faster than rows.
     """
     base = int(rows.max(initial=0)) + 1
     code, limit = np.zeros(len(rows), dtype=np.int64), 1
@@ -115,12 +117,13 @@ def measure(
 ) -> Measure:
     """Compute a coefficient and its interval.
 
-    The interval is extended to contain the value, because the posterior of a coefficient of 1 lies below 1.
+    If necessary, the interval is extended to contain the value. For example, the posterior of a coefficient of 1 lies
+    below 1.
 
     value: function from sums of tables to coefficients.
-    tables: the table that a unit of each kind contributes.
+    tables: for each kind of unit, the table that one unit contributes.
     number: number of units of each kind.
-    distance: distances of labels. A function of the margins is evaluated again in each replicate.
+    distance: distances of labels. If it is a function of the margins, it is evaluated again in each replicate.
     seed, replicates: seed and number of replicates.
     """
     units, size = int(number.sum()), tables.first.shape[1]
@@ -137,13 +140,14 @@ def measure(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    # With many labels, a unit has few of them and its row is nearly empty.
+    # If there are many labels, a unit uses only a few of them, so its row is nearly empty.
     each = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
     low, high = percentiles(value(summed((each.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
-# Functions that turn tables into rows to add up, and sums of rows into the inputs of a coefficient.
+# Two functions. The first turns tables into rows that can be added up. The second turns sums of these rows into the
+# inputs of a coefficient.
 _Summing = tuple[Callable[[Tables], Floats], Callable[[Floats], Sums]]
 
 
@@ -168,16 +172,16 @@ def _moving(distance: Callable[[Floats], Floats], size: int) -> _Summing:
 
 
 def _imagined(own: Floats, rest: Floats, units: int) -> tuple[Tables, Floats]:
-    """Return the tables and weights of the unobserved units.
+    """Return the tables and weights of the imaginary units.
 
-    There is one unit per label on which all agree on it, and one on which all differ. Each has the mean number of pairs
-    per unit.
+    For each label, there is one unit on which all answers have this label. On one more unit, all answers differ. Each
+    unit has the mean number of pairs per unit.
 
     own, rest: margins of all units together.
     units: number of units.
     """
     size, pairs = len(own), own.sum() / units
-    # Add half an answer per label, because all answers may have the same label.
+    # Half an answer per label is added, in case all answers have the same label.
     first, second = own + 0.5, rest + 0.5
     scale = pairs / (first.sum() * second.sum() - first @ second)
     weights = np.full(size + 1, IMAGINED)

@@ -1,7 +1,8 @@
 """Effect of annotator errors on estimates: false Yes answers, and labels that rest on a single annotator.
 
-Annotators sometimes answer Yes to a post that is not in the language. Their answers to decoys bound how often.
-`evaluate` applies the bound to a finished set; `plan` and `open_task` use it to choose the number of decoys.
+Annotators sometimes answer Yes to a post that is not in the language. Decoys are such posts, so the answers to decoys
+bound how often this happens. `evaluate` applies the bound to a finished set; `plan` and `open_task` use it to choose
+the number of decoys.
 """
 
 from bisect import bisect_left
@@ -22,24 +23,25 @@ from annotate.core.estimation.proportions import (
     with_interval,
 )
 
-# Share of a recall-oriented draw that is not in the author's language: a third to a half in tweets of four languages.
+# Share of a recall-oriented draw that is not in the author's language. It was a third to a half in tweets of four
+# languages.
 OTHERS = 0.4
 ASSUMED = (0.02, 0.05)  # shares of false Yes to report if no decoy was answered
-WIDER = 1.1  # how much wider than the plain interval the interval with the bound may be
+WIDER = 1.1  # largest ratio of the width with the bound to the width of the plain interval
 
 
 def false_among(answers: float, yes: float, is_so: float, is_not: float) -> float:
     """Return an upper bound on the share of Yes posts that are not in the language.
 
-    The upper end of the false-Yes rate on decoys is applied to the posts outside the language. Decoys are more tempting
-    than ordinary posts, so the result is a bound and not an estimate.
+    The bound applies the upper end of the false-Yes rate on decoys to all posts outside the language. Decoys are more
+    tempting than ordinary posts, so this is a bound and not an estimate.
 
     answers: number of answered decoys.
     yes: number of decoys that got a Yes.
     is_so: number of posts that annotators placed in the language.
     is_not: number of posts that they placed outside it.
 
-    Return 0 if no decoy was answered, and always less than 1.
+    Return 0 if no decoy was answered or no post is in the language. The result is always less than 1.
     """
     if not answers or not is_so:
         return 0.0
@@ -63,7 +65,7 @@ def in_precision(plain: Estimate, false_yes: float) -> Estimate:
 def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
     """Widen an interval so that it allows for the values that false answers may lead to.
 
-    ends: function from the estimate to the lowest and highest of these values.
+    ends: function that takes the estimate and returns the lowest and the highest of these values.
     """
     if plain.value is None or ends(plain.value) == (plain.value, plain.value):
         return plain
@@ -77,7 +79,7 @@ class AskedSet:
 
     by_author: True for a recall-oriented set, False for a precision-oriented one.
     accuracy: expected recall or precision.
-    others: expected share of posts in another language.
+    others: expected share of posts that are in other languages.
     rate: expected share of decoys that get a Yes.
     """
 
@@ -100,16 +102,17 @@ class AskedSet:
         return in_precision(proportion(inside, posts), false)
 
     def widths_without_decoys(self, posts: float) -> dict[float, float]:
-        """Return the width of the interval for each share of false Yes in ASSUMED, if there are no decoys."""
+        """Return the width of the interval without decoys, for each share of false Yes answers in ASSUMED."""
         plain = self.estimate(posts, 0)
         widened = in_recall if self.by_author else in_precision
         return {share: _width(widened(plain, share)) for share in ASSUMED}
 
     def decoys(self, posts: int) -> int:
-        """Return the smallest number of decoys that keeps the interval within WIDER of its width without false Yes.
+        """Return the smallest number of decoys that keeps the interval narrow.
 
-        The result is at most the number of posts, and at least 1 if there are any posts. It is also close to the number
-        that gives the narrowest interval for the total number of posts and decoys read.
+        The interval is then at most WIDER times as wide as it would be without false Yes answers. The result is at most
+        the number of posts, and at least 1 if there are any posts. It is also close to the number that gives the
+        narrowest interval if the total number of posts and decoys is fixed.
         """
 
         def is_enough(decoys: int) -> bool:
@@ -129,7 +132,7 @@ def _width(estimate: Estimate) -> float:
 class Errors(NamedTuple):
     """Error rates of labels that rest on a single annotator.
 
-    lost: share of the labels matching the prediction that are wrong.
+    lost: share of wrong labels among those that match the prediction.
     gained: share of all labels that are wrong while the prediction is right.
     gone: share of all labels that are wrong and differ from the prediction.
     """
@@ -146,14 +149,14 @@ def of_adjudicators(slips: Estimate, right: float) -> Errors:
     """Return the error rates of adjudicators, whose errors are assumed to be independent of the predictions.
 
     slips: share of their labels that are wrong.
-    right: share of their labels that match the prediction. The prediction is assumed to be right in the same share of
-        their errors.
+    right: share of their labels that match the prediction. The prediction is assumed to be right for the same share of
+        the labels that are wrong.
     """
     return Errors(_NEVER, part_of(slips, right), slips)
 
 
 def part_of(slips: Estimate, share: float) -> Estimate:
-    """Scale an error rate to this share of the labels."""
+    """Multiply an error rate by a share, to count only the errors in this share of the labels."""
     value = None if slips.value is None else slips.value * share
     return replace(slips, value=value, low=slips.low * share, high=slips.high * share)
 
@@ -161,10 +164,10 @@ def part_of(slips: Estimate, share: float) -> Estimate:
 def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None) -> Estimate:
     """Widen the interval of a share to allow for adjudicators' errors.
 
-    These errors affect all gold pools in the same direction, so they move the interval as one source: from the share at
-    the lowest error rate to the share at the highest.
+    These errors affect all gold pools in the same direction, so they count as a single source of error. It moves the
+    share from its value at the lowest error rate to its value at the highest.
 
-    of: function from the adjudicators' error rate to the share.
+    of: function that takes the adjudicators' error rate and returns the share.
     slips: the adjudicators' error rate; None if unknown.
     """
     if slips is None or slips.value is None:
@@ -179,10 +182,10 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
-    """Return how many items change in the given way because of wrong labels.
+    """Return how many items change in the given way because of wrong labels, together with the way.
 
-    Wrong labels that the predictor did not give are assumed to be spread over the domain in the same way as all of its
-    misses, because a label given by mistake is usually a rare one.
+    Some wrong labels are not what the predictor gave. They are assumed to be spread over the domain like all of the
+    predictor's misses, because a label given by mistake is usually a rare one.
 
     way: what an item that changes adds to the domain and to the hits.
     posts: number of items that can change.

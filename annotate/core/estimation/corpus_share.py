@@ -1,7 +1,7 @@
 """A corpus that a judge labelled and people read in part: the sample, its counts, and the estimate from people alone.
 
-share_estimators.py has the two estimators that also use the judge's labels. All three estimate only the unread items
-and add the items that people read, so the share is exact if everything was read.
+share_estimators.py has the two estimators that also use the judge's labels. All three take the labels of the items that
+people read as they are, and estimate only the unread items. The share is therefore exact if everything was read.
 """
 
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Unread, Z, moved
 
-# With fewer disagreements between judge and people than this, the interval is usually wider than 95% coverage requires.
+# If judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
-MOST_CLASSES = 5  # maximum number of classes by inclusion probability; quantiles separate them if needed
+MOST_CLASSES = 5  # of items by inclusion probability; if there are more probabilities, quantiles separate the classes
 Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
 ALL = slice(None)
 
 
 class Reason(Enum):
-    """Why an estimate falls back to people alone, or a caution about its interval. The value is the text to show."""
+    """Why an estimate falls back to people alone, or why its interval needs caution. The value is the text to show."""
 
     WEAK = "as people alone, since judge and people correlate too weakly"
     UNRELATED = "as people alone, since the judge or people gave this label to none or all of the items read"
@@ -39,9 +39,9 @@ class ReadSample:
     """A corpus of N items that a judge labelled, and the n items that people read.
 
     labels: the K labels.
-    corpus: number of corpus items by the judge's label, (K,); or (K + 1,), with the number of items that the judge
-        refused to label in the last place.
-    judge: index of the judge's label of each item read, K for a refusal, (n,).
+    corpus: number of corpus items by the judge's label, (K,). If the judge refused to label some items, their number is
+        the last of K + 1 values, (K + 1,).
+    judge: index of the judge's label of each item read, or K for a refusal, (n,).
     people: index of people's final label of each item read, (n,).
     chances: inclusion probability of each item read, above 0 and at most 1, (n,).
 
@@ -75,8 +75,9 @@ class CorpusShare:
 
     value: the estimate, a fraction; None if nothing was read.
     low, high: the ends of its 95% interval, fractions.
-    reasons: why this is the estimate from people alone, or cautions about the interval.
-    more: number of additional items to read for the target half-width; None if there is no target.
+    reasons: why this is the estimate from people alone, or why its interval needs caution.
+    more: number of additional items to read for the target half-width; None if there is no target, or if no number of
+        items is enough.
     """
 
     value: float | None
@@ -95,9 +96,9 @@ class Counts:
     """Counts for one label in a sample.
 
     Arrays of shape (C, 2, 2) have one table per class of items with similar inclusion probability. Rows are the judge's
-    label and columns people's: 1 for this label, 0 for any other. A refusal counts as row 0, since both corrections
-    work with any prediction. Leaving refusals out would treat the remaining items as a random sample of the corpus,
-    which they rarely are.
+    label and columns people's: 1 for this label, 0 for all others. A refusal counts as row 0, because both corrections
+    work with any prediction. If refusals were left out, the remaining items would be treated as a random sample of the
+    corpus, which they rarely are.
 
     unread: number of unread items by the judge's label, (2,).
     read: number of items read, (C, 2, 2).
@@ -118,7 +119,10 @@ class Counts:
 
     @classmethod
     def of_accuracy(cls, sample: ReadSample) -> "Counts":
-        """Count agreement of judge and people: column 1 has the items on which they agree. All items are in row 0."""
+        """Count how often judge and people agree.
+
+        Column 1 has the items on which they agree. All items are in row 0.
+        """
         agreed: Bools = sample.judge == sample.people
         corpus = np.array([float(sample.corpus.sum()), 0.0])
         return cls._tabulated(corpus, np.zeros_like(agreed), agreed, sample.chances)
@@ -156,10 +160,12 @@ class Counts:
         """Estimate how often an unread item that belongs to the cells `of` belongs to the cells `hits`.
 
         Each item read represents weight - 1 unread items. Within a class, the rate has Jeffreys' interval at Kish's
-        effective size (proportions.Unread). The intervals of all classes are combined by MOVER (Zou and Donner 2008,
-        Statistics in Medicine 27(10)), with the error due to the unknown number of unread items per class. With a
-        single effective size for all classes, the interval would miss labels that are rare among the few items with a
-        large weight: with 500 items, it covered 79%.
+        effective size (proportions.Unread). MOVER combines the intervals of all classes (Zou and Donner 2008,
+        Statistics in Medicine 27(10)). It also includes the error that arises because the number of unread items per
+        class is unknown.
+
+        With a single effective size for all classes, the interval would often miss the rate of a label that is rare
+        among the few items with a large weight. With 500 items, it covered only 79%.
         """
         alike, spread = self.weight - self.read, self.squares - self.weight
         classes = []
@@ -189,7 +195,10 @@ class Counts:
         return float(shares[1, 1] - judge * people) / sqrt(spread) if spread > SLACK else None
 
     def least_correlation(self) -> float:
-        """Return 1/sqrt(n - 2), where n is Kish's effective number of items read; 1 if n is below 3."""
+        """Return the correlation below which prediction-powered inference falls back to people alone.
+
+        It is 1/sqrt(n - 2), where n is Kish's effective number of items read, or 1 if n is below 3.
+        """
         number = float(self.weight.sum()) ** 2 / float(self.squares.sum()) if self.squares.any() else 0.0
         return 1 / sqrt(max(1.0, number - 2))
 
@@ -197,10 +206,10 @@ class Counts:
         """Return the expected counts of a draw of `size` items by the same design and with the same error rates."""
         judged = self.unread + self.read.sum(axis=(0, 2))
         own, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
-        if not own.any():  # nothing was read, so treat all classes and labels as equal
+        if not own.any():  # if nothing was read, all classes and labels are treated as equal
             own, weight = own + SLACK, weight + 1.0
-        # Corpus items by class and the judge's label. A label of which nothing was read is spread like all labels
-        # together.
+        # Corpus items by class and the judge's label. If nothing was read under a label, its items are spread over the
+        # classes like the items of all labels together.
         shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
         items = judged * shares / shares.sum(axis=0)
         drawn = _drawn(items.sum(axis=1), own.sum(axis=1), size)
@@ -209,13 +218,13 @@ class Counts:
             self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
         )
         cells = items[:, :, None] * (own[:, :, None] * found + 0.5) / (own[:, :, None] + 1)
-        # Loss of precision from unequal probabilities within a class.
+        # The factor by which unequal probabilities within a class increase the variance.
         cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
         read = part * cells
         return Counts(judged - read.sum(axis=(0, 2)), read, cells, cells + cost * (cells / part - cells))
 
     def share(self, value: float | None, low: float, high: float, *reasons: Reason) -> CorpusShare:
-        """Convert a share of the unread items, with its interval, to a share of the corpus."""
+        """Convert the share of a label in the unread items, with its interval, to its share in the whole corpus."""
         unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
         if value is None and unread:
             return CorpusShare(None, 0.0, 1.0, reasons)
@@ -224,7 +233,7 @@ class Counts:
 
 
 def _drawn(items: Floats, read: Floats, size: float) -> Floats:
-    """Allocate a draw of `size` items to classes in proportion to the items read, at most all items of a class."""
+    """Allocate a draw of `size` items to classes in proportion to the items read, but not more than a class has."""
     if len(items) == 1:
         return np.array([min(size, float(items[0]))])
     low, high = 0.0, 1 + float(np.divide(items, read, out=np.zeros(len(items)), where=read > 0).max(initial=0.0))
@@ -239,10 +248,10 @@ def people_alone(counts: Counts) -> CorpusShare:
     """Estimate the share from people's labels alone, weighted by the design (Hajek estimator).
 
     See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is Jeffreys' at
-    the effective size. If all or none of the items read have the label, the end away from 1 or 0 is Clopper and
-    Pearson's, because Jeffreys' undercovers a label with a share of 10% in 30 items (Brown, Cai and DasGupta 2001,
-    Statistical Science 16(2), section 4.1.2). The interval does not use strata, so it tends to be too wide for a
-    stratified draw.
+    the effective size. If none of the items read have the label, the high end is Clopper and Pearson's instead; if all
+    of them have it, the low end is. Jeffreys' interval would cover a share of 10% in 30 items too rarely (Brown, Cai
+    and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use strata, so it tends to be
+    too wide for a stratified draw.
     """
     rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
     low, high = rate.low, rate.high
@@ -254,7 +263,7 @@ def people_alone(counts: Counts) -> CorpusShare:
 
 
 def fallback(counts: Counts, reason: Reason) -> CorpusShare:
-    """Return the estimate from people alone, with the reason for falling back."""
+    """Return the estimate from people alone, with the reason why another estimator falls back to it."""
     return replace(people_alone(counts), reasons=(reason,))
 
 

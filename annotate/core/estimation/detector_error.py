@@ -1,4 +1,4 @@
-"""Error rate of the detectors where they agree, estimated from audited items.
+"""Error rate of the detectors on items where they agree, estimated from audited items.
 
 annotate/controls/audit_report.py counts the answers.
 """
@@ -31,8 +31,9 @@ from annotate.core.estimation.proportions import (
 # The benchmark `audit_defaults` chose the exponent of the power allocation; see docs/explanation/audit.md.
 
 
-# 0 gives every stratum the same number of units, 1 gives every unit the same probability (Bankier 1988, Power
-# allocations: determining sample sizes for subnational areas, The American Statistician 42(3)).
+# Exponent of the power allocation. With 0, every stratum gets the same number of units; with 1, every unit has the same
+# probability (Bankier 1988, Power allocations: determining sample sizes for subnational areas, The American
+# Statistician 42(3)).
 EXPONENT = 0.7
 
 Key = TypeVar("Key", str, tuple[str, ...])  # identifies a stratum
@@ -43,11 +44,11 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
 
     total: number of units to allocate.
     weights: weight of each stratum, positive if the stratum has units.
-    most: number of units in each stratum, the most it can get.
-    least: number of units that each stratum gets at least, or all of its units if it has fewer. The minimums hold even
-        if they add up to more than the total.
+    most: number of units in each stratum, which is also the maximum for it.
+    least: minimum for each stratum. A stratum with fewer units gets all of them. The minimums hold even if they add up
+        to more than the total.
 
-    Return the share of each stratum, not rounded.
+    Return the number of units for each stratum, not rounded.
     """
 
     def at(level: float) -> dict[Key, float]:
@@ -56,7 +57,7 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
     def sum_at(level: float) -> float:
         return fsum(at(level).values())
 
-    # The sum is linear between two adjacent levels.
+    # The sum is a linear function of the level between two adjacent levels.
     levels = sorted({bound / weights[key] for key, of in most.items() if of for bound in (min(least, of), of)})
     place = bisect_left(levels, total, key=sum_at)
     if place == 0 or place == len(levels):
@@ -67,12 +68,12 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
 
 
 def by_power(sizes: Mapping[Key, float], share: float, least: float) -> dict[Key, float]:
-    """Allocate a share of all units in proportion to stratum size raised to EXPONENT, without rounding."""
+    """Allocate a share of all units to strata, in proportion to stratum size raised to EXPONENT, without rounding."""
     return spread(share * fsum(sizes.values()), {key: size**EXPONENT for key, size in sizes.items()}, sizes, least)
 
 
 def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
-    """Round shares to integers with the same sum, by largest remainder. Ties go to the first key in sorted order."""
+    """Round numbers to integers with the same sum, by largest remainder. Ties go to the first key in sorted order."""
     whole = {key: floor(share) for key, share in sorted(shares.items())}
     by_remainder = sorted(whole, key=lambda key: whole[key] - shares[key])
     for key in by_remainder[: round(fsum(shares.values())) - sum(whole.values())]:
@@ -81,9 +82,9 @@ def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
 
 
 def further(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> dict[Key, int]:
-    """Return how many more units to select in each stratum, keeping those already selected.
+    """Return how many more units to select in each stratum. Units that were already selected are kept.
 
-    counts: number of units and number already selected, by stratum.
+    counts: for each stratum, the number of units and the number already selected.
     share: share of all units to select in total, rounded up.
     least: minimum number of units per stratum.
     """
@@ -100,9 +101,9 @@ class Audit:
     Counts are integers, except for expected values in a plan.
 
     posts: number of items on which the detectors agreed.
-    doubted: number of audited items whose reader did not confirm the detectors. All of them were adjudicated.
+    doubted: number of audited items whose reader did not confirm the detectors' label. All of them were adjudicated.
     doubted_wrong: number of doubted items on which the detectors were wrong.
-    confirmed: number of audited items whose reader confirmed the detectors.
+    confirmed: number of audited items whose reader confirmed the detectors' label.
     checked: number of confirmed items that were selected at random and adjudicated.
     checked_wrong: number of checked items on which the detectors, and so the reader, were wrong.
     unresolved: number of audited items that were discarded or are not finished.
@@ -136,12 +137,13 @@ class Audit:
 
 
 def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
-    """Estimate how often the detectors are wrong where they agree.
+    """Estimate how often the detectors are wrong on items where they agree.
 
-    If no check found an error, or all confirmed items were checked, this is Jeffreys' interval of the audited items.
-    Otherwise the checks represent all confirmed items, with the variance of two-phase sampling (Cochran 1977, section
-    12.2). If nothing was checked, confirmed items count as right, and errors that readers missed are not included.
-    Unresolved items are assumed to be like resolved ones; `bounds` drops that assumption.
+    If no check found an error, or if all confirmed items were checked, this is the plain share of wrong items among the
+    audited ones, with Jeffreys' interval. Otherwise, the checked items represent all confirmed items, with the variance
+    of two-phase sampling (Cochran 1977, section 12.2). If nothing was checked, confirmed items count as right, so
+    errors that readers missed are not included. Unresolved items are assumed to be like resolved ones; `bounds` drops
+    that assumption.
 
     slips: error rate of adjudicators, see `without_slips`.
     """
@@ -149,17 +151,23 @@ def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
 
 
 def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
-    """Return the lowest and highest interval ends if the detectors are right, or wrong, on all unresolved items."""
+    """Return the lowest and the highest end of the interval that unresolved items can lead to.
+
+    The two extremes are that the detectors are right on all unresolved items, and that they are wrong on all of them.
+    """
     return _bounds([audit], lambda audits: error(audits[0], slips))
 
 
 def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tuple[float, float]:
-    """Return the same bounds for the error rate over all languages."""
+    """Return the bounds for the error rate over all languages; see `bounds`."""
     return _bounds([*audits], lambda audits: overall_error(audits, slips))
 
 
 def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
-    """Return the lowest and highest end over both extremes, and over the estimate's own interval if it has one."""
+    """Return the lowest and the highest end of several intervals.
+
+    They are the intervals at both extremes, and the estimate's own interval if it has one.
+    """
     found = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
     if (known := of(audits)).has_interval:
         found.append(known)
@@ -167,7 +175,10 @@ def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple
 
 
 def _resolved(audit: Audit, *, wrong: bool) -> Audit:
-    """Return the audit with all unresolved items counted as doubted, and the detectors wrong on all or none of them."""
+    """Return the audit with all unresolved items counted as doubted.
+
+    wrong: whether the detectors are wrong on all of them, or on none.
+    """
     doubted, doubted_wrong = audit.doubted + audit.unresolved, audit.doubted_wrong + audit.unresolved * wrong
     return replace(audit, doubted=doubted, doubted_wrong=doubted_wrong, unresolved=0)
 
@@ -188,7 +199,7 @@ def _of_resolved(audit: Audit) -> Estimate:
 
 
 def can_tell(audits: float, limit: float) -> bool:
-    """Return whether an audit is large enough to test the limit: with one error, it would still pass."""
+    """Return whether an audit is large enough to test the limit: whether a language with one error would still pass."""
     return proportion(min(1, audits), audits).high <= limit
 
 
@@ -207,11 +218,11 @@ def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
     """Estimate the error rate over all languages, each weighted by its number of items.
 
-    Unresolved items are treated as in `error`. A language with items but no resolved audit gets the mean rate of the
-    others, with an interval from all right to all wrong. Doubted and checked items estimate how many of the unread and
-    unchecked items are wrong (proportions.Unread). If no check found an error, confirmed items are assumed to contain
-    at most as many errors as doubted ones. A few checks could not show that, and the interval would otherwise be far
-    too wide.
+    Unresolved items are treated as in `error`. If a language has items but no resolved audit, its rate is taken to be
+    the mean of the other languages, with an interval from all right to all wrong. The doubted items show how many
+    unread items are wrong, and the checked items how many unchecked items are (proportions.Unread). If no check found
+    an error, confirmed items are assumed to contain at most as many errors as doubted items. A few checks could not
+    show that, so the interval would otherwise be far too wide.
 
     slips: error rate of adjudicators, see `without_slips`.
 
@@ -248,13 +259,14 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
     """Allocate additional audits to languages so that the overall error rate is estimated most precisely.
 
-    This is Neyman allocation (Neyman 1934, On the two different aspects of the representative method, Journal of the
-    Royal Statistical Society 97(4); Cochran 1977, section 5.5): in proportion to the number of items times sqrt(p(1 -
-    p)). The error rate p includes half an error and half a correct item, so that a language without observed errors is
-    audited too. If a language has too few items, the rest goes to the others.
+    This is Neyman allocation: a language gets audits in proportion to its number of items times sqrt(p(1 - p)), where p
+    is its error rate (Neyman 1934, On the two different aspects of the representative method, Journal of the Royal
+    Statistical Society 97(4); Cochran 1977, section 5.5). Half an error and half a correct item are added to compute p.
+    A language without observed errors is therefore audited too. If a language has too few items, the rest goes to the
+    other languages.
 
     number: number of items to audit in all languages together.
-    languages: number of items available and the audit so far, by language.
+    languages: for each language, the number of items available and the audit to date.
 
     Return the number of items by language, without languages that get none.
     """
@@ -272,7 +284,8 @@ def deviation(audit: Audit) -> float:
 def slips_of(decisions: float, differing: float) -> Estimate:
     """Estimate the error rate of adjudicators from items that two of them decided independently.
 
-    Either is equally likely to be wrong where they differ, so the rate is half the share of differing decisions.
+    Where two adjudicators differ, either of them is equally likely to be wrong. The rate is therefore half the share of
+    differing decisions.
 
     decisions: number of items decided twice.
     differing: number of these on which the adjudicators differ.
@@ -288,11 +301,11 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     This is the correction of Rogan and Gladen 1978, Estimating prevalence from the results of a screening test,
     American Journal of Epidemiology 107(1), under the assumption that adjudicators err at the same rate s whether the
     detectors are right or wrong. The intervals of the share and of s are combined (proportions.moved). If the corrected
-    share is 0, the upper end is the one at the lowest error rate, because a few second opinions cannot show that no
-    item is wrong.
+    share is 0, the upper end is computed with the lowest s in its interval, because a few second opinions cannot show
+    that no item is wrong.
 
     found: share of items that adjudicators found to be wrong.
-    slips: error rate s of adjudicators; None or without a value for no correction.
+    slips: error rate s of adjudicators. If it is None or has no value, the share is not corrected.
     """
     if found.value is None or slips is None or slips.value is None:
         return found
@@ -315,13 +328,13 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
 
 @cache
 def contest_chance(audits: int, wrong: float, limit: float) -> float:
-    """Return the probability that a language exceeds the limit, if this share of the detectors' labels is wrong.
+    """Return the probability that an audit finds a language over the limit (`is_over`).
 
     The number of errors among the audits is binomial (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
-    chapter 3). Return 0 without audits.
+    chapter 3). The probability is 0 without audits.
 
     audits: number of audited items.
-    wrong: true share of wrong labels.
+    wrong: true share of the detectors' labels that are wrong.
     limit: highest acceptable share.
     """
     if not audits:
@@ -335,5 +348,9 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
 
 
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
-    """Return the expected number of additional items to read because the language may exceed the limit."""
+    """Return the expected number of additional items to read because the language may be over the limit.
+
+    posts: number of items in the language.
+    audits, wrong, limit: see `contest_chance`.
+    """
     return contest_chance(audits, wrong, limit) * (posts - audits)

@@ -28,7 +28,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first share minus the second, with its 95% interval; the interval is -1 to 1 if there is none."""
+    """The first share minus the second, with its 95% interval. If there is no interval, its ends are -1 and 1."""
 
     value: float
     low: float
@@ -49,19 +49,19 @@ class Difference:
 
     @property
     def better(self) -> str | None:
-        """Return "first" or "second" if the interval excludes zero by more than rounding error, otherwise None."""
+        """Which share is greater, "first" or "second". None if the interval includes zero, within rounding error."""
         return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
 
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
     """Return the difference of two estimates from the same items.
 
-    The interval is MOVER's, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics in Medicine
-    27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
+    The interval is that of MOVER, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics in
+    Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
 
     correlation: correlation of the two estimates, from -1 to 1.
 
-    Return None if either estimate has no value. The difference has no interval if either estimate has none. Raises
+    Return None if either estimate has no value. The difference has no interval if either estimate has none. Raise
     ValueError if the correlation is out of range.
     """
     if not -1 <= correlation <= 1:
@@ -83,8 +83,8 @@ def _distance(one: float, other: float, correlation: float) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values by Holm's method, which controls the family-wise error rate.
 
-    The k-th smallest of m p-values is multiplied by m - k + 1 and raised to its predecessor if it is smaller (Holm
-    1979, Scandinavian Journal of Statistics 6(2), section 3).
+    The k-th smallest of m p-values is multiplied by m - k + 1. If the result is smaller than the adjusted p-value
+    before it, it is raised to that (Holm 1979, Scandinavian Journal of Statistics 6(2), section 3).
 
     Return the adjusted p-values in the original order.
     """
@@ -99,8 +99,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values to control the false discovery rate under any dependence between the tests.
 
-    The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and lowered to its successor if it is
-    larger (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).
+    The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m). If the result is larger than the
+    adjusted p-value after it, it is lowered to that (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem
+    1.3).
 
     Return the adjusted p-values in the original order.
     """
@@ -114,12 +115,13 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
 
 
 def difference(first: Estimate, second: Estimate) -> float:
-    """Return the two-sided p-value that two independent estimates have the same true share.
+    """Return the two-sided p-value of the hypothesis that two independent estimates have the same true share.
 
     If the smaller sample is expected to contain at least five of the rarer outcome, this is the score test on effective
-    counts with the (N - 1)/N correction (Campbell 2007, Statistics in Medicine 26(19)). Otherwise it is Fisher's exact
-    test with the mid-p value, on rounded counts. In samples of 5 to 700, it rejects at most 6.2% of true null
-    hypotheses at the 5% level and 0.6% at the 0.5% level. The score test alone rejects up to 4.8% at the 0.5% level.
+    counts with the (N - 1)/N correction (Campbell 2007, Statistics in Medicine 26(19)). Otherwise, it is Fisher's exact
+    test with the mid-p value, on rounded counts. In samples of 5 to 700, this combination rejects at most 6.2% of true
+    hypotheses at the 5% level, and at most 0.6% at the 0.5% level. The score test without Fisher's test would reject up
+    to 4.8% at the 0.5% level.
 
     Return 1 if either estimate has no observations.
     """
@@ -137,8 +139,8 @@ def difference(first: Estimate, second: Estimate) -> float:
 def visible(first: Estimate, second: Estimate) -> float | None:
     """Return the smallest difference that `difference` detects at the 5% level with 80% power.
 
-    Uses the normal approximation, with the pooled share after adding one hit and one miss. Return None if either
-    estimate has no observations.
+    It is computed by the normal approximation, with the pooled share after adding one hit and one miss. Return None if
+    either estimate has no observations.
     """
     if not (first.count and second.count):
         return None

@@ -1,12 +1,13 @@
-"""Recall and precision of a filter, from random samples of the items it kept and dropped.
+"""Recall and precision of a filter, estimated from random samples of the items that it kept and dropped.
 
-The same code estimates the share of declared labels that are wrong.
+The same functions estimate the share of declared labels that are wrong.
 
-The estimates are for the finite sets of items, not for the process behind them. Items that were read are known; the
-number of positives among the rest is beta-binomial under Jeffreys' prior (Brown, Cai and DasGupta 2001, Statistical
-Science 16(2); for finite populations Smith 1984, Present position and potential developments: Bayesian sampling
-inference, Journal of the Royal Statistical Society A 147(2)). A part that was read completely is therefore exact, and
-no normal approximation is needed. annotate/controls/filter_precision.py and declared_audit.py count the answers.
+The estimates are for these finite sets of items, not for the process that produced them. The labels of the items that
+people read are known. The number of positives among the unread items has a beta-binomial distribution under Jeffreys'
+prior (Brown, Cai and DasGupta 2001, Statistical Science 16(2); for finite populations Smith 1984, Present position and
+potential developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)). The result is
+therefore exact for a part that was read completely, and no normal approximation is needed.
+annotate/controls/filter_precision.py and declared_audit.py count the answers.
 """
 
 from collections.abc import Sequence
@@ -22,22 +23,23 @@ _TAIL = (1 - LEVEL) / 2
 # Up to this many unread items, we compute the probability of every possible count exactly. Above it, we use this many
 # quantiles of the share: the count then varies around the share far less than any realistic sample can detect.
 MOST = 200_000
-# Quantiles that replace a longer distribution where we have to loop over all of its values.
+# Number of quantiles that replace a longer distribution where we have to loop over all of its values.
 _POINTS = 10_000
-# Probabilities below this are dropped, because recall needs the product of two distributions.
+# Probabilities below this are dropped. This keeps distributions short, because recall needs the product of two of them.
 _NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the items, such as those that a filter dropped, and what was read of it.
+    """A part of the items, such as those that a filter dropped, and what people read of it.
 
     A positive is an item that the filter should drop, or a declared label that is wrong.
 
     size: number of items in the part.
     read: number of items with a final label.
-    found: number of positives among them.
-    unresolved: number of items drawn without a final label: discarded, or not finished.
+    found: number of positives among the items with a final label.
+    unresolved: number of items that were drawn but have no final label, because they were discarded or are not
+        finished.
 
     Raise ValueError if the counts are inconsistent.
     """
@@ -57,7 +59,10 @@ class Part:
         return self.size * self.found / self.read if self.read else 0.0
 
     def if_unresolved(self, are_meant: bool) -> "Part":
-        """Return the part with all unresolved items counted as positives, or none."""
+        """Return the part with all unresolved items counted as read.
+
+        are_meant: whether they are positives.
+        """
         found = self.found + self.unresolved * are_meant
         return replace(self, read=self.read + self.unresolved, found=found, unresolved=0)
 
@@ -68,7 +73,7 @@ class Audit:
 
     kept: share of positives among the kept items.
     dropped: share of positives among the dropped items, which is the precision.
-    recall: share of all positives that were dropped.
+    recall: share of all positives that the filter dropped.
     """
 
     kept: Estimate
@@ -81,11 +86,11 @@ class Audit:
 
 
 def audit(kept: Part, dropped: Part) -> Audit:
-    """Estimate the quality of a filter from the two parts.
+    """Estimate the quality of a filter from its two parts.
 
-    Unresolved items may be positive or not, so each interval covers both extremes. If nothing was read of a non-empty
-    part, its share and the recall are unknown. If no positive was found in either part, the recall has no value and the
-    interval is 0 to 1.
+    Unresolved items may or may not be positive, so each interval covers both extremes. If nothing was read of a
+    non-empty part, its share and the recall are unknown. If no positive was found in either part, the recall has no
+    value and its interval is 0 to 1.
     """
     return Audit(share(kept), share(dropped), recall(kept, dropped))
 
@@ -94,11 +99,13 @@ def share(*parts: Part) -> Estimate:
     """Estimate the share of positives in one or more parts. `count` is the number of items read.
 
     Several parts are treated as one: each item read represents the unread items of its part, and the distribution is
-    that of a single part with the same effective sample size (Kish 1965, Survey Sampling, section 11.7). Adding up the
-    distributions of the parts does not work, because each part brings half a positive and half a negative from its
-    prior. With 28 parts of 50 items, 10 of them read, the interval then covered a share of 1% in 9% of 300 draws.
+    that of a single part with the same effective sample size (Kish 1965, Survey Sampling, section 11.7). The
+    distributions of the parts must not be added up, because each of them includes half a positive and half a negative
+    from its prior. If they were, the interval for 28 parts of 50 items, with 10 items read in each, would cover a share
+    of 1% in only 9% of 300 draws.
 
-    A part of which nothing was read gets the mean of the others, with an interval from no positives to all positives.
+    If nothing was read of a part, its share is taken to be the mean of the others. The interval then extends from no
+    positives in this part to only positives.
     """
     known, blind = [part for part in parts if part.read], sum(part.size for part in parts if not part.read)
     if not known:
@@ -112,7 +119,7 @@ def share(*parts: Part) -> Estimate:
 
 
 def recall(kept: Part, dropped: Part) -> Estimate:
-    """Estimate the share of all positives that were dropped. An empty part has no positives."""
+    """Estimate the share of all positives that the filter dropped. An empty part has no positives."""
     if any(part.size and not part.read for part in (kept, dropped)):
         return UNKNOWN
     meant = kept.expected + dropped.expected
@@ -125,11 +132,11 @@ def recall(kept: Part, dropped: Part) -> Estimate:
 
 
 def _ends(parts: Sequence[Part]) -> tuple[float, float]:
-    """Return the smallest and largest plausible number of positives in all parts together.
+    """Return the ends of the interval for the number of positives in all parts together.
 
     This is the mid-p interval (Lancaster 1961, Significance tests in discrete distributions, Journal of the American
-    Statistical Association 56): a number is excluded if the probability of a more extreme one, plus half of its own, is
-    below 2.5%. Counting its full probability makes the intervals of small parts cover far more than 95%.
+    Statistical Association 56). It excludes a number if the probability of more extreme numbers, plus half of its own
+    probability, is below 2.5%. With the full probability, the intervals of small parts would cover far more than 95%.
     """
     size, read, found = (sum(of) for of in zip(*((part.size, part.read, part.found) for part in parts), strict=True))
     numbers, chances = _more(size - read, *_as_one(parts))
@@ -144,8 +151,8 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
 def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
     """Return the effective numbers of items read and of positives among them, for all parts together.
 
-    The effective size is the smallest of three: for the weights of all items read, of the positives and of the
-    negatives.
+    The effective size is computed from the weights of all items read, from those of the positives and from those of the
+    negatives. The smallest of the three is used.
     """
     if len(parts) == 1:
         return parts[0].read, parts[0].found
@@ -161,7 +168,10 @@ def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
 
 
 def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
-    """Return the recall below which the probability is `tail`, counting half of the recall's own probability."""
+    """Return the recall at which the probability of a lower recall is `tail`.
+
+    As in a mid-p interval, half of the probability of the recall itself counts as lower.
+    """
     # As in `jeffreys`: the low end is 0 if no positives were found among the dropped items, and the high end is 1 if
     # none were found among the kept ones.
     if tail < 0.5 and not dropped.found:

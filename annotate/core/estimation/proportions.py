@@ -1,8 +1,8 @@
 """Estimates of proportions: from plain counts, by stratum, pooled, and reweighted.
 
-Plain counts are not enough where the detectors agreed: people read only the audited items there, so each of them
-represents many. Unread items take the detectors' label as a guess, and the audited items show how often, and in which
-way, that guess is wrong. The callers decide which items count.
+Plain counts are not enough for items on which the detectors agreed. People read only the audited items among these, so
+each audited item represents many. For an unread item, the detectors' label is a guess. The audited items show how
+often, and in which way, such guesses are wrong. The callers decide which items count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ LEVEL = 0.95
 def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float]:
     """Return the ends of the Jeffreys interval of a proportion, as fractions.
 
-    The ends are the (1 - level)/2 and (1 + level)/2 quantiles of Beta(hits + 1/2, of - hits + 1/2), but 0 if there are
-    no hits and 1 if all are hits (Brown, Cai and DasGupta 2001, Interval Estimation for a Binomial Proportion,
-    Statistical Science 16(2), section 4.1.2).
+    The ends are the (1 - level)/2 and (1 + level)/2 quantiles of Beta(hits + 1/2, of - hits + 1/2). If there are no
+    hits, the low end is 0; if all are hits, the high end is 1 (Brown, Cai and DasGupta 2001, Interval Estimation for a
+    Binomial Proportion, Statistical Science 16(2), section 4.1.2).
 
     hits: number of hits. Effective counts may be fractional; the ends are clipped so that they enclose hits/of.
     of: number of observations; with 0 the interval is (0, 1).
@@ -47,12 +47,13 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
 
 # Below this many items, most approximations are unreliable.
 LEAST_COUNT = 5
-# A partly guessed estimate with a smaller effective size has no interval. A higher limit would select the labels with
-# the most certain-looking estimates, whose intervals undercover. Plain counts always have an interval.
+# An estimate that depends on guesses has no interval if its effective size is smaller than this. With a higher limit,
+# only estimates that look certain would have an interval, and the intervals of such labels cover the true value too
+# rarely. Plain counts always have an interval.
 LEAST_KNOWN = 1
 # Effective counts come from bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative tolerance
-ENOUGH = 1 - 10 * PRECISION  # tolerated ratio of an effective count to a required one
+ENOUGH = 1 - 10 * PRECISION  # smallest accepted ratio of an effective count to the required count
 SLACK = 1e-9  # floats closer than this are equal: the order of summation changes the last digits
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 # Sources of an interval's width.
@@ -61,7 +62,10 @@ CHECKS, RECHECKS = "checks of disputed posts", "checks of confirmed audits"
 
 
 class Part(NamedTuple):
-    """The distances by which one source moves the ends of an interval away from the value."""
+    """The part of an interval that is due to one source.
+
+    down, up: distances by which the source moves the ends of the interval away from the value.
+    """
 
     source: str
     down: float
@@ -73,12 +77,12 @@ class Estimate:
     """A proportion with its 95% interval, as fractions.
 
     value: the estimate; None if nothing was counted.
-    low, high: the ends of the interval; 0 and 1 if there is none, because part is guessed and `count` is below
-        LEAST_KNOWN.
-    hits, count: effective counts, those of a simple random sample with an interval of the same width; may be
-        fractional.
-    parts: contribution of each source to the interval, if known. The root sum of squares of their distances gives the
-        ends, which are clipped to 0 and 1.
+    low, high: the ends of the interval. They are 0 and 1 if there is no interval, because the estimate depends on
+        guesses and `count` is below LEAST_KNOWN.
+    hits, count: effective counts. A simple random sample with these counts has an interval of the same width. They may
+        be fractional.
+    parts: contribution of each source to the interval, if known. The distances of all sources are combined as the root
+        of the sum of their squares. The resulting ends are clipped to 0 and 1.
     """
 
     value: float | None
@@ -94,7 +98,10 @@ class Estimate:
 
     @property
     def sources(self) -> dict[str, float]:
-        """The share of each source in the squared distances of both ends, adding up to 1; empty without an interval."""
+        """How much each source contributes to the interval, as a share of the squared distances of both ends.
+
+        The shares add up to 1. The mapping is empty if there is no interval.
+        """
         squares = {part.source: part.down**2 + part.up**2 for part in self.parts if self.has_interval}
         total = fsum(squares.values())
         return {source: square / total for source, square in squares.items() if square}
@@ -127,7 +134,7 @@ class Turn(NamedTuple):
     posts: number of items that may differ in this way.
     read: number of these that were read.
     off: number of the items read that did differ.
-    usual: how often similar items differ where more of them were read; None if unknown.
+    usual: how often similar items differ in strata where more of them were read; None if unknown.
     """
 
     domain: int
@@ -143,8 +150,9 @@ class Guess(NamedTuple):
 
     domain: number of items in the domain.
     hits: number of these that are right.
-    turns: ways in which the truth may differ. Empty if no item read differs and the domain is known for all items, so
-        that only hits may be misses and misses hits.
+    turns: ways in which the truth may differ from the guess. If it is empty, no item that was read differs and the
+        domain is known for all items. The only possible differences are then hits that are misses and misses that are
+        hits.
     """
 
     domain: float
@@ -154,13 +162,14 @@ class Guess(NamedTuple):
 
 @dataclass(frozen=True)
 class Stratum:
-    """A part of a draw, of which people read a random subset.
+    """A part of a draw. People read a random subset of its items.
 
     The counts are integers for an actual draw, and may be fractional for an expected one (figures/interval_width.py).
 
     drawn: number of items drawn.
     read: number of these that people read.
-    domain: number of items read that are in the domain of the estimate (truly X, for the recall of X).
+    domain: number of items read that are in the domain of the estimate. For the recall of X, the domain is the items
+        that are truly X.
     hits: number of these that are right.
     guess: totals if the detectors' labels are the truth; None if there is no guess.
     """
@@ -176,7 +185,7 @@ class Stratum:
 class Unread:
     """Weighted counts that estimate how many unread items, over all strata, differ from their guess in one way.
 
-    Each item read represents `weight` items, including itself.
+    Each item that was read represents `weight` items, including itself.
 
     usual: see Turn.
     posts: number of unread items in strata that were read in part.
@@ -202,7 +211,7 @@ class Unread:
         self.spread_off += weight * (weight - 1) * off
 
     def turned(self, *, normal: bool = False) -> "Turned":
-        """Estimate how many of the unread items differ.
+        """Estimate how many of the unread items differ from their guess.
 
         normal: whether to use the interval of the normal approximation.
         """
@@ -211,14 +220,14 @@ class Unread:
         return (self.posts + self.blind) * rate, self.posts * low, self.posts * high + self.blind
 
     def rate(self) -> Estimate:
-        """Estimate how often an item differs; UNKNOWN if none was read."""
+        """Estimate how often an unread item differs from its guess; UNKNOWN if none was read."""
         if not self.seen:
             return UNKNOWN
         value, (low, high), count = self._rate(), self._ends(), self.seen**2 / self.spread
         return Estimate(value, low, high, value * count, count)
 
     def _rate(self) -> float:
-        """Return the rate after adding one item that differs at the usual rate."""
+        """Return the rate after adding one item that differs at the usual rate, if the usual rate is known."""
         if self.usual is None:
             return self.off / self.seen if self.seen else 0.0
         more = self.spread / self.seen if self.seen else 1.0
@@ -243,8 +252,8 @@ class Unread:
     def _normal_ends(self) -> tuple[float, float]:
         """Return the normal interval of a weighted share.
 
-        Half an item of mean weight that differs is added to the variance, so that the interval is not empty if none
-        differs.
+        Half an item of mean weight that differs is added to the variance. Otherwise, the interval would be empty if no
+        item differs.
         """
         if not self.seen:
             return 0.0, 1.0
@@ -254,7 +263,7 @@ class Unread:
         return max(0.0, rate - deviation), min(1.0, rate + deviation)
 
 
-Way = tuple[int, int]  # what a differing item adds to the domain and to the hits
+Way = tuple[int, int]  # what an item that differs from its guess adds to the domain and to the hits
 HIT_TO_MISS: Way = (0, -1)
 MISS_TO_HIT: Way = (0, 1)
 Turned = tuple[float, float, float]  # a number of items: the value and the ends of its interval
@@ -264,35 +273,36 @@ NOTHING: Mapping[str, Sequence[tuple[Way, Turned]]] = {}
 def stratified(
     strata: Iterable[Stratum], *, further: Mapping[str, Sequence[tuple[Way, Turned]]] = NOTHING, normal: bool = False
 ) -> Estimate:
-    """Estimate the share of hits in the domain from a uniform draw, some strata of which were read in part.
+    """Estimate the share of hits in the domain from a uniform draw, if people read some strata only in part.
 
     strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
-    further: items that differ although they were read, by source.
-    normal: whether to use normal intervals if hits turn out as misses and misses as hits. The result is then close to
-        prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
+    further: by source, the items that differ although people read them.
+    normal: whether to use normal intervals if there are both hits that may be misses and misses that may be hits. The
+        result is then close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023,
+        Science 382).
 
-    If everything was read, this is the plain interval. Otherwise the unread items take their guess, and the items read,
-    each with its weight, estimate how many of the others differ and in which way: a hit that is a miss, an item that
-    belongs to the domain after all, and so on (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling,
-    section 9.6).
+    If everything was read, this is the plain proportion with its interval. Otherwise, each unread item counts as its
+    guess. The items that were read, each with its weight, show how many unread items differ from their guess, and in
+    which way: for example, a hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and
+    Wretman 1992, Model Assisted Survey Sampling, section 9.6).
 
     Each such number has Jeffreys' interval at its effective size (Kish 1965, Survey Sampling, section 11.7; Franco,
     Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys,
-    Journal of Survey Statistics and Methodology 7(3)). The interval therefore allows for errors that nobody has seen:
-    no errors in 30 of 900 items still leave room for 70. If nobody read any of the items that may differ in some way,
-    the interval allows for all or none of them; the value uses the rate of similar items that were read, if there are
-    any. MOVER combines these intervals with the plain interval of the draw (Zou and Donner 2008, Statistics in Medicine
-    27(10)).
+    Journal of Survey Statistics and Methodology 7(3)). The interval therefore allows for errors that nobody has seen.
+    For example, if people read 30 of 900 items and find no errors, there may still be 70. If nobody read any of the
+    items that may differ in some way, the interval allows for all or none of them; the value uses the rate of similar
+    items that were read, if there are any. MOVER combines these intervals with the plain interval of the draw (Zou and
+    Donner 2008, Statistics in Medicine 27(10)).
 
-    There is no finite-population correction. The share describes how a predictor does on items like these, and twenty
-    items carry no more information about that if the corpus has no others (Deming 1953, On the Distinction between
-    Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262); Cochran 1977, Sampling
-    Techniques, section 2.14, for comparisons of domains).
+    There is no finite-population correction, because the share describes how well a predictor does on items like these.
+    Twenty items say no more about that if they are the whole corpus than if they are a sample (Deming 1953, On the
+    Distinction between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262);
+    Cochran 1977, Sampling Techniques, section 2.14, for comparisons of domains).
 
     docs/explanation/measuring.md reports the coverage and the widths that tests/benchmarks/measuring.py measures.
 
-    Return UNKNOWN if nothing in the domain was read, or if strata without a guess have unread items and none of these
-    strata was read at all. Raise ValueError for a stratum with inconsistent counts.
+    Return UNKNOWN if no item in the domain was read. Also return it if there are unread items without a guess, and
+    nothing was read in any of their strata. Raise ValueError for a stratum with inconsistent counts.
     """
     given = []
     for stratum in strata:
@@ -321,9 +331,10 @@ def stratified(
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """Return the guess of a stratum, with the ways in which the truth may differ.
 
-    A stratum without a guess takes the most common outcome among the items read in the `plain` strata, those without a
-    guess. If all or none of the items read in each of them are in the domain, the domain counts as known for the unread
-    items. A stratum of which nothing was read is then in the domain if all others are.
+    If the stratum has no guess, the guess is the most common outcome among the items read in `plain`, which are all
+    strata without a guess. The exception is if in each of these strata, all or none of the items read are in the
+    domain. The domain then counts as known for the unread items. A stratum of which nothing was read is in the domain
+    if all the others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:
@@ -341,7 +352,10 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
 
 
 def _most(strata: Iterable[Stratum]) -> Way:
-    """Return the most common outcome among the items read, weighted: outside the domain, in it, or a hit."""
+    """Return the most common outcome among the items read, by weight.
+
+    The outcomes are (0, 0) outside the domain, (1, 0) for a miss in the domain, and (1, 1) for a hit.
+    """
     sums = {(0, 0): 0.0, (1, 0): 0.0, (1, 1): 0.0}
     for each in strata:
         weight = each.drawn / each.read if each.read else 0.0
@@ -360,8 +374,8 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
 def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
     """Estimate the share of hits in a domain, for the stream from which the items were drawn.
 
-    domain, hits: totals before any item differs.
-    by_source: number of items that differ, with its interval, for each way and each source.
+    domain, hits: totals if no item differs from its guess.
+    by_source: for each source, the ways in which items differ, and the number of such items with its interval.
     """
     turned = [each for found in by_source.values() for each in found]
 
@@ -389,35 +403,39 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
 
 
 def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
-    """Return an estimate whose interval combines these parts.
+    """Return an estimate whose interval combines the parts of several sources.
 
-    most: largest effective size, see `with_interval`.
+    most: upper limit of the effective size, see `with_interval`.
     """
     low, high = moved(value, [(value - part.down, value + part.up) for part in parts])
     return replace(with_interval(value, low, high, most), parts=tuple(parts))
 
 
 def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Return the ends of an interval that combines independent sources by MOVER.
+    """Combine independent sources of error by MOVER, and return the ends of the interval.
 
     value: the estimate.
-    ends: the lowest and highest value that each source leads to.
+    ends: for each source, the lowest and the highest value that it leads to.
     """
     _, down, up = part_by("", value, ends)
     return max(0.0, value - down), min(1.0, value + up)
 
 
 def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> Part:
-    """Combine the ends that one source leads to into its part of an interval."""
+    """Return the part of an interval that is due to one source.
+
+    ends: pairs of the lowest and the highest value that the source leads to. Their distances from the value are
+        combined as the root of the sum of their squares.
+    """
     ends = list(ends)
     down = hypot(*(max(0.0, value - low) for low, _ in ends))
     return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
 
 
 def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
-    """Widen the interval of an estimate so that it contains the intervals of others.
+    """Widen the interval of an estimate so that it contains the intervals of all others.
 
-    source: source to which the added width is attributed.
+    source: name of the source to which the added width is attributed.
     """
     known = [each for each in others if each.value is not None]
     if found.value is None or not known:
@@ -431,6 +449,8 @@ def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
     """Return an estimate with this interval and the matching effective size.
+
+    At the effective size, Jeffreys' interval has the same width.
 
     most: upper limit of the effective size (items).
     """
@@ -449,20 +469,21 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
-    """Estimate precision on a balanced set, reweighted to the natural shares of the languages.
+    """Estimate the precision for a language from a balanced set, reweighted to the natural shares of the languages.
 
     Recall and each rate of false triggers have Jeffreys' intervals, which MOVER combines (Zou and Donner 2008,
     Statistics in Medicine 27(10)). The article "A note on classifier comparison and distribution skew" treats recall as
-    known. That covers 73% to 94% with 10 to 49 items per language; this interval covers 90% to 94%. (1200, 1500)
-    against [(1, 1500, 500)] gives 34.0% to 95.7% either way; the article reports 95.8% because it rounds 53.9 false
-    triggers to 52.
+    known. With 10 to 49 items per language, its interval covers the true precision in 73% to 94% of cases, and this
+    interval in 90% to 94%. Both give 34.0% to 95.7% for (1200, 1500) against [(1, 1500, 500)]. The article reports
+    95.8%, because it rounds 53.9 false triggers to 52.
 
     own: number of hits and number of items in the language.
-    others: for each other language, number of false triggers, number of items, and its frequency relative to the
-        language.
+    others: for each of the other languages, the number of false triggers, the number of items, and the frequency of the
+        language relative to the one in `own`.
 
-    Return UNKNOWN without hits. If some other language has no items, the value is None and the interval allows for any
-    rate there. `hits` and `count` are in units of `own`, with triggers at natural shares.
+    Return UNKNOWN if there are no hits. If one of the other languages has no items, the value is None, and the interval
+    allows for any rate in that language. `hits` is the number of hits in `own`, and `count` the number of triggers that
+    these would be among at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
     recall = own[0] / own[1] if own[1] else 0.0

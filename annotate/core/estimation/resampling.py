@@ -1,10 +1,10 @@
 """Resampling intervals and tests for figures without a closed form, such as a mean over queries or a corpus score.
 
-Bootstrap: units are resampled with replacement, and the interval runs from the 2.5% to the 97.5% quantile of the
-results (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). Bayesian bootstrap: each unit gets a
-random weight. Jackknife: each unit is left out once, and the variance comes from the results (chapter 11).
-Randomization test: the outputs of two systems are swapped at random for each unit, and p is how often the difference is
-at least as large as the observed one.
+The bootstrap draws units with replacement. Its interval runs from the 2.5% to the 97.5% quantile of the results (Efron
+and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). The Bayesian bootstrap gives each unit a random
+weight instead. The jackknife leaves out each unit once and computes the variance from the results (chapter 11). The
+randomization test swaps the outputs of two systems at random for each unit. Its p-value is how often the difference is
+then at least as large as the observed difference.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
 
 REPLICATES = 2000
-# Smallest number of units with an interval. In 500 simulated sets of queries with five pages each, nominal 95%
-# intervals of the mean nDCG covered 72% with 5 queries, 86% with 10 and 20, and 91% with 50 and 100. The values are far
-# from normal, with a mean of 0.89.
+# Smallest number of units for an interval. In 500 simulated sets of queries with five pages each, nominal 95% intervals
+# of the mean nDCG covered the true mean in 72% of sets with 5 queries, 86% with 10 and 20, and 91% with 50 and 100. The
+# values are far from normal, with a mean of 0.89.
 LEAST_UNITS = 20
 LEAST_LEFT_OUT = 10  # smallest number of units for a jackknife interval; with 5, some intervals covered 86%
 TRADES = 9999
-AT_ONCE = 1 << 22  # random swaps that are in memory at once
+AT_ONCE = 1 << 22  # maximum number of random swaps in memory at once
 
 
 def bootstrap(
@@ -32,9 +32,9 @@ def bootstrap(
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the ends of the bootstrap interval of a score.
 
-    values: one row per unit (units, columns).
+    values: one row per unit, (units, columns).
     score: function from the sum of the rows to the score.
-    seed: the same seed gives the same interval.
+    seed: seed of the draws. The same seed gives the same interval.
 
     Return (None, None) if there are fewer than LEAST_UNITS units, or if all replicates are equal.
     """
@@ -53,11 +53,11 @@ def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDA
     """Return the ends of the interval of each column's mean, (2, columns).
 
     The frequency of each value is drawn from its posterior (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics
-    9(1)). Half a unit with value 0 and a quarter of a unit with value 1 are added, so that unobserved values do not
-    count as impossible.
+    9(1)). Half a unit with value 0 and a quarter of a unit with value 1 are added. Otherwise, values that were not
+    observed would count as impossible.
 
     values: one row per unit, from 0 to 1, (units, columns).
-    seed: the same seed gives the same interval.
+    seed: seed of the draws. The same seed gives the same interval.
     """
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bayesian-bootstrap", ""), 16)))
     weights = drawing.standard_gamma([1.0] * len(values) + [0.5, 0.25], size=(REPLICATES, len(values) + 2))
@@ -70,11 +70,11 @@ def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDA
 def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
     """Estimate a share with the Jeffreys interval of a simple random sample that has the jackknife variance.
 
-    If leaving a unit out never changes the share, the units count as a simple random sample. There is no interval with
+    If leaving out a unit never changes the share, the units count as a simple random sample. There is no interval with
     fewer than LEAST_LEFT_OUT units.
 
     value: the share.
-    without: the share without each of the units (units,).
+    without: the share if each unit in turn is left out, (units,).
     """
     units, spread = len(without), _spread(without)
     count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else float(units)
@@ -87,7 +87,7 @@ def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Diff
     """Return the difference of two shares with its normal jackknife interval; None with fewer than LEAST_UNITS units.
 
     value: the difference.
-    without: the difference without each of the units (units,).
+    without: the difference if each unit in turn is left out, (units,).
     """
     if len(without) < LEAST_UNITS:
         return None
@@ -109,13 +109,14 @@ def randomization(
 ) -> float:
     """Return the two-sided p-value of the approximate randomization test that two systems have the same score.
 
-    p is the share of differences at least as large as the observed one among TRADES random swaps and the observation
-    itself, so it is never 0 (Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More Accurate
-    Tests for the Statistical Significance of Result Differences).
+    The test compares the observed difference with those of TRADES random swaps and with itself. The p-value is the
+    share of these differences that are at least as large as the observed difference, so it is never 0 (Noreen 1989,
+    Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More Accurate Tests for the Statistical Significance of
+    Result Differences).
 
-    first, second: one row per unit, the same units in the same order (units, columns).
-    score: function from sums of rows (columns, times) to one score for each (times,).
-    seed: the same seed gives the same p-value.
+    first, second: one row per unit for each system, with the same units in the same order, (units, columns).
+    score: function from sums of rows, (columns, times), to one score for each of them, (times,).
+    seed: seed of the swaps. The same seed gives the same p-value.
     """
     both = (first.sum(axis=0) + second.sum(axis=0))[:, None]
     apart = first - second
@@ -140,10 +141,10 @@ def apart(
     *,
     seed: str,
 ) -> tuple[Difference | None, float]:
-    """Compare the scores of two systems. The arguments are those of `randomization`.
+    """Compare the scores of two systems. The parameters are those of `randomization`.
 
     Return the difference with its jackknife interval, and the p-value. The difference is None if there are too few
-    units, or if it is not zero but leaving a unit out never changes it.
+    units. It is also None if it is not zero, but leaving out a unit never changes it.
     """
     sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]
     value = float(score(sums[0])[0] - score(sums[1])[0])
@@ -154,6 +155,6 @@ def apart(
 
 
 def percentiles(found: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Return the ends of the interval from the results of all replicates."""
+    """Return the 2.5% and the 97.5% quantile of the results of all replicates."""
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

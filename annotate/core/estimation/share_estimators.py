@@ -36,15 +36,15 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
         p = (q + specificity - 1) / (sensitivity + specificity - 1)
 
     (Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of Epidemiology
-    107(1).) q is known for all unread items; sensitivity and specificity are estimated from the items read. The
-    interval contains every p for which q lies in the interval of p sensitivity + (1 - p) (1 - specificity), which
-    combines the Jeffreys intervals of both by MOVER (Zou and Donner 2008, Statistics in Medicine 27(10)). It stays
-    between 0 and 1, and is wide if the judge is hardly better than chance, unlike a normal approximation (Lang and
-    Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated Sensitivity and Specificity,
-    Preventive Veterinary Medicine 113(1)).
+    107(1).) q is known for all unread items. Sensitivity and specificity are estimated from the items read. If the true
+    share is p, the expected q is p sensitivity + (1 - p) (1 - specificity). Its interval combines the Jeffreys
+    intervals of both terms by MOVER (Zou and Donner 2008, Statistics in Medicine 27(10)). The interval of the estimate
+    contains every p for which q lies in that interval. Unlike a normal approximation, it stays between 0 and 1, and it
+    is wide if the judge is hardly better than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of
+    Disease Adjusted for Estimated Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
 
-    Falls back to people alone if all or none of the items read have the label, or if the sensitivity does not exceed
-    the false positive rate.
+    Fall back to people alone if all or none of the items read have the label, if the sensitivity does not exceed the
+    false positive rate, or if no p fits q.
     """
     unread = float(counts.unread.sum())
     if not unread:
@@ -85,7 +85,7 @@ def _holds(hit: Estimate, false: Estimate, judged: float, rate: float) -> bool:
 
 
 def _distances(hit: Estimate, false: Estimate) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the distances of both lower ends from their values, then of both upper ends."""
+    """Return the distances of both lower ends from their values, and then those of both upper ends."""
     hit_value, false_value = hit.value or 0.0, false.value or 0.0
     return (hit_value - hit.low, false_value - false.low), (hit.high - hit_value, false.high - false_value)
 
@@ -118,8 +118,8 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
     sample: the corpus and the items read.
     half_width: target half-width of the intervals, a fraction; None for no target.
 
-    Return one entry per label, in order. Raise ValueError if the half-width is not between 0 and 1, or the corpus is
-    empty.
+    Return one entry per label, in the order of the labels. Raise ValueError if the half-width is not between 0 and 1,
+    or if the corpus is empty.
     """
     if half_width is not None and not 0 < half_width < 1:
         raise ValueError(f"A half-width of {half_width} is not possible; give a fraction between 0 and 1.")
@@ -146,7 +146,7 @@ def _label_shares(counts: Counts, label: str, half_width: float | None) -> Label
 
 
 def power(counts: Counts) -> float:
-    """Return PPI++'s tuned lambda: the weighted least-squares slope of people's labels on the judge's."""
+    """Return PPI++'s tuned lambda, the weighted least-squares slope of people's labels on the judge's labels."""
     other, judged = (counts.rate((row, ALL), (row, 1)).value for row in (0, 1))
     return (judged or 0.0) - (other or 0.0)
 
@@ -154,20 +154,21 @@ def power(counts: Counts) -> float:
 def prediction_powered(counts: Counts) -> CorpusShare:
     """Estimate a label's share by prediction-powered inference with a tuned lambda (PPI++).
 
-    Let f be the judge's label and Y people's, 1 for this label and 0 for any other. The estimate is lambda times the
-    mean f of the unread items, plus the weighted mean of Y - lambda f of the items read (Angelopoulos, Duchi and Zrnic
-    2023, arXiv 2311.01453, section 6). The variance is smallest if lambda is the slope of Y on f. The estimate is then
+    Let f be the judge's label and Y people's label, 1 for this label and 0 for all others. The estimate is lambda times
+    the mean of f over the unread items, plus the weighted mean of Y - lambda f over the items read (Angelopoulos, Duchi
+    and Zrnic 2023, arXiv 2311.01453, section 6). The variance is smallest if lambda is the slope of Y on f. The
+    estimate is then
 
         q a + (1 - q) b,  lambda = a - b
 
     where q is the judge's share among the unread items, and a and b are the rates at which people give the label where
-    the judge does and does not (poststratification). The interval needs neither a normal approximation nor a variance
-    estimate, and allows for the estimation of lambda: it combines the Jeffreys intervals of a and b by MOVER (Zou and
-    Donner 2008, Statistics in Medicine 27(10)).
+    the judge does and does not (poststratification). The interval combines the Jeffreys intervals of a and b by MOVER
+    (Zou and Donner 2008, Statistics in Medicine 27(10)). It needs neither a normal approximation nor a variance
+    estimate, and it allows for the estimation of lambda.
 
-    Falls back to people alone if the correlation of f and Y is below 1/sqrt(n - 2), because tuning then adds more
-    variance than the judge's labels remove (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178). It also falls back if
-    the judge or people gave this label to all or none of the items read.
+    Fall back to people alone if the correlation of f and Y is below 1/sqrt(n - 2), because tuning then adds more
+    variance than the judge's labels remove (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178). Also fall back if the
+    judge or people gave this label to all or none of the items read.
     """
     correlation = counts.correlation()
     if correlation is None:
@@ -191,7 +192,7 @@ def prediction_powered(counts: Counts) -> CorpusShare:
 def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: float) -> CorpusShare:
     """Estimate the share, and how many more items people must read for the half-width.
 
-    The number assumes that further items follow the rates observed so far.
+    The rates in these items are assumed to be those observed in the items already read.
 
     way: the estimator.
     half_width: target half-width, a fraction.
@@ -208,12 +209,12 @@ def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: 
     return replace(found, more=enough - read)
 
 
-# --- The share of each label in a corpus, from a uniform draw of which people read part of each stratum.
+# --- The share of each label in a corpus, from a uniform draw in which people read part of each stratum.
 #
 # This is two-phase sampling (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
-# estimator is applied twice: to the corpus, as if people had read the whole draw, and to each
-# stratum of the draw, from the items they did read. The two intervals are combined by MOVER (Zou and Donner 2008,
-# Statistics in Medicine 27(10)). tests/benchmarks/judge.py measures the coverage.
+# estimator is applied twice. First it is applied to the corpus, as if people had read the whole draw. Then it is
+# applied to each stratum of the draw, with the items that people did read. MOVER combines the two intervals (Zou and
+# Donner 2008, Statistics in Medicine 27(10)). tests/benchmarks/judge.py measures the coverage.
 
 
 Way = Callable[[Counts], CorpusShare]
@@ -222,8 +223,8 @@ Way = Callable[[Counts], CorpusShare]
 def _by_people(counts: Counts) -> CorpusShare:
     """Estimate the share in a stratum from people's labels, with Jeffreys' interval.
 
-    Jeffreys' interval suffices even if all or none of the items read have the label, because it is combined with those
-    of the other strata.
+    This interval suffices even if all or none of the items read have the label, because it is combined with the
+    intervals of the other strata.
     """
     rate = counts.rate((ALL, ALL), (ALL, 1))
     return counts.share(rate.value, rate.low, rate.high)
@@ -234,8 +235,8 @@ def _powered(counts: Counts) -> CorpusShare:
     return _by_people(counts) if found.is_fallback else found
 
 
-# Estimators for the corpus given the draw, and for a stratum given the items read. Labels hardly vary in a stratum
-# where the detectors agree, so the judge's errors cannot be corrected there.
+# Each pair has the estimator for the corpus, given the draw, and the estimator for a stratum, given the items read. The
+# detectors agree in some strata. Labels hardly vary there, so the judge's errors cannot be corrected.
 WAYS: tuple[tuple[Way, Way], ...] = (
     (people_alone, _by_people),
     (rogan_gladen, _by_people),
@@ -250,7 +251,7 @@ class AuditedDraw:
     labels: the K labels.
     corpus: number of corpus items by the judge's label, (K,).
     judge: index of the judge's label of each item drawn, (n,).
-    people: index of people's label of each item drawn, -1 if nobody read it, (n,).
+    people: index of people's label of each item drawn, or -1 if nobody read it, (n,).
     stratum: index of each item's stratum, (n,). The items read are a simple random sample of the stratum.
 
     Raise ValueError if no item of some stratum was read.
@@ -269,7 +270,7 @@ class AuditedDraw:
 
 @dataclass(frozen=True)
 class _Label:
-    """Counts for one label in a draw, with the judge's label in rows and people's label in columns, as in Counts.
+    """Counts for one label in a draw. As in Counts, rows are the judge's label and columns people's label.
 
     corpus: number of corpus items by the judge's label, (2,).
     drawn: number of items drawn, by stratum and the judge's label, (S, 2).
@@ -281,7 +282,7 @@ class _Label:
     read: Floats
 
     def strata(self, factor: float = 1.0) -> list[Counts]:
-        """Return the counts of each stratum, treated as a corpus that was read in part.
+        """Return the counts of each stratum, which is treated as a corpus that people read in part.
 
         factor: factor by which the size of the draw is multiplied.
         """
@@ -320,6 +321,10 @@ class _Label:
 
         The additional items come from a larger draw of the same design. `more` is None if even a draw of the whole
         corpus would not be enough.
+
+        way: the estimator for the corpus.
+        of_stratum: the estimator for a stratum.
+        half_width: target half-width, a fraction.
         """
         found = self.share(way, of_stratum)
         read, low, high = float(self.read.sum()), 1.0, float(self.corpus.sum() / self.drawn.sum())
@@ -334,8 +339,9 @@ class _Label:
 
 
 def shares_of_draw(draw: AuditedDraw, half_width: float | None = None) -> list[LabelShares]:
-    """Estimate the share of each label by each of the three estimators.
+    """Estimate the share of each label in the corpus by each of the three estimators.
 
+    draw: the draw and the items that people read.
     half_width: target half-width of the intervals, a fraction; None for no target.
     """
     return [_shares(draw, place, half_width) for place in range(len(draw.labels))]

@@ -1,7 +1,7 @@
-"""Agreement of predicted and gold labels with one label per unit: accuracy, F1, kappa and MCC.
+"""Measures of how well predicted labels agree with gold labels (accuracy, F1, kappa, MCC), with one label per unit.
 
-Every measure here depends on the confusion matrix only through its diagonal, its margins, and the sums of absolute and
-squared errors. The jackknife, which leaves out one group of units at a time, therefore needs only these for each group.
+Each measure can be computed from the diagonal of the confusion matrix, its margins, and the sums of absolute and
+squared errors. The jackknife leaves out one group of units at a time, so it only needs these sums for each group.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
-AT_ONCE = 1 << 22  # numbers of one margin in memory at once
+AT_ONCE = 1 << 22  # maximum size of one margin in memory
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Margins:
     both: weight of units whose gold and predicted labels are both this label, (..., K).
     gold: weight of units with this gold label, (..., K).
     said: weight of units with this predicted label, (..., K).
-    off: sum of weights times the distance between gold and predicted index, (...).
-    squares: sum of weights times the squared distance, (...).
+    off: weighted sum of the distances between the gold and the predicted index, (...).
+    squares: weighted sum of the squared distances, (...).
     """
 
     both: Floats
@@ -47,7 +47,7 @@ Measure = Callable[[Margins], Floats]
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, 0 where whole is 0, like scikit-learn with zero_division=0."""
+    """Return part / whole, or 0 where whole is 0, like scikit-learn with zero_division=0."""
     found: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
     return found
 
@@ -69,9 +69,10 @@ def f1s(of: Margins) -> Floats:
 
 
 def macro(measure: Measure, labels: Bools) -> Measure:
-    """Return the unweighted mean of a measure over labels.
+    """Return a function that averages a measure over labels, without weights.
 
-    labels: which labels count, (K,).
+    measure: function that returns one value per label, (..., K).
+    labels: whether each label counts, (K,).
     """
     return lambda of: measure(of)[..., labels].mean(axis=-1)
 
@@ -79,7 +80,7 @@ def macro(measure: Measure, labels: Bools) -> Measure:
 def kappa(of: Margins) -> Floats:
     """Return Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20(1)).
 
-    It is 0 if the expected agreement by chance is 1.
+    Kappa is 0 if the agreement expected by chance is 1.
     """
     total = of.total
     expected = _ratio((of.gold * of.said).sum(axis=-1), total**2)
@@ -89,7 +90,7 @@ def kappa(of: Margins) -> Floats:
 def matthews(of: Margins) -> Floats:
     """Return the multiclass Matthews correlation coefficient (Gorodkin 2004, Computational Biology and Chemistry 28).
 
-    It is 0 if gold or predictions have a single label.
+    The coefficient is 0 if all gold labels or all predictions are the same.
     """
     total = of.total
     product = total**2 - (of.gold**2).sum(axis=-1), total**2 - (of.said**2).sum(axis=-1)
@@ -101,7 +102,7 @@ def matthews(of: Margins) -> Floats:
 def weighted_kappa(of: Margins) -> Floats:
     """Return Cohen's kappa with quadratic weights for ordered labels (Cohen 1968, Psychological Bulletin 70(4)).
 
-    It is 0 if gold and predictions have the same single label.
+    Kappa is 0 if all gold labels and all predictions are the same label.
     """
     place = np.arange(of.gold.shape[-1], dtype=np.float64)
     first, second = (side @ place for side in (of.gold, of.said))
@@ -110,7 +111,7 @@ def weighted_kappa(of: Margins) -> Floats:
 
 
 def mean_absolute_error(of: Margins) -> Floats:
-    """Return the mean distance between the indices of gold and predicted label."""
+    """Return the mean distance between the index of the gold label and that of the predicted label."""
     return _ratio(of.off, of.total)
 
 
@@ -121,7 +122,7 @@ class Paired:
     gold, said: indices of the gold and predicted labels, (n,).
     labels: number K of labels.
     weights: number of units of the population that each unit represents, (n,).
-    groups: index of each unit's group, (n,), if units were drawn in groups; otherwise None.
+    groups: index of each unit's group, (n,), if units were drawn in groups. Otherwise None.
     """
 
     gold: Ints
@@ -137,7 +138,10 @@ class Paired:
 
     @property
     def strata(self) -> Ints:
-        """The stratum of each unit, (n,): units with the same weight. Strata with a single unit are merged."""
+        """The stratum of each unit, (n,).
+
+        Units with the same weight form a stratum. Strata with a single unit are merged.
+        """
         _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
         return np.where(sizes[strata] > 1, strata, len(sizes))
 
@@ -160,7 +164,9 @@ class Paired:
         """Return sums of weights by part and label, (size, K).
 
         of: label of each unit.
-        part: part of each unit.
+        weights: weight of each unit.
+        part: index of each unit's part.
+        size: number of parts.
         """
         found = np.bincount(part * self.labels + of, weights, size * self.labels)
         return found.astype(np.float64).reshape(size, self.labels)
@@ -176,11 +182,12 @@ class Paired:
     def share(self, hits: Bools, domain: Bools) -> Estimate:
         """Estimate the share of hits in a domain.
 
-        The interval is Jeffreys' for a simple random sample, and stratified for unequal weights. For groups, it is
-        Jeffreys' at the effective size from the linearized variance of a ratio (Cochran 1977, Sampling Techniques, 3rd
-        edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019).
+        For a simple random sample, the interval is Jeffreys'. If the weights differ, it is that of `stratified_share`.
+        If units were drawn in groups, it is Jeffreys' interval at the effective size that follows from the linearized
+        variance of a ratio (Cochran 1977, Sampling Techniques, 3rd edition, sections 2.11 and 9A; Franco, Little, Louis
+        and Slud 2019).
 
-        hits, domain: whether each unit is a hit, and in the domain, (n,).
+        hits, domain: whether each unit is a hit, and whether it is in the domain, (n,).
         """
         hits = hits & domain
         if self.is_plain:
@@ -200,9 +207,10 @@ class Paired:
         return found
 
     def mean(self, values: Floats) -> Difference:
-        """Estimate the weighted mean of non-negative values, with the interval from the linearized variance by group.
+        """Estimate the weighted mean of non-negative values.
 
-        There is no interval with fewer than LEAST_UNITS units or groups.
+        The interval is a normal one, with the linearized variance between groups (or units, if there are no groups).
+        With fewer than LEAST_UNITS units or groups, there is no interval.
 
         values: value of each unit, (n,).
         """
@@ -220,11 +228,12 @@ class Paired:
     def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
         """Estimate a measure between 0 and 1, with Jeffreys' interval at the effective size.
 
-        The effective size comes from the jackknife variance. If the measure does not vary, it is that of a mean of
-        independent shares with these numbers of units.
+        The effective size comes from the jackknife variance. If this variance is 0, the measure is treated as the mean
+        of one share per label, all of which are independent and have the numbers of units in `of_labels`.
 
         measure: the measure.
-        of_labels: number of units of each label that the measure averages over; by default all units in one group.
+        of_labels: number of units of each label that the measure averages over. By default, the measure is a single
+            share of all units.
         """
         value = min(1.0, max(0.0, float(measure(self.margins))))
         units, spread = self._jackknife(measure)
@@ -237,7 +246,7 @@ class Paired:
     def coefficient(self, measure: Measure) -> Difference:
         """Estimate a measure between -1 and 1, with a normal jackknife interval on Fisher's z scale.
 
-        The interval is -1 to 1 if there are fewer than LEAST_UNITS units or no variation.
+        The interval is -1 to 1 if there are fewer than LEAST_UNITS units, or if the jackknife variance is 0.
         """
         value = float(measure(self.margins))
         units, spread = self._jackknife(measure)
@@ -258,10 +267,13 @@ class Paired:
 
     @cached_property
     def _parts(self) -> tuple[tuple[Ints, ...], Floats]:
-        """The parts to leave out, and how often each occurs.
+        """The parts that the jackknife leaves out, and how often each of them occurs.
 
-        Units with the same gold label, prediction and weight are left out once, with their number; groups are left out
-        separately. The first element has the part and the unit of each entry.
+        If there are groups, each group is a part. Otherwise, leaving out any of the units with the same gold label,
+        prediction and weight gives the same result. One of these units is then the part, and their number is how often
+        it occurs.
+
+        The first element is a pair of arrays: the index of a part, and the index of a unit in this part.
         """
         places = np.arange(len(self.gold))
         if self.groups is not None:
@@ -291,10 +303,10 @@ class Paired:
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
-    """Estimate a share from weighted sums by group, (groups,); see `Paired.share`.
+    """Estimate a share from weighted sums over each group; see `Paired.share`.
 
-    hits: weight of the hits in each group.
-    of: weight of the domain in each group.
+    hits: weight of the hits in each group, (groups,).
+    of: weight of the domain in each group, (groups,).
     """
     groups, whole = len(of), float(of.sum())
     if not whole:
@@ -314,15 +326,16 @@ Apart = tuple[Difference | None, float | None]
 def apart(
     first: Paired, second: Paired, measure: Measure, other: Measure | None = None, *, most: Sequence[float] = (1.0,)
 ) -> list[Apart]:
-    """Compare two systems on the same units in each of M measures.
+    """Compare two systems on the same units in M measures.
 
-    first, second: labels with the same gold, weights and groups.
+    first, second: labels of the two systems, with the same gold labels, weights and groups.
     measure: function from margins to the measures of the first system, (..., M).
     other: the same for the second system; `measure` by default.
     most: largest possible difference in each measure, (M,).
 
-    Return the difference with its normal jackknife interval, and the two-sided p-value that it is zero, for each
-    measure. Both are None with fewer than LEAST_UNITS units or groups, or if there is a difference but no variation.
+    For each measure, return the difference with its normal jackknife interval, and the two-sided p-value of the
+    hypothesis that the difference is zero. Both are None with fewer than LEAST_UNITS units or groups. They are also
+    None if there is a difference, but leaving out units never changes it.
     """
     other = other or measure
     values = np.atleast_1d(measure(first.margins) - other(second.margins))
@@ -351,8 +364,8 @@ class _Both:
     def jackknife(self, measure: Measure, other: Measure, values: Floats) -> tuple[int, Floats]:
         """Return the number of units or groups, and the stratified jackknife variance of each difference, (M,).
 
-        See Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5. Units with the same labels from
-        both systems are left out once, with their number.
+        See Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5. Leaving out any of the units
+        with the same gold label, weight and predictions gives the same result, so it is computed once for all of them.
 
         values: the differences, (M,).
         """
@@ -372,7 +385,7 @@ class _Both:
         sizes = np.bincount(strata, times).astype(np.float64)[:, None]
         sums, squares = (np.zeros((len(sizes), len(values))) for _ in range(2))
         for mine, theirs in zip(one._without(parts), two._without(parts), strict=True):
-            # Centred on the overall difference to avoid loss of precision.
+            # The values are centred on the overall difference to avoid loss of precision.
             changed = (measure(mine) - other(theirs)).reshape(-1, len(values)) - values
             chunk = slice(begun, begun := begun + len(changed))
             np.add.at(sums, strata[chunk], times[chunk, None] * changed)
@@ -393,12 +406,13 @@ def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:
 def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) -> Estimate:
     """Estimate the share of hits in a domain from a stratified sample.
 
-    MOVER combines three sources of error (Zou and Donner 2008, Statistics in Medicine 27(10)): the share within each
-    stratum, by Jeffreys' interval; the estimated size of the domain in each stratum (Cochran 1977, Sampling Techniques,
-    3rd edition, section 5A.14); and possible members of the domain in strata where none was found. A stratum without
-    errors thus still has an interval, although its linearized variance is 0.
+    MOVER combines three sources of error (Zou and Donner 2008, Statistics in Medicine 27(10)). The first is the share
+    within each stratum, with Jeffreys' interval. The second is the size of the domain in each stratum, which is itself
+    an estimate (Cochran 1977, Sampling Techniques, 3rd edition, section 5A.14). The third is that the domain may have
+    members in strata where none was observed. A stratum without errors therefore still has an interval, although its
+    linearized variance is 0.
 
-    hits, domain: whether each unit is a hit, and in the domain, (n,); at least one unit is in the domain.
+    hits, domain: whether each unit is a hit, and whether it is in the domain, (n,). At least one unit is in the domain.
     weights: number of units that each unit represents, (n,).
     strata: stratum of each unit, (n,).
     """

@@ -26,10 +26,11 @@ def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, no
     """Build the row of a figure.
 
     measure: name of the measure.
-    of: value of each dimension of the slice, such as `label` or `language`; empty for all units.
-    found: an Estimate, a Difference or a number without interval; None for a withheld figure, which needs a note.
-    units: number of units; None for a mean of figures, whose note gives their number.
-    note: explanation, by default the reason for a missing interval.
+    of: the slice: a value for each of its dimensions, such as `label` or `language`. Empty for all units.
+    found: an Estimate, a Difference or a number without an interval. None if the figure is withheld; the row then needs
+        a note.
+    units: number of units. None for a mean of figures, whose note states the number of figures.
+    note: explanation. By default, the reason why there is no interval, if there is none.
     """
     is_plain = found is None or isinstance(found, int | float)
     value, low, high = (found, None, None) if is_plain else (found.value, found.low, found.high)
@@ -48,7 +49,7 @@ def difference_row(
 ) -> Row:
     """Build the row of a comparison; see `row`.
 
-    p: p-value of the test that both systems score the same; None without a test.
+    p: p-value of the test that both systems score the same; None if there is no test.
     """
     return row(measure, of, found, units, note) | {"better": better(measure, found), "p": p, "p_holm": None}
 
@@ -62,7 +63,7 @@ def better(measure: str, found: Difference | None) -> str | None:
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
-    """Return the rows of a system with the same measure and slice as a row of the comparison."""
+    """Return the rows of a system whose measure and slice also occur in the comparison."""
     keys = {(each["measure"], *each["of"].items()) for each in compared}
     return [each for each in rows if (each["measure"], *each["of"].items()) in keys]
 
@@ -76,7 +77,10 @@ def holm_corrected(rows: list[Row]) -> list[Row]:
 
 
 def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
-    """Compare the accuracy of two systems on the same units. On a simple random sample, p is McNemar's."""
+    """Compare the accuracy of two systems on the same units.
+
+    For a simple random sample, the p-value is that of McNemar's test.
+    """
     [(found, p)] = classes.apart(first, second, classes.accuracy)
     if first.is_plain:
         alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
@@ -95,7 +99,7 @@ def measures_apart(
     """Compare two systems in several measures over all units.
 
     measures: the measures by name.
-    others: the measures of the second system, if they are different functions.
+    others: the measures for the second system, if they are computed by different functions.
     most: largest possible difference.
     """
 
@@ -109,10 +113,10 @@ def measures_apart(
 
 
 def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
-    """Return why a figure has no interval, or two systems are not compared; empty if neither is the case.
+    """Return why a figure has no interval or a comparison has no result. The text is empty if there is no reason.
 
     units: number of units of the figure.
-    pairs: all units.
+    pairs: all units, with their groups.
     """
     if units < LEAST_UNITS:
         return f"fewer than {LEAST_UNITS} units"
@@ -122,9 +126,9 @@ def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:
-    """Return the unweighted mean of the figures in some rows, which must be independent.
+    """Return the unweighted mean of the figures in some rows. The figures must be independent.
 
-    MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
+    MOVER combines their intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
     figure has none. Return None if no row has a value.
     """
     known = [each for each in rows if each["value"] is not None]
@@ -138,29 +142,29 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
 
 
 def resampled(found: "Ranked | Generated") -> Difference | None:
-    """Convert a figure with a bootstrap interval for use in `row`."""
+    """Convert a figure with a bootstrap interval to a Difference, which `row` accepts."""
     if found.value is None:
         return None
     low, high = (-1.0, 1.0) if found.low is None or found.high is None else (found.low, found.high)
     return Difference(found.value, low, high)
 
 
-# --- Confidence sequences: intervals that hold at every look.
+# --- Confidence sequences: intervals that are valid at every look.
 #
-# A manager who watches an interval while people annotate, and stops once it is narrow enough, still has 95% coverage.
-# Ordinary intervals lose it.
+# A manager may watch an interval while people annotate, and stop once it is narrow enough. A confidence sequence keeps
+# its 95% coverage in this case. The coverage of an ordinary interval drops.
 
 
 TUNED = 100  # sample size at which the interval of a difference is tightest
-OF_MEANS = 1_000  # sample size assumed for a mean that does not report its own
+OF_MEANS = 1_000  # sample size assumed for a mean of figures, whose row has none
 _MISS = -log(1 - LEVEL)
-# The mixture variance that minimizes the width at TUNED units.
+# This mixture variance minimizes the width at TUNED units.
 _RHO = (2 * _MISS + log(2 * _MISS + 1)) / TUNED
 STEPS = 60  # bisection steps, enough for float precision
 
 
 def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
-    """Return the ends of an interval for a share that holds at all sample sizes simultaneously.
+    """Return the ends of an interval for a share that is valid at all sample sizes simultaneously.
 
     The interval contains every share under which the data are at least 5% as likely as under the Beta(1/2, 1/2)
     mixture. By Ville's inequality, the probability that it ever excludes the true share is at most 5% (Robbins 1970,
@@ -191,7 +195,7 @@ def _end(is_inside: Callable[[float], bool], inside: float, outside: float) -> f
 
 
 def factor(units: float) -> float:
-    """Return the half-width, in standard errors, of an interval for a mean that holds at all sample sizes.
+    """Return the half-width, in standard errors, of an interval for a mean that is valid at all sample sizes.
 
     This is the normal mixture of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Time-uniform central limit
     theory and asymptotic confidence sequences, Annals of Statistics 52(6), equation 5.
@@ -203,11 +207,12 @@ def factor(units: float) -> float:
 
 
 def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the interval of a report row (figure_rows.py) by one that holds at every look.
+    """Replace the interval of a report row with an interval that is valid at every look.
 
-    The interval of a share keeps its ratio to the interval of a simple random sample of the same effective size. For
-    other figures, the standard error is taken from the interval, with one unit added on each side because few units
-    show too little variation. P-values that are valid for a single look are removed.
+    For a share, each side of the interval is widened in the same ratio as that of a simple random sample of the same
+    effective size. For other figures, the standard error is computed from the interval. One unit is then added on each
+    side, because a small number of units shows too little variation. P-values are removed, because they are only valid
+    for a single look.
 
     Return the row unchanged if it has no interval.
     """

@@ -1,15 +1,15 @@
 """Human preferences between systems: shares, sign test, position bias, and Bradley-Terry strengths.
 
 A unit is a message with the replies of two systems. Judgments on the same unit are dependent because they concern the
-same replies, and so are those on the same message. All intervals and tests are therefore over messages. The annotators
-are treated as fixed, so an interval generalizes to other messages and not to other annotators.
-annotate/quality/preference_statistics.py decides whose judgments count.
+same replies. Judgments on different units with the same message are dependent too. All intervals and tests therefore
+treat messages as the independent observations. The annotators are treated as fixed, so an interval applies to other
+messages, but not to other annotators. annotate/quality/preference_statistics.py decides whose judgments count.
 
-The coverage was measured by simulation, including messages on which all annotators agree, four ties in five judgments,
-and an annotator who only looks at the position. Intervals of shares covered 93.2% to 96.7% in 1,000 tasks each with 50,
-100 and 500 messages, and at least 91% with 10 messages. Intervals of differences in strength covered 93.3% to 97.1% in
-300 tasks each with 10, 20, 50 and 200 messages and three and five systems (`python -m tests.benchmarks FOLDER
-preferences`).
+The coverage of the intervals was measured by simulation. The simulated tasks include messages on which all annotators
+agree, tasks in which four of five judgments are ties, and an annotator who only looks at the position. Intervals of
+shares covered the true value in 93.2% to 96.7% of 1,000 tasks each with 50, 100 and 500 messages, and in at least 91%
+with 10 messages. Intervals of differences in strength covered it in 93.3% to 97.1% of 300 tasks each with 10, 20, 50
+and 200 messages and three and five systems (`python -m tests.benchmarks FOLDER preferences`).
 """
 
 from collections import Counter, defaultdict
@@ -46,13 +46,14 @@ def groups(wins: Floats) -> list[list[int]]:
     All strengths are finite if and only if there is a single group (Ford 1957, Solution of a Ranking Problem from
     Binary Comparisons, American Mathematical Monthly 64(8)).
 
-    wins: wins of the row's system against the column's, (K, K).
+    wins: number of wins of the row's system against the column's, (K, K).
 
     Return the groups, best first: no system of a group has been beaten by a system of a later group.
     """
     number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
     found: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
-    # The number of systems that each one has beaten, directly or through others. A higher group reaches more.
+    # For each system, the number of systems that it has beaten, directly or through others. Systems in a better group
+    # have beaten more.
     reached = (~np.isinf(scipy.sparse.csgraph.shortest_path(wins > 0, unweighted=True))).sum(axis=1)
     return sorted(found, key=lambda part: (-reached[part[0]], part))
 
@@ -60,10 +61,10 @@ def groups(wins: Floats) -> list[list[int]]:
 def strengths(wins: Floats) -> Floats:
     """Return the maximum likelihood strengths in natural logarithms, (..., K), which add up to 0.
 
-    They are NaN if they are not finite because there are several `groups`. The likelihood is concave; Newton's method
-    maximizes it with steps of at most LONGEST_STEP.
+    If there are several `groups`, the strengths are not finite, and NaN is returned for each. The likelihood is
+    concave, and Newton's method maximizes it with steps of at most LONGEST_STEP.
 
-    wins: wins of the row's system against the column's, (..., K, K); ties may count as halves.
+    wins: number of wins of the row's system against the column's, (..., K, K). Ties may count as halves.
     """
     size = wins.shape[-1]
     found: Floats = np.full(wins.shape[:-1], np.nan)
@@ -73,7 +74,12 @@ def strengths(wins: Floats) -> Floats:
 
 
 def _are_finite(wins: Floats) -> np.ndarray:
-    """Return whether every system has beaten every other, directly or through others, (...)."""
+    """Return whether the strengths are finite, (...).
+
+    They are if every system has beaten every other, directly or through others.
+
+    wins: see `strengths`.
+    """
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):
@@ -82,15 +88,15 @@ def _are_finite(wins: Floats) -> np.ndarray:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """Return the strengths for wins (N, K, K) that all have finite strengths."""
+    """Return the strengths for N tables of wins, (N, K, K), which must all have finite strengths."""
     played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
     found: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
         chance = scipy.special.expit(found[:, :, None] - found[:, None, :])
         weights = played * chance * (1 - chance)
         information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
-        # The sum of strengths is not identified. Adding 1 to every cell makes the matrix invertible, and the steps add
-        # up to 0.
+        # The data do not determine the sum of the strengths, so the matrix cannot be inverted. Adding 1 to every cell
+        # makes it invertible, and the steps then add up to 0.
         step = np.linalg.solve(information + 1, (won - (played * chance).sum(axis=2))[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True, initial=CLOSE)
         found = found + step * np.minimum(1.0, LONGEST_STEP / longest)
@@ -102,7 +108,7 @@ def _strengths(wins: Floats) -> Floats:
 
 TIE, NONE = "tie", "none"
 REPLICATES = 1000
-# The smallest share of replicates with finite strengths for which an interval is reported.
+# An interval is reported if at least this share of the replicates has finite strengths.
 ENOUGH = 0.95
 OUT_OF_LINE = 0.01  # Holm-adjusted p-values below this are flagged
 
@@ -110,11 +116,12 @@ OUT_OF_LINE = 0.01  # Holm-adjusted p-values below this are flagged
 class Judgment(NamedTuple):
     """One judgment between two systems.
 
+    unit: the message with the replies of the two systems.
     systems: the two systems, in alphabetical order.
     answer: the preferred system, or TIE.
     first: the system shown first; empty if unknown.
     person: the annotator; None for the automatic judgment of identical replies.
-    message: the message that several units compare replies to; None if the unit is the only one.
+    message: the message, if several units compare replies to it. None if it has only this unit.
     is_finished: whether nobody else will be asked about the unit.
     """
 
@@ -138,10 +145,10 @@ class Pair(NamedTuple):
 
     units, finished: number of units, and of finished units.
     judgments: number of judgments.
-    counts, shares: judgments for a, for b, and ties.
-    majority, majority_shares: finished units with a majority for a, for b, for a tie, and without a majority.
-        Unfinished units are left out because they may still reach one.
-    win: share of a, with ties as half.
+    counts, shares: number and share of judgments for a, for b, and for a tie.
+    majority, majority_shares: number and share of finished units with a majority for a, for b, for a tie, and without a
+        majority. Unfinished units are left out, because they may still get one.
+    win: share of judgments for a, where a tie counts as half.
     p: p-value of the sign test; 1 if no unit has a majority for either system.
     """
 
@@ -158,13 +165,13 @@ class Pair(NamedTuple):
 
 
 def majority(answers: Iterable[str]) -> str:
-    """Return the answer of more than half of a unit's judgments, or NONE."""
+    """Return the answer that more than half of a unit's judgments give, or NONE."""
     [(answer, number), *_] = (counted := Counter(answers)).most_common(1)
     return answer if 2 * number > counted.total() else NONE
 
 
 def compared(judgments: Sequence[Judgment]) -> list[Pair]:
-    """Return the comparison of each pair of systems, in alphabetical order."""
+    """Compare the two systems of each pair. Return the pairs in alphabetical order."""
     by_pair: defaultdict[tuple[str, str], list[Judgment]] = defaultdict(list)
     for each in judgments:
         by_pair[each.systems].append(each)
@@ -199,9 +206,9 @@ def _by_unit(judgments: Iterable[Judgment]) -> dict[Hashable, list[str]]:
 
 
 def _share(parts: Floats, wholes: Floats) -> Estimate:
-    """Estimate a ratio of sums over units, with a jackknife interval over units.
+    """Estimate the ratio of two sums over units, with a jackknife interval.
 
-    parts, wholes: numerator and denominator of each unit, (units,).
+    parts, wholes: what each unit contributes to the numerator and the denominator, (units,).
     """
     whole = wholes.sum()
     if not whole:
@@ -221,11 +228,11 @@ def _of_units(hits: int, units: int) -> Estimate:
 def sign_test(first: int, second: int) -> float:
     """Return the two-sided p-value of the sign test that neither system is preferred more often.
 
-    The test uses unit majorities and not judgments: several annotators who see the same replies are not independent,
-    and the test would reject too often. It is the exact binomial test, as in `mcnemar` (Dixon and Mood 1946, The
-    Statistical Sign Test, JASA 41(236)).
+    The test counts the majority of each unit, not single judgments. Annotators who see the same replies are not
+    independent, so a test of single judgments would reject too often. It is the exact binomial test, as in `mcnemar`
+    (Dixon and Mood 1946, The Statistical Sign Test, JASA 41(236)).
 
-    first, second: number of units with a majority for each system; ties and units without a majority do not count.
+    first, second: number of units with a majority for each system. Ties and units without a majority do not count.
     """
     return mcnemar(first, second)
 
@@ -236,8 +243,8 @@ def sign_test(first: int, second: int) -> float:
 class Standing(NamedTuple):
     """One system against all others.
 
-    judgments, won, tied: number of judgments of the system, of wins and of ties.
-    win: win rate, with ties as half.
+    judgments, won, tied: number of judgments that include the system, how many of them it won, and how many are ties.
+    win: win rate, where a tie counts as half a win.
     """
 
     system: str
@@ -276,10 +283,10 @@ class Order(NamedTuple):
 
     reference: the system with the most judgments.
     strengths: strength of each system minus that of the reference, highest first.
-    differences: strength of a minus strength of b, for each pair (a, b) in alphabetical order. Both mappings are empty
-        if strengths are not finite.
-    groups: groups of systems, best first. No system has been preferred to one of an earlier group.
-    lost: share of replicates without finite strengths.
+    differences: strength of a minus strength of b, for each pair (a, b) in alphabetical order. This mapping and
+        `strengths` are empty if strengths are not finite.
+    groups: groups of systems, best first. No system has been preferred to a system of an earlier group.
+    lost: share of bootstrap replicates without finite strengths.
     """
 
     reference: str
@@ -292,11 +299,11 @@ class Order(NamedTuple):
 def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: int = REPLICATES) -> Order:
     """Estimate the strengths of the systems, with bootstrap intervals over messages.
 
-    Intervals are widened for small numbers of messages. There is none with fewer than LEAST_LEFT_OUT messages, or if
-    strengths are not finite in more than one of 20 replicates. Only differences of strengths are estimated: with
-    strengths that add up to 0, one system with few judgments would widen every interval.
+    Intervals are widened if there are few messages. There are no intervals with fewer than LEAST_LEFT_OUT messages, or
+    if strengths are not finite in more than one of 20 replicates. Only differences between strengths are estimated.
+    Strengths that add up to 0 depend on all systems, so one system with few judgments would widen every interval.
 
-    ties: whether ties count as half a win for both; otherwise they are left out.
+    ties: whether a tie counts as half a win for both systems. Otherwise, ties are left out.
     seed, replicates: seed and number of replicates of the bootstrap.
     """
     systems = systems_of(judgments)
@@ -353,7 +360,7 @@ def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[fl
 
 
 def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) -> tuple[Floats, int]:
-    """Return the wins on each message, (messages, K * K), and the number of messages."""
+    """Count the wins on each message, (messages, K * K). Also return the number of messages."""
     place = {system: number for number, system in enumerate(systems)}
     units = {unit: number for number, unit in enumerate(dict.fromkeys(each.cluster for each in judgments))}
     wins = np.zeros((len(units), len(systems), len(systems)))
@@ -373,14 +380,14 @@ def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) 
 
 
 class Sides(NamedTuple):
-    """How often the system shown first was chosen, for judgments with known positions.
+    """How often the system shown first was chosen, in judgments for which this position is known.
 
-    person: the annotator; None for all.
-    judgments, ties: number of judgments, and of ties among them.
+    person: the annotator; None for all annotators together.
+    judgments, ties: number of judgments, and number of ties among them.
     first: number of judgments for the system shown first.
-    share: share of these among judgments that are not ties.
-    p: for one annotator, the Holm-adjusted p-value that both positions are equally likely. Positions are random, so
-        this holds for anyone who ignores them.
+    share: share of these among the judgments that are not ties.
+    p: Holm-adjusted p-value of the hypothesis that the annotator is equally likely to choose either position; None for
+        all annotators together. Positions are random, so the hypothesis is true for anyone who ignores them.
     """
 
     person: Hashable
@@ -396,7 +403,7 @@ class Sides(NamedTuple):
 
 
 def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
-    """Return the position bias of all annotators together, and of each one, most significant first."""
+    """Return the position bias of all annotators together, and of each annotator, most significant first."""
     known = [each for each in judgments if each.first and each.person is not None]
     by_person: defaultdict[Hashable, list[Judgment]] = defaultdict(list)
     for each in known:

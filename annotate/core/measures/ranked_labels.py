@@ -1,8 +1,8 @@
 """Measures of ranked labels for documents with several gold labels: P@K, R@K, RP@K, nDCG@K and micro-averaged F1.
 
-They follow Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and the published code
-(lmtc-eurlex57k). Documents without gold labels are left out. The last
-section has the nDCG of graded pages of a query. corpora/predictions/rankings.py converts scores to rankings.
+The measures follow Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and the code published with it
+(lmtc-eurlex57k). Documents without gold labels are left out. The last section is about another task: the nDCG of the
+pages that a system ranks for a query. corpora/predictions/rankings.py converts scores to rankings.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ Ranking = Sequence[str]
 
 
 class Judged(NamedTuple):
-    """The gold labels of a document, and a system's ranking, best first and without repeats."""
+    """The gold labels of a document, and a system's ranking of labels, best first and without repeats."""
 
     gold: Labels
     ranking: Ranking
@@ -39,7 +39,10 @@ def with_gold(documents: Iterable[Judged]) -> list[Judged]:
 
 
 def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
-    """Restrict gold labels and rankings to a bucket of labels, and drop documents without gold labels in it."""
+    """Restrict gold labels and rankings to a bucket of labels.
+
+    Documents that have no gold label in the bucket are dropped.
+    """
     return with_gold(
         Judged(each.gold & bucket, [label for label in each.ranking if label in bucket]) for each in documents
     )
@@ -49,11 +52,11 @@ def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
 
 
 def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Floats]:
-    """Return each measure for every document and K from 1 to `deepest`, (documents, deepest), from 0 to 1.
+    """Return each measure for every document and every K from 1 to `deepest`, (documents, deepest), from 0 to 1.
 
-    With R gold labels and a number of hits among the first K, P@K = hits/K, R@K = hits/R, and RP@K = hits/min(K, R).
-    nDCG@K is the sum of 1/log2(rank + 1) over the hits, divided by the same sum over the first min(K, R) ranks. Missing
-    ranks count as misses.
+    If a document has R gold labels, and `hits` of them are among the first K labels of the ranking, then P@K = hits/K,
+    R@K = hits/R, and RP@K = hits/min(K, R). nDCG@K is the sum of 1/log2(rank + 1) over the hits, divided by the same
+    sum over the first min(K, R) ranks. If a ranking has fewer than K labels, the missing ranks count as misses.
 
     Raise ValueError for a document without gold labels, or a repeated label in a ranking.
     """
@@ -85,9 +88,10 @@ def _check(gold: Labels, ranking: Ranking) -> None:
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
     """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
-    Intervals are those of accuracy_by_class.py, or the Bayesian bootstrap if values are sparse. In 1,500 draws of 40 to
-    400 from the 20,000 simulated documents of tests/annotate/test_ranked_labels.py, intervals at K = 5 covered 93.8% to
-    95.5%, and intervals of paired differences 94.8% to 95.5%.
+    The intervals are those of accuracy_by_class.py. If the values are sparse (`_is_sparse`), the Bayesian bootstrap is
+    used instead. Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents of
+    tests/annotate/test_ranked_labels.py. At K = 5, intervals covered 93.8% to 95.5%, and intervals of paired
+    differences 94.8% to 95.5%.
 
     Return UNKNOWN for each mean if there are no documents.
     """
@@ -109,7 +113,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
 def _is_sparse(values: Floats) -> bool:
     """Return whether the values add up to fewer than LEAST_COUNT hits and some of them are fractions.
 
-    Jeffreys' interval is too narrow then. For values of 0 and 1 it is adequate however few hits there are.
+    Jeffreys' interval is then too narrow. If all values are 0 or 1, it is adequate even with very few hits.
     """
     return bool(values.sum() < LEAST_COUNT and ((values > 0) & (values < 1)).any())
 
@@ -117,7 +121,7 @@ def _is_sparse(values: Floats) -> bool:
 def differences(
     first: Sequence[Judged], second: Sequence[Judged], deepest: int = DEEPEST
 ) -> dict[str, list[Difference | None]]:
-    """Estimate the difference of each measure at each K, first minus second, paired by document.
+    """Estimate the difference of two systems in each measure at each K, first minus second, paired by document.
 
     Raise ValueError unless both systems have the same documents in the same order.
     """
@@ -163,8 +167,8 @@ class Share(NamedTuple):
     """A figure with its 95% interval over documents.
 
     value: the figure; None if it is undefined.
-    low, high: ends of the interval; None with fewer than 20 documents, without variation (resampling.py), or if the
-        figure is undefined in some replicates.
+    low, high: ends of the interval. None if there are fewer than 20 documents, if all bootstrap replicates are equal
+        (resampling.py), or if the figure is undefined in some of them.
     """
 
     value: float | None
@@ -187,17 +191,17 @@ class Micro(NamedTuple):
 
 
 def first_of(documents: Iterable[Judged], number: int | None) -> list[Answered]:
-    """Take the first `number` labels of each ranking as the answer; None for all."""
+    """Convert each ranking to an answer: its first `number` labels, or all of its labels if `number` is None."""
     return [Answered(each.gold, frozenset(each.ranking[:number])) for each in documents]
 
 
 def above(scores: Mapping[str, float], threshold: float) -> frozenset[str]:
-    """Return the labels with a score of at least the threshold."""
+    """Return the labels whose score reaches the threshold."""
     return frozenset(label for label, score in scores.items() if score >= threshold)
 
 
 def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """Return the labels with all of their ancestors. Cycles are allowed.
+    """Return the labels with all of their ancestors. The hierarchy may contain cycles.
 
     parents: the parents of each label.
     """
@@ -212,11 +216,15 @@ def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]
 
 
 def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
-    """Add all ancestors to both label sets, so that a near miss costs less than a distant one."""
+    """Add the ancestors of all labels to both label sets of each document.
+
+    A wrong label then costs less if it is close to a gold label in the hierarchy.
+    """
     return [Answered(with_ancestors(each.gold, parents), with_ancestors(each.said, parents)) for each in documents]
 
 
-# From sums of hits, assigned and gold labels over documents to a share; NaN if it is undefined.
+# A function that computes a share from the sums of hits, assigned labels and gold labels over all documents. It returns
+# NaN if the share is undefined.
 _Ratio = Callable[[Floats], float]
 
 
@@ -264,7 +272,8 @@ def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed
     _check_same(first, second)
 
     def f1(sums: Floats) -> Floats:
-        # The counts are integers, so this only replaces 0, where nothing is assigned and nothing is gold.
+        # The sum is an integer, so this only replaces 0, which occurs if there are no assigned labels and no gold
+        # labels.
         found: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
         return found
 
@@ -285,22 +294,22 @@ def _share(table: Floats, ratio: _Ratio, seed: str) -> Share:
 
 # --- nDCG of ranked pages as in XGLUE's evaluation, and its mean over queries.
 #
-# The gain of a page is its grade, not 2 to the power of the grade, and the discount at rank r is 1/log2(r + 1), down
-# to the last page (Järvelin and Kekäläinen 2002, ACM TOIS 20(4)). XGLUE uses scikit-learn's ndcg_score, which does
-# the same. Pages with equal predictions share their ranks and get the mean of their gains, which is the mean over all
-# possible orders (McSherry and Najork 2008, ECIR).
+# The gain of a page is its grade, not 2 to the power of the grade. The discount at rank r is 1/log2(r + 1), and all
+# pages count, down to the last (Järvelin and Kekäläinen 2002, ACM TOIS 20(4)). XGLUE uses scikit-learn's ndcg_score,
+# which does the same. Pages with equal predictions share their ranks, and each gets the mean of their gains. This gives
+# the mean over all possible orders of these pages (McSherry and Najork 2008, ECIR).
 
 
 @dataclass(frozen=True)
 class Ranked:
     """Mean nDCG over the queries with two or more pages.
 
-    value: the mean; None without such a query.
-    low, high: ends of the bootstrap interval over queries; None with fewer than 20.
+    value: the mean; None if there is no such query.
+    low, high: ends of the bootstrap interval over queries; None if there are fewer than 20 queries.
     queries: number of queries in the mean.
     single: number of queries with a single page, which are left out.
-    irrelevant: number of queries in the mean without a grade above 0. XGLUE defines their nDCG (0/0) as 0, so the
-        highest possible mean is (queries - irrelevant)/queries.
+    irrelevant: number of queries in the mean that have no page with a grade above 0. XGLUE defines their nDCG (0/0) as
+        0, so the highest possible mean is (queries - irrelevant)/queries.
     """
 
     value: float | None
@@ -312,10 +321,10 @@ class Ranked:
 
 
 def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Return the nDCG of one query, 0 if no page has a grade above 0.
+    """Return the nDCG of one query, or 0 if no page has a grade above 0.
 
     grades: grade of each page, 0 or more.
-    scores: prediction for each page; the highest ranks first.
+    scores: prediction for each page. The page with the highest prediction ranks first.
 
     Raise ValueError for a negative grade, or if the lengths differ.
     """
@@ -328,7 +337,7 @@ def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
 
 
 def _gain(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Return the discounted cumulative gain in the order of the scores, with ties sharing their ranks."""
+    """Return the discounted cumulative gain in the order of the scores. Pages with tied scores share their ranks."""
     ordered = sorted(zip(scores, grades, strict=True), key=lambda pair: -pair[0])
     rank, gains = 0, []
     for _, group in groupby(ordered, key=lambda pair: pair[0]):
@@ -344,9 +353,11 @@ def _discount(rank: int) -> float:
 
 
 def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
-    """Return the nDCG of each query with two or more pages, and the counts of single and irrelevant queries.
+    """Return the nDCG of each query with two or more pages, and the numbers of single and irrelevant queries.
 
-    pages: (query, grade, prediction), with the pages of a query in succession.
+    See Ranked for the definition of these.
+
+    pages: (query, grade, prediction) tuples. The pages of a query must be consecutive.
     """
     values, single, irrelevant = [], 0, 0
     for _, group in groupby(pages, key=lambda page: page[0]):

@@ -1,9 +1,9 @@
 """Measures of suggested replies: ROUGE, Dist-1 and Dist-2, precision at 1 and mean reciprocal rank, with intervals.
 
-Examples of the same message share their suggestions and are dependent. The jackknife leaves them out together, and the
-randomization test swaps them together. In 500 simulated sets with 30 to 300 examples and one to three examples per
-message (tests/annotate/test_replies.py), intervals of means covered 92.6% to 97.2%. Intervals of Dist are wide and
-covered 95.2% to 99.8%.
+Examples of the same message share their suggestions, so they are dependent. The jackknife therefore leaves them out
+together, and the randomization test swaps them together. Coverage was measured on 500 simulated sets with 30 to 300
+examples and one to three examples per message (tests/annotate/test_replies.py). Intervals of means covered the true
+value in 92.6% to 97.2% of sets. Intervals of Dist are wide and covered it in 95.2% to 99.8%.
 """
 
 from collections import Counter
@@ -24,13 +24,13 @@ from annotate.core.estimation.resampling import LEAST_UNITS, bootstrap, jackknif
 
 # --- ROUGE and Dist of suggested replies
 #
-# They match, to the last digit, the MRS dataset's eval.py with the package rouge 1.0.1 (Zhang et al. 2021, A Dataset
-# and Baselines for Multilingual Reply Suggestion, section 3.4). That differs from Lin 2004: repeated n-grams count
-# once, full stops separate words and are removed, and n-grams cross sentence boundaries.
+# The results equal, to the last digit, those of the MRS dataset's eval.py with the package rouge 1.0.1 (Zhang et al.
+# 2021, A Dataset and Baselines for Multilingual Reply Suggestion, section 3.4). They differ from Lin 2004 in three
+# ways: repeated n-grams count once, full stops separate words and are removed, and n-grams cross sentence boundaries.
 
 
 JAPANESE = "ja"
-LONGEST = 100  # longest reference measured, and length to which predictions are cut (words)
+LONGEST = 100  # words; longer references are not measured, and longer predictions are cut
 EMPTY = "<empty>"  # replaces a prediction without words
 TINY = 1e-8  # avoids division by zero in F1
 ORDERS = (1, 2, 3)
@@ -54,10 +54,11 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Best:
-    """The reply to a message that scores best.
+    """The suggested reply with the best score.
 
-    place: index among the replies.
-    words: words for Dist, including separate full stops.
+    scores: its scores.
+    place: its index among the suggested replies.
+    words: its words, which Dist counts. They include full stops.
     """
 
     scores: Scores
@@ -68,7 +69,8 @@ class Best:
 def tokenized(text: str, language: str) -> str:
     """Return the lower-cased words of a text, separated by single spaces.
 
-    Japanese is tokenized by MeCab, other languages by NLTK without sentence splitting, which would need a download.
+    Japanese is tokenized by MeCab, and all other languages by NLTK. NLTK does not split sentences, because this would
+    need a download.
 
     Raise MissingTokenizer if the text is Japanese and MeCab is not installed.
     """
@@ -98,7 +100,7 @@ def _mecab() -> Callable[[str], Sequence[str]]:
 
 
 def rouge(prediction: str, reference: str) -> Scores:
-    """Return the ROUGE scores of two tokenized texts. The score for n is 0 if either has fewer than n words."""
+    """Return the ROUGE scores of two tokenized texts. The score for n is 0 if either text has fewer than n words."""
     said, true = _words(prediction), _words(reference)
     return Scores(*(_f1(set(ngrams(said, n)), set(ngrams(true, n))) for n in ORDERS))
 
@@ -106,13 +108,13 @@ def rouge(prediction: str, reference: str) -> Scores:
 def _words(text: str) -> list[str]:
     """Split a tokenized text into words at spaces and full stops.
 
-    Two full stops separated only by spaces enclose an empty word, as in the package rouge.
+    As in the package rouge, there is an empty word between two full stops that only have spaces between them.
     """
     return list(chain.from_iterable(" ".join(part.split()).split(" ") for part in text.split(".") if part))
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """Return the n-grams in order, including repeats."""
+    """Return the n-grams of a text in order, including repeats."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
@@ -130,9 +132,11 @@ def is_measured(reference: str) -> bool:
 
 
 def best_of(predictions: Iterable[str], reference: str) -> Best:
-    """Return the tokenized prediction with the highest weighted ROUGE, the first in case of ties.
+    """Return the prediction with the highest weighted ROUGE. If several tie, return the first of them.
 
-    A prediction without words, or no prediction at all, counts as EMPTY.
+    A prediction without words counts as EMPTY. If there are no predictions, EMPTY is the only one.
+
+    predictions, reference: tokenized texts.
     """
     cut = [" ".join(said.split()[:LONGEST]) if said.replace(".", "").strip() else EMPTY for said in predictions]
     found = [rouge(said, reference) for said in cut or [EMPTY]]
@@ -155,13 +159,14 @@ class Example(NamedTuple):
 
 
 def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSet[str]) -> int | None:
-    """Return the rank of the reference as in Example. Texts must match exactly."""
+    """Return the rank of the reference, as defined in Example. Texts must match exactly."""
     if reference not in response_set:
         return None
     return suggestions.index(reference) + 1 if reference in suggestions else 0
 
 
-# The measures that are means over examples, with the value of one example; None if the example does not count.
+# Measures that are means over examples. For each, a function returns the value of an example, or None if the example
+# does not count.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "weighted_rouge": lambda each: each.best.scores.weighted,
     "rouge1": lambda each: each.best.scores.one,
@@ -172,30 +177,32 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
 }
 DISTINCT = {"dist1": 1, "dist2": 2}
 MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
-# Measures with a randomization test. Dist has no value per message that the two systems could swap.
+# Measures with a randomization test. Dist has none, because the two systems have no values of Dist per message that the
+# test could swap.
 TESTED = ("weighted_rouge", "p1", "mrr")
 
 
 class _Figure(NamedTuple):
-    """A figure, and its values without each of the messages that contribute to it."""
+    """A figure, and its value if each message that contributes to it is left out in turn."""
 
     value: float
     without: Floats
 
 
 def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
-    """Estimate each measure, with intervals over messages; UNKNOWN if no example counts.
+    """Estimate each measure, with intervals over messages. A measure is UNKNOWN if no example counts for it.
 
-    Dist-n is the number of distinct n-grams in the best replies, divided by their number of words.
+    Dist-n is the number of distinct n-grams in the best replies, divided by the number of words in these replies.
     """
     found = _figures(examples)
     return {name: jackknife(*each) if (each := found[name]) else UNKNOWN for name in MEASURES}
 
 
 def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str, Difference | None]:
-    """Estimate the difference of each measure, first minus second; None with fewer than LEAST_UNITS messages.
+    """Estimate the difference of two systems in each measure, first minus second.
 
-    Raise ValueError unless both systems have the same messages in the same order.
+    A difference is None with fewer than LEAST_UNITS messages. Raise ValueError unless both systems have the same
+    messages in the same order.
     """
     _check_same(first, second)
     found = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
@@ -206,9 +213,11 @@ def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str
 def _mean_difference(
     first: Sequence[Example], second: Sequence[Example], value: Callable[[Example], float | None]
 ) -> Difference | None:
-    """Estimate a mean difference from the examples on which each system is better, each side with its own interval.
+    """Estimate the difference of two means from the examples on which each system is better.
 
-    A constant difference in every example thus still has an interval (see accuracy_by_class.py).
+    It is the mean amount by which the first system is better, minus the mean amount by which the second is better. Each
+    of these has its own interval. The difference therefore has an interval even if it is the same in every example (see
+    accuracy_by_class.py).
     """
 
     def ahead(ones: Sequence[Example], others: Sequence[Example]) -> _Figure | None:
@@ -232,7 +241,7 @@ def _distinct_difference(first: Sequence[Example], second: Sequence[Example], n:
 
 
 def p_values(first: Sequence[Example], second: Sequence[Example], *, seed: str) -> dict[str, float | None]:
-    """Return the p-value of a randomization test for each measure of TESTED; None if no example counts.
+    """Return the p-value of a randomization test for each measure in TESTED. It is None if no example counts.
 
     Raise ValueError unless both systems have the same messages in the same order.
     """
@@ -255,7 +264,7 @@ def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
         raise ValueError("The two systems are not measured on the same messages in the same order; give the same.")
 
 
-# --- Figures, and their values without one message
+# --- Figures, and their values if a message is left out
 
 
 def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
@@ -266,7 +275,7 @@ def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
 def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
     """Return the sum of values and the number of examples for each message that counts, (messages, 2).
 
-    values: message and value of each example; None if it does not count.
+    values: message and value of each example. The value is None if the example does not count.
     """
     sums: dict[str, list[float]] = {}
     for message, value in values:
@@ -282,7 +291,7 @@ def _mean(sums: Floats) -> _Figure | None:
 
 
 def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
-    """Return Dist-n. Leaving out a message removes the n-grams that no reply to another message has."""
+    """Return Dist-n. Leaving out a message removes the n-grams that only occur in the replies to this message."""
     own: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
     for each in examples:
@@ -295,9 +304,10 @@ def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
 
 
 def _ratio(part: float, whole: float, parts: Floats, wholes: Floats) -> _Figure:
-    """Return part / whole, with its value without each message.
+    """Return part / whole, and its value if each message is left out in turn.
 
-    parts, wholes: what each message contributes. If nothing is left without a message, the value stays the same.
+    parts, wholes: what each message contributes to `part` and `whole`. If a message contributes everything, leaving it
+        out does not change the value.
     """
     left = whole - wholes
     value = part / whole
@@ -307,8 +317,8 @@ def _ratio(part: float, whole: float, parts: Floats, wholes: Floats) -> _Figure:
 
 # --- BLEU-4 of generated texts as in XGLUE's evaluation: sacrebleu's lower-cased corpus BLEU, between 0 and 1.
 #
-# See Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. Tokenization is mteval
-# v13a in every language, so the score is meaningless for languages written without spaces.
+# See Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. All languages are
+# tokenized by mteval v13a, so the score is meaningless for languages written without spaces.
 
 
 METRIC = BLEU(lowercase=True)
@@ -316,10 +326,10 @@ METRIC = BLEU(lowercase=True)
 
 @dataclass(frozen=True)
 class Generated:
-    """Corpus BLEU over all pairs, with a bootstrap interval over pairs.
+    """Corpus BLEU over all pairs of a text and its reference, with a bootstrap interval over pairs.
 
-    value: BLEU; None without pairs.
-    low, high: ends of the interval; None with fewer than 20 pairs.
+    value: BLEU; None if there are no pairs.
+    low, high: ends of the interval; None if there are fewer than 20 pairs.
     pairs: number of pairs.
     """
 
@@ -353,7 +363,10 @@ def signature() -> str:
 
 
 def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
-    """Return the counts that BLEU needs for each pair: both lengths, matching n-grams and total n-grams, (n, 10)."""
+    """Return the counts that BLEU needs for each pair, (n, 10).
+
+    They are the lengths of both texts, the numbers of matching n-grams, and the total numbers of n-grams.
+    """
     found = []
     for hypothesis, reference in zip(said, meant, strict=True):
         one = METRIC.corpus_score([hypothesis], [[reference]])
@@ -362,7 +375,10 @@ def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
 
 
 def scores(sums: Floats) -> Floats:
-    """Return BLEU for sums of such counts, (10, times)."""
+    """Return BLEU for each column of summed counts.
+
+    sums: sums of the rows that `counts` returns, (10, times).
+    """
     found = []
     for said, meant, *rest in sums.T.astype(int).tolist():
         order = len(rest) // 2

@@ -1,9 +1,10 @@
-"""Units with a true label and a system's scores for all labels: validation, and intervals of figures.
+"""Units with a true label and a system's scores for all labels, and intervals of figures that are computed from them.
 
-Intervals use the infinitesimal jackknife: the derivative of a figure with respect to the weight of each row, added up
-by group (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6). Its variance is close to that
-of the jackknife in resampling.py, but needs no loop over groups and supports weights. The influence of a row is the
-derivative times its weight, (n,). tests/benchmarks/scores.py measures the coverage.
+The intervals use the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans,
+chapter 6). It computes the derivative of a figure with respect to the weight of each row. The influence of a row is the
+derivative times its weight, (n,). The variance comes from the influences, added up by group. It is close to that of the
+jackknife in resampling.py, but it supports weights and needs no loop over groups. tests/benchmarks/scores.py measures
+the coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ NO_VARIATION = "All units have the same value, which does not show that others w
 
 
 def too_few(least: int, there: int, kind: str = "") -> str:
-    """Return the reason why there is no interval.
+    """Return a sentence that explains why there is no interval.
 
     least: required number of independent units.
     there: their actual number.
@@ -36,7 +37,7 @@ def too_few(least: int, there: int, kind: str = "") -> str:
 class Figure(NamedTuple):
     """A measure with its 95% interval.
 
-    reason: why the value or the interval is None. If both exist, what the value leaves out, or empty.
+    reason: why the value or the interval is None. If both exist, it states what the value leaves out, or is empty.
     """
 
     value: float | None
@@ -49,7 +50,7 @@ class Fault(NamedTuple):
     """The first invalid row of scores.
 
     row: index of the row.
-    what: a sentence that does not name the row.
+    what: sentence that describes the fault without naming the row.
     """
 
     row: int
@@ -57,9 +58,9 @@ class Fault(NamedTuple):
 
 
 class ScoredUnits(NamedTuple):
-    """Validated units, built by `scored_units`. The arrays only have rows with a positive weight, (n,).
+    """Validated units, built by `scored_units`. Rows with weight 0 are removed from all arrays.
 
-    given: number of rows before zero weights were removed.
+    given: number of rows before those with weight 0 were removed.
     rows: original index of each row, (n,).
     truth: index of the true label, (n,).
     scores: probability of each label, (n, k).
@@ -84,7 +85,7 @@ class ScoredUnits(NamedTuple):
 
     @property
     def right(self) -> Bools:
-        """Whether the label with the highest score is the true one, (n,). The first of tied labels counts."""
+        """Whether the label with the highest score is the true label, (n,). If labels tie, the first of them counts."""
         found: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
         return found
 
@@ -104,9 +105,9 @@ class ScoredUnits(NamedTuple):
         return np.bincount(self.group, values, self.groups).astype(np.float64, copy=False)
 
     def only(self, chosen: Bools | Ints) -> "ScoredUnits":
-        """Return the chosen rows.
+        """Return the units in the chosen rows.
 
-        chosen: Boolean array (n,) or indices of rows.
+        chosen: Boolean array (n,), or indices of rows.
         """
         groups, group = np.unique(self.group[chosen], return_inverse=True)
         return ScoredUnits(
@@ -131,9 +132,9 @@ def scored_units(
     truth: index of the true label among the columns of scores, integers, (n,).
     scores: probability of each label, (n, k), see `check_scores`.
     weights: number of units that each row represents, 0 or more, (n,); 1 by default. Rows with weight 0 are removed.
-    groups: integers or strings, (n,); rows with the same value were sampled together. By default each row is a group.
+    groups: integers or strings, (n,). Rows with the same value were sampled together. By default, each row is a group.
 
-    Raise ValueError if the arrays do not fit together, and for the first invalid row.
+    Raise ValueError if the arrays do not fit together. Also raise it for the first row of scores that is invalid.
     """
     table = np.asarray(scores, dtype=np.float64)
     if fault := check_scores(table):
@@ -154,9 +155,9 @@ def scored_units(
 
 
 def check_scores(scores: npt.ArrayLike) -> Fault | None:
-    """Return the first row that is not a probability distribution, or None.
+    """Return the first row that is not a probability distribution, or None if all rows are valid.
 
-    Each score must be between 0 and 1, and each row must add up to 1 within TOLERANCE. Nothing is rescaled, so
+    Each score must be between 0 and 1, and each row must add up to 1 within TOLERANCE. Scores are not rescaled, so
     percentages are invalid.
 
     scores: probabilities of two or more labels, (n, k).
@@ -166,7 +167,7 @@ def check_scores(scores: npt.ArrayLike) -> Fault | None:
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError(f"Scores are a table with a column for each of two or more labels, not {table.shape}.")
-    with np.errstate(invalid="ignore"):  # infinity minus infinity
+    with np.errstate(invalid="ignore"):  # the sum of a row may be infinity minus infinity
         sums = table.sum(axis=1)
     # Comparisons with NaN are false, so a row with NaN is invalid.
     faulty = ~((table.min(axis=1) >= 0) & (table.max(axis=1) <= 1) & (np.abs(sums - 1) <= TOLERANCE))
@@ -204,7 +205,7 @@ def _t(groups: float) -> float:
 
 
 def variance(units: ScoredUnits, influence: Floats) -> float:
-    """Return the variance of a figure with the sample divisor, for two or more groups.
+    """Return the variance of a figure over two or more groups, with the divisor of a sample variance.
 
     influence: influence of each row, (n,).
     """
@@ -213,7 +214,10 @@ def variance(units: ScoredUnits, influence: Floats) -> float:
 
 
 def mean(values: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
-    """Estimate the weighted mean of values from 0 to `most`, (n,), with the interval of `skewed`."""
+    """Estimate the weighted mean of values, with the interval of `skewed`.
+
+    values: value of each unit, from 0 to `most`, (n,).
+    """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
     value = float(units.shares @ values)
@@ -223,9 +227,9 @@ def mean(values: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
 def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
     """Return a figure from 0 to `most` with an interval that allows for skewness.
 
-    Losses are small for most units and large for a few, so the upper end is farther away. A cubic transformation
-    removes the skewness of Student's t (Hall 1992, On the Removal of Skewness by Transformation, JRSS B 54(1), section
-    2). There is no interval with fewer than LEAST_UNITS groups.
+    Most units have small losses and a few have large ones, so the upper end must be farther from the value than the
+    lower end. A cubic transformation removes the skewness of Student's t (Hall 1992, On the Removal of Skewness by
+    Transformation, JRSS B 54(1), section 2). There is no interval with fewer than LEAST_UNITS groups.
 
     influence: influence of each row, (n,).
     """
@@ -234,7 +238,7 @@ def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np
     parts, spread, t = units.by_group(influence), sqrt(variance(units, influence)), quantile(units)
     if spread <= SLACK:
         return Figure(value, reason=NO_VARIATION)
-    skewness = float((parts**3).sum() / (parts @ parts) ** 1.5)  # skewness divided by sqrt(number of groups)
+    skewness = float((parts**3).sum() / (parts @ parts) ** 1.5)  # skewness / sqrt(number of groups)
 
     def transformed_back(x: float) -> float:
         if abs(skewness) <= SLACK:
@@ -249,13 +253,13 @@ def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[B
     """Return a figure from 0 to 1 that compares kinds of units, with an interval on the logit scale.
 
     See Pepe 2003, The Statistical Evaluation of Medical Tests for Classification and Prediction, chapter 5. The rarest
-    kind determines the interval: Student's t uses its number of groups, and the variance of two random groups with its
-    largest weight is added, because a few similar groups do not show that others are similar (in the manner of Agresti
+    kind determines the interval. Student's t uses its number of groups. The variance of two random groups is added,
+    with the largest weight of any group, because a few similar groups do not show that all are similar (compare Agresti
     and Coull 1998, The American Statistician 52(2)). Intervals for rare labels and unequal weights therefore cover more
     than 95%. There is no interval if a kind has fewer than LEAST_LEFT_OUT groups.
 
     influence: influence of each row, (n,).
-    kinds: which rows belong to each kind, (n,) each.
+    kinds: for each kind, whether each row belongs to it, (n,).
     """
     groups = [len(np.unique(units.group[kind])) for kind in kinds]
     rarest = min(groups)
@@ -276,13 +280,13 @@ def proportion(
 ) -> Figure:
     """Estimate the weighted proportion of hits, with an interval from effective counts.
 
-    With equal weights and one row per group, these are the plain counts. Otherwise the effective size is that of a
-    simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), at most the
-    effective number of rows. If all or none are hits, it is the effective number of groups. Except for plain counts,
-    there is no interval with fewer than LEAST_LEFT_OUT groups.
+    With equal weights and one row per group, the effective counts are the plain counts. Otherwise, the effective size
+    is that of a simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), and not
+    larger than the effective number of rows. If all rows or no rows are hits, it is the effective number of groups.
+    Except for plain counts, there is no interval with fewer than LEAST_LEFT_OUT groups.
 
     hits: whether each unit is a hit, (n,).
-    ends: function from hits and count to the ends of the interval.
+    ends: function that takes the number of hits and the count, and returns the ends of the interval.
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
@@ -302,11 +306,13 @@ Ends = Callable[[float, float], tuple[float, float]]
 
 
 def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], ends: Ends, *, is_plain: bool) -> Figure:
-    """Compute `proportion` with one row per group from sums over the rows.
+    """Compute `proportion` for one row per group, from sums over the rows.
 
     number: number of rows.
-    weights: sums of the weights and of their squares.
+    weights: sums of the weights and of the squared weights.
     hits: number of hits, and the sums of their weights and squared weights.
+    ends: see `proportion`.
+    is_plain: whether all weights are equal.
     """
     if is_plain:
         return Figure(hits[0] / number, *ends(hits[0], number))
@@ -321,8 +327,8 @@ def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], en
 def _of_count(value: float, spread: float, if_alike: float, most: float, groups: float, ends: Ends) -> Figure:
     """Return a proportion with the interval at its effective size.
 
-    if_alike: effective size if all or none are hits.
-    most: upper limit of the effective size otherwise.
+    if_alike: effective size if all rows or no rows are hits.
+    most: upper limit of the effective size in all other cases.
     groups: effective number of groups.
     """
     if not SLACK < value < 1 - SLACK:

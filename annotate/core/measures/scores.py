@@ -39,11 +39,11 @@ BINS = 15
 
 
 class Bin(NamedTuple):
-    """Units with a confidence above `above` and at most `most`.
+    """Units whose confidence is above `above` and not above `most`.
 
     units: number of units.
     weight: sum of their weights.
-    confidence: weighted mean confidence; None without units.
+    confidence: their weighted mean confidence; None if there are no units.
     accuracy: their accuracy.
     """
 
@@ -59,7 +59,7 @@ class Calibration(NamedTuple):
     """Calibration of a system.
 
     error: expected calibration error.
-    bins: reliability table, by confidence.
+    bins: reliability table, in order of confidence.
     """
 
     error: Figure
@@ -70,7 +70,7 @@ class ByLabel(NamedTuple):
     """A measure of each label against all others.
 
     labels: figure of each label, in the order of the columns.
-    macro: mean of the figures that exist.
+    macro: unweighted mean of the figures, without labels that have none.
     """
 
     labels: tuple[Figure, ...]
@@ -80,8 +80,8 @@ class ByLabel(NamedTuple):
 def log_loss(units: ScoredUnits) -> Figure:
     """Estimate the mean of -ln(score of the true label), in nats; 0 is best.
 
-    Scores are clipped to [e, 1 - e] with the machine epsilon e, as in scikit-learn, so a unit adds at most 36.04 (Good
-    1952, Rational Decisions, JRSS B 14(1)).
+    As in scikit-learn, scores are clipped to [e, 1 - e], where e is the machine epsilon. The loss of a unit is
+    therefore at most 36.04 (Good 1952, Rational Decisions, JRSS B 14(1)).
     """
     return mean(_log_losses(units), units)
 
@@ -93,8 +93,8 @@ def _log_losses(units: ScoredUnits) -> Floats:
 def brier_score(units: ScoredUnits) -> Figure:
     """Estimate the mean squared distance between the scores and the one-hot true label, from 0 (best) to 2.
 
-    See Brier 1950, Monthly Weather Review 78(1). With two labels, the single-column form that many programs report is
-    half of this.
+    See Brier 1950, Monthly Weather Review 78(1). With two labels, many programs report half of this, because they only
+    use the score of one label.
     """
     return mean(_brier_scores(units), units, 2.0)
 
@@ -108,8 +108,8 @@ def _brier_scores(units: ScoredUnits) -> Floats:
 def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
     """Compare the log loss and Brier score of two systems on the same units.
 
-    Return the difference of the means with the interval of Student's t by group, and the two-sided p-value that it is
-    zero, for each measure.
+    For each measure, return the difference of the means, with the interval of Student's t by group, and the two-sided
+    p-value of the hypothesis that the difference is zero.
     """
     return {
         name: _mean_apart(losses(first) - losses(second), first)
@@ -134,7 +134,7 @@ def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
     See Leonardelli et al. 2023, SemEval-2023 Task 11: Learning with Disagreements.
 
-    shares: share of people's answers to each unit by label, (rows given to `scored_units`, k).
+    shares: for each row that `scored_units` was given, the shares of the k labels among people's answers, (rows, k).
 
     Raise ValueError for any other shape, and for rows that `check_scores` rejects.
     """
@@ -152,18 +152,21 @@ def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
 
 
 def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: str) -> Calibration:
-    """Estimate the weighted mean distance between confidence (the highest score) and accuracy over bins of equal width.
+    """Estimate the expected calibration error, and the reliability table by bins of equal width.
 
-    See Guo et al. 2017, On Calibration of Modern Neural Networks, section 2. The estimate is biased upward, because a
-    deviation in either direction adds to it. The low end allows for that: bins without a clear deviation contribute the
-    absolute value of their noise (numerical delta method: Fang and Santos 2019, Inference on Directionally
-    Differentiable Functions, Review of Economic Studies 86(1)). The high end does not, so the interval is conservative.
-    It is an interval for the error with these bins.
+    The error is the weighted mean, over bins, of the distance between confidence (the highest score) and accuracy. See
+    Guo et al. 2017, On Calibration of Modern Neural Networks, section 2.
+
+    The estimate is biased upward, because a chance deviation in either direction adds to it. The low end of the
+    interval allows for this: bins without a clear deviation contribute the absolute value of their noise (numerical
+    delta method: Fang and Santos 2019, Inference on Directionally Differentiable Functions, Review of Economic Studies
+    86(1)). The high end does not, so the interval is conservative. It is an interval for the error with these bins, and
+    not for other bins.
 
     bins: number of bins.
-    seed: the same seed gives the same interval.
+    seed: seed of the interval. The same seed gives the same interval.
 
-    Raise ValueError for less than one bin.
+    Raise ValueError if there is less than one bin.
     """
     if bins < 1:
         raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
@@ -183,7 +186,8 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
     """Estimate the calibration error.
 
     confidence: confidence of each unit, (n,).
-    place: index of its bin, (n,).
+    place: index of each unit's bin, (n,).
+    bins: number of bins.
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
@@ -195,7 +199,8 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
     cells = np.bincount(units.group * bins + place, units.shares * apart, units.groups * bins)
     influence = cells.reshape(-1, bins) - np.outer(units.by_group(units.shares), gaps)
     covariance = influence.T @ influence * (units.groups / (units.groups - 1))
-    # A few answers that are all right have no variance, but calibrated ones would have some.
+    # If a bin has few answers and all are right, their variance is 0. Calibrated answers would have some variance, so
+    # the result is at least that.
     if_calibrated = np.bincount(place, units.shares**2 * confidence * (1 - confidence), bins)
     covariance += np.diag(np.maximum(0, if_calibrated - covariance.diagonal()))
     signs, wider = np.sign(gaps), quantile(units) / Z
@@ -213,9 +218,9 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
 def roc_auc(units: ScoredUnits) -> ByLabel:
     """Estimate the area under the ROC curve of each label against all others.
 
-    It is the probability that a unit with the label scores higher than one without it, with ties counting half (Hanley
-    and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)) by group. A figure
-    is None if all or no units have the label.
+    It is the probability that a unit with the label scores higher than a unit without it, where a tie counts as half
+    (Hanley and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)), by group.
+    A figure is None if all units or no units have the label.
     """
     return _by_label(units, _roc_auc)
 
@@ -223,7 +228,8 @@ def roc_auc(units: ScoredUnits) -> ByLabel:
 def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats]:
     place = np.unique(scores, return_inverse=True)[1]
     own, others = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
-    # The share of other units below a score, and of the label's own units above it.
+    # For each score, the share of units without the label that score lower, and the share of units with the label that
+    # score higher. Ties count as half.
     below = (others.cumsum() - others / 2) / others.sum()
     above = (own.sum() - own.cumsum() + own / 2) / own.sum()
     value = float(own @ below / own.sum())
@@ -232,9 +238,10 @@ def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats
 
 
 def average_precision(units: ScoredUnits) -> ByLabel:
-    """Estimate the average precision of each label: the mean precision at the scores of the units that have it.
+    """Estimate the average precision of each label.
 
-    Tied scores count together and there is no interpolation, as in scikit-learn. A figure is None if all or no units
+    This is the mean, over units with the label, of the precision among all units that score at least as high. As in
+    scikit-learn, there is no interpolation, and tied units count together. A figure is None if all units or no units
     have the label.
     """
     return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
@@ -243,9 +250,10 @@ def average_precision(units: ScoredUnits) -> ByLabel:
 def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) -> tuple[float, Floats]:
     """Return the mean, over units, of the proportion of hits among all units with an equal or higher score.
 
-    counted: weight of each unit in the mean: its own weight or 0, (n,).
+    scores, weights, hits: score and weight of each unit, and whether it is a hit, (n,).
+    counted: weight of each unit in the mean: its own weight, or 0 to leave it out, (n,).
 
-    Return the mean, and the influence of each row, (n,).
+    Return the mean, and the influence of each unit, (n,).
     """
     place = np.unique(scores, return_inverse=True)[1]
 
@@ -263,10 +271,10 @@ def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) ->
 
 
 def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
-    """Compute a measure for each label and its mean over labels.
+    """Compute a measure for each label, and the mean of these values.
 
-    measure: function from scores, weights and whether a unit has the label, (n,) each, to the value and its influence
-        (n,).
+    measure: function that takes the scores, the weights and whether each unit has the label, (n,) each. It returns the
+        value and the influence of each unit, (n,).
     """
     labels: list[Figure] = []
     values: list[float] = []
@@ -317,14 +325,19 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
 MOST_POINTS = 200  # on a risk-coverage curve
 ERROR = 1 - LEVEL  # probability that a threshold misses its target
 STEP = 1.1  # each tested threshold selects at least this many times as many units as the previous one
-# Each chain of tests starts with this many times as many units as the previous chain. If 1% to 3% of the most confident
-# answers are wrong, 4, 6 and 8 select similar shares of units (33% to 34% in 60 draws), and a single chain far fewer
-# (22%). A single chain selects slightly more if the most confident answers are all right.
+# Each chain of tests starts with this many times as many units as the previous chain (see `precision_threshold`). In 60
+# draws in which 1% to 3% of the most confident answers were wrong, the values 4, 6 and 8 selected 33% to 34% of the
+# units, and a single chain only 22%. If the most confident answers are all right, a single chain selects slightly more.
 START = 6.0
 
 
 class Point(NamedTuple):
-    """Answers with a confidence of at least `threshold`: their share of all units, and their accuracy."""
+    """A point of a risk-coverage curve.
+
+    threshold: lowest confidence of the selected answers.
+    coverage: share of all units that are selected.
+    accuracy: accuracy of the selected answers.
+    """
 
     threshold: float
     coverage: float
@@ -335,7 +348,7 @@ class RiskCoverage(NamedTuple):
     """A risk-coverage curve.
 
     area: area under the curve of risk (share of wrong answers) against coverage.
-    points: points of the curve, from the highest threshold.
+    points: points of the curve, starting with the highest threshold.
     """
 
     area: Figure
@@ -345,9 +358,11 @@ class RiskCoverage(NamedTuple):
 class Threshold(NamedTuple):
     """A threshold for a target precision.
 
-    value: the lowest score shown to reach the target; None with a reason if there is none.
-    precision: precision of the units at or above it; its low end is the bound that was tested.
-    recall: share of the label's units that are selected and right; for whole answers, share of all units.
+    value: the lowest score shown to reach the target; None if there is none.
+    precision: precision of the selected units, whose scores reach the threshold. The low end of its interval is the
+        bound that was tested.
+    recall: share of the units with the label that are selected. For whole answers, share of all units that are selected
+        and right.
     coverage: share of all units that are selected.
     reason: why there is no threshold.
     """
@@ -360,11 +375,12 @@ class Threshold(NamedTuple):
 
 
 def risk_coverage(units: ScoredUnits) -> RiskCoverage:
-    """Return the accuracy at or above each confidence (the highest score), and the area under the risk-coverage curve.
+    """Return the risk-coverage curve, and the area under it.
 
-    The curve has at most MOST_POINTS points, evenly spaced by coverage. The area is the mean, over units, of the share
-    of wrong answers at or above their confidence, 0 at best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty
-    Estimation for Deep Neural Classifiers).
+    A point of the curve has the accuracy of all answers whose confidence (the highest score) reaches a threshold. The
+    curve has at most MOST_POINTS points, evenly spaced by coverage. To compute the area, take for each unit the share
+    of wrong answers among all units with the same or a higher confidence. The area is the mean of these shares; 0 is
+    best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers).
     """
     if not units.groups:
         return RiskCoverage(Figure(None, reason=NO_UNITS), ())
@@ -387,18 +403,21 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
 def precision_threshold(units: ScoredUnits, wish: float, label: int | None = None) -> Threshold:
     """Find the lowest threshold whose selected answers reach a target precision with 95% confidence.
 
-    Thresholds are tested from the highest down by the exact binomial (Clopper-Pearson) bound until one fails. This is
-    fixed sequence testing (Angelopoulos et al. 2021, Learn then Test, algorithm 1). A few units cannot show anything,
-    and one error among the highest scores would stop the search, so several chains of tests start at fixed numbers of
-    selected units and share the error of 5% equally. The tested thresholds depend only on scores and weights. A
-    threshold chosen in this way therefore reaches the target in 95% of samples, although the same sample selects it.
-    With unequal weights or groups, the bound uses effective counts (`proportion`) and is not exact.
+    Thresholds are tested in a chain, from the highest down, until one fails. This is fixed sequence testing
+    (Angelopoulos et al. 2021, Learn then Test, algorithm 1). Each test uses the exact binomial (Clopper-Pearson) bound
+    on the precision. With a single chain, one error among the highest scores would end the search, because a few units
+    cannot show that the target is reached. Several chains therefore start at fixed numbers of selected units, and share
+    the error probability of 5% equally.
+
+    The tested thresholds depend only on scores and weights. The chosen threshold therefore reaches the target in 95% of
+    samples, although it is chosen from the same sample. If weights differ or there are groups, the bound uses effective
+    counts (`proportion`) and is not exact.
 
     wish: target precision.
-    label: index of the label whose score selects units. By default the highest score selects them, and an answer is
-        right if its label is the true one.
+    label: index of the label whose score selects units. By default, the highest score selects them, and an answer is
+        right if its label is the true label.
 
-    Raise ValueError if `wish` is not between 0 and 1, or there is no such label.
+    Raise ValueError if `wish` is not between 0 and 1, or if there is no such label.
     """
     if not 0 < wish < 1:
         raise ValueError(f"A wished precision lies between 0 and 1; {wish} does not.")
@@ -408,9 +427,9 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         return Threshold(None, reason=NO_UNITS)
     scores, hits = (units.confidence, units.right) if label is None else (units.scores[:, label], units.truth == label)
     order = np.argsort(-scores, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # last row with each score
+    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # the last row that has each score
     sums, squares = units.weights[order].cumsum()[last], (units.weights[order] ** 2).cumsum()[last]
-    # Number of independent units selected, as far as weights and groups show.
+    # Effective number of independent units that each score selects, given their weights and groups.
     counts = np.maximum.accumulate(sums**2 / squares) * (units.groups / len(order))
     chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
     error, least = ERROR / chains, _least(wish, ERROR / chains)
@@ -418,7 +437,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         few = f"Even without an error, {least:,} independent units are needed; there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
-    if units.groups == len(order):  # cumulative sums give each bound without another pass
+    if units.groups == len(order):  # then cumulative sums are enough to compute each bound
         sums_of_hits = [(units.weights[order] ** power * hits[order]).cumsum()[last] for power in (0, 1, 2)]
         bounds = [
             of_sums(
@@ -449,7 +468,11 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
 
 
 def _least(wish: float, error: float) -> int:
-    """Return the smallest number of units that shows the target if all of them are hits."""
+    """Return the smallest number of units that can show the target precision, which is enough if all of them are hits.
+
+    wish: target precision.
+    error: probability that the bound fails.
+    """
     return ceil(log(error) / log(wish))
 
 
@@ -460,12 +483,15 @@ def _powers(first: float, step: float, most: float) -> Floats:
 
 
 def _first(ascending: Floats, wanted: Floats) -> Ints:
-    """Return the distinct indices of the first values that reach each wanted value."""
+    """Return the distinct indices of the first values that reach each wanted value.
+
+    A wanted value that is never reached gives the last index.
+    """
     return np.unique(np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1))
 
 
 def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
-    """Estimate the proportion of hits, with a lower bound that fails with probability `error`."""
+    """Estimate the proportion of hits, with a lower bound that is wrong with probability `error`."""
     return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
 
 
