@@ -1,4 +1,4 @@
-"""Database models for people, tasks, work and quality control."""
+"""The database models for people, tasks, work and quality control."""
 
 from annotate.models.channel import Flag, Note, NoteRead
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences

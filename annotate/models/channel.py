@@ -10,23 +10,23 @@ from annotate.models.work import Judgment, Lease, Unit
 
 
 class Flags(models.QuerySet):
-    """Queries that define which flags count."""
+    """Queries for flags in different states."""
 
     def standing(self):
         """Return flags that were not withdrawn."""
         return self.filter(judgment__voided_at=None)
 
     def open(self):
-        """Return flags that no manager has settled."""
+        """Return flags that were not withdrawn and that no manager has settled."""
         return self.standing().filter(settled_at=None)
 
     def answered(self):
-        """Return flags with a reply that the annotator has not dismissed."""
+        """Return flags that have a reply which the annotator has not dismissed."""
         return self.standing().filter(replied_at__isnull=False, put_away_at=None)
 
 
 class Flag(models.Model):
-    """A person's report to the managers about a unit that they were given."""
+    """A message from a person to the managers about a unit that the person has got."""
 
     DISTURBING, PERSONAL, BROKEN, QUESTION = "disturbing", "personal", "broken", "question"
     KINDS = (DISTURBING, PERSONAL, BROKEN, QUESTION)
@@ -94,7 +94,7 @@ class Flag(models.Model):
 
 
 class Note(models.Model):
-    """A manager's message to everyone who works in a task, or in one language of it."""
+    """A message from a manager to everyone who works in a task, or only to those who work in one of its languages."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="notes")
     language = models.CharField(max_length=16, blank=True, help_text="whose readers it is for; empty: everybody")
@@ -112,7 +112,7 @@ class Note(models.Model):
 
 
 class NoteRead(models.Model):
-    """Record that a person has read and dismissed a note."""
+    """A record that a person has read and dismissed a note."""
 
     note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="reads")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="notes_read")

@@ -7,17 +7,20 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 
-# Options of a field for the user who did something; null if nobody has, or if the program did.
+# Arguments of a field for the user who did something. It is null if nobody has done it, or if the program did it.
 BY = {"to": settings.AUTH_USER_MODEL, "on_delete": models.PROTECT, "null": True, "blank": True}
 
 
 def new_pseudonym() -> str:
-    """Return a random name for exports that reveals nothing about the person."""
+    """Return a random name, which takes the person's place in exports and reveals nothing about them."""
     return f"annotator-{secrets.token_hex(4)}"
 
 
 class Annotator(models.Model):
-    """A person who answers units and, as an adjudicator, settles them. Managers are Django's staff users."""
+    """A person who answers units. If the person is also an adjudicator, they settle units on which people disagree.
+
+    Managers are the staff users of Django.
+    """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
     pseudonym = models.CharField(max_length=40, unique=True, default=new_pseudonym, editable=False)
@@ -35,10 +38,10 @@ class Annotator(models.Model):
         return self.user.get_full_name() or self.user.username
 
     def one_at_a_time(self) -> None:
-        """Make all other actions by or on this person wait for the end of this transaction.
+        """Lock the person, so that all their other actions wait until this transaction ends.
 
-        The lock is `no_key`. Otherwise, an answer that refers to the annotator and holds its unit's lock would wait
-        too.
+        The lock is `no_key`. With a full lock, an answer that refers to the annotator would also have to wait, although
+        it already holds the lock on its unit.
         """
         Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
 
@@ -66,7 +69,7 @@ class AnnotatorLanguage(models.Model):
 
 
 class LanguageRequest(models.Model):
-    """A language that a person says they read, for a manager to grant or refuse."""
+    """A request by a person to be registered as a reader of a language, which a manager grants or refuses."""
 
     GRANTED, REFUSED = "granted", "refused"
 
@@ -98,7 +101,7 @@ class LanguageRequest(models.Model):
 
 
 class Preferences(models.Model):
-    """A user's settings for the pages. Nobody else sees them, and no figure depends on them."""
+    """The settings with which a user sees the pages. Nobody else sees them, and no statistics depend on them."""
 
     TEXT_SIZES = ["", "large", "larger"]
     THEMES = ["", "light", "dark"]

@@ -1,4 +1,4 @@
-"""Models for quality control (gold answers, tests, qualifications, draws, consents, pauses), and contents of units."""
+"""Models for quality control, such as gold answers, tests and pauses, and for special contents of units."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,7 +11,10 @@ from annotate.models.work import Judgment, Unit
 
 
 class GoldAnswer(models.Model):
-    """An item with a known label, for practice, for the test, or hidden in the queue. It is never work or exported."""
+    """An item with a known label. It is used for practice, for the test, or hidden in the queue.
+
+    Such an item never becomes a unit of work and is never exported.
+    """
 
     PRACTICE, TEST, QUEUE = "practice", "test", "queue"
 
@@ -30,7 +33,7 @@ class GoldAnswer(models.Model):
 
 
 class Trial(models.Model):
-    """One person's practice in a language of a task, or one test."""
+    """A practice or a test that one person takes in a language of a task."""
 
     PRACTICE, TEST = "practice", "test"
 
@@ -67,7 +70,7 @@ class Trial(models.Model):
 
 
 class TrialAnswer(models.Model):
-    """A question of a trial, and its answer."""
+    """A question in a trial, and the person's answer once it is given."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
@@ -120,9 +123,10 @@ class Qualification(models.Model):
 
 
 class Lot(models.Model):
-    """A random draw that decides about people or trust, recorded when it was made so that it can be verified.
+    """A record of a random draw, which makes it possible to verify the draw later.
 
-    The record holds what was drawn and from what. core/draws/committed_draws.py defines it for each purpose.
+    Draws are recorded if they affect which units a person gets, or how far results can be trusted. The record holds the
+    drawn ids and the ids from which they were drawn. core/draws/committed_draws.py describes it for each purpose.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")
@@ -141,7 +145,10 @@ class Lot(models.Model):
 
 
 class Consent(models.Model):
-    """A person's consent to work that may be distressing. Without an active consent, they get no work from the task."""
+    """A person's consent to work with texts that may be distressing.
+
+    In a task with such texts, a person gets work only if they have a consent that they have not withdrawn.
+    """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="consents")
@@ -164,7 +171,7 @@ class Consent(models.Model):
 
 
 class Pause(models.Model):
-    """A period in which a person gets no work from the task, until a manager ends it."""
+    """A period in which a person gets no work from a task. It lasts until a manager ends it."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
@@ -189,13 +196,14 @@ class Pause(models.Model):
         return f"{self.annotator} in {self.task.name}"
 
 
-# --- Contents of units besides a text: two systems side by side, and concepts of a vocabulary
+# --- Special contents of units: two systems that are compared, and concepts from a vocabulary
 
 
 class Comparison(models.Model):
-    """Two systems and their replies to the message of a unit or, for practice and test, of a gold answer.
+    """Two systems that people compare, and the replies of each to a message.
 
-    Such a gold answer has no unit. Systems a and b are in alphabetical order.
+    The message belongs to a unit. In practice and in tests, it belongs to a gold answer instead, because there is no
+    unit. Systems a and b are in alphabetical order.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")
@@ -209,7 +217,7 @@ class Comparison(models.Model):
 
     class Meta:
         constraints = [
-            # Databases sort text in different ways, so no constraint checks the order of the systems.
+            # No constraint checks the order of the systems, because databases sort text in different ways.
             models.CheckConstraint(condition=~Q(system_a=F("system_b")), name="two_systems_compared"),
             models.CheckConstraint(
                 condition=Q(unit__isnull=True, gold_answer__isnull=False)
@@ -227,10 +235,10 @@ class Comparison(models.Model):
 
 
 class Side(models.Model):
-    """The system that a person sees first. It is stored when the unit is handed out and never changes.
+    """The system that a person sees first in a unit.
 
-    A reload, a return and an undo therefore show the same order. For questions of practice and test, TrialAnswer stores
-    it.
+    It is stored when the person gets the unit, and never changes. The person therefore sees the same order if they
+    reload the page, return the unit or undo their answer. For practice and test questions, TrialAnswer stores it.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="sides")
@@ -245,9 +253,9 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept that a person chose for a document, and the way in which they chose it.
+    """A concept that a person has chosen for a document, and the way in which they found it.
 
-    Together, the concepts of a judgment are its label.
+    The label of a judgment consists of all its concepts.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
@@ -275,9 +283,9 @@ class ChosenConcept(models.Model):
 
 
 class Suggestion(models.Model):
-    """A system's suggestions for a unit: ids of concepts, best first.
+    """The concepts that a system suggests for a unit. They are stored as ids, best first.
 
-    Hidden gold answers have suggestions too; otherwise annotators could tell them from work.
+    Hidden gold answers have suggestions too, because annotators could otherwise tell them from units of work.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="suggestions")

@@ -1,4 +1,4 @@
-"""Models for tasks, their guidelines, language queues and background jobs."""
+"""Models for tasks and their guidelines, for language queues, and for background jobs."""
 
 import secrets
 from functools import cached_property
@@ -18,7 +18,7 @@ from corpora.vocabulary.concept_index import vocabulary_of
 
 
 class LanguageRoute(models.Model):
-    """The queue of items that the detectors assign to a language. A language without a row has its own queue."""
+    """The queue for items that the detectors assign to a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
     queue = models.CharField(
@@ -41,7 +41,7 @@ class LanguageRoute(models.Model):
 
 
 def option(name: str) -> property:
-    """Return a property for an option of a task. Without a value, it is the option's `off`."""
+    """Return a property that reads and sets an option of a task. If the task has no value, it is the `off` value."""
 
     def value(task):
         return task.options.get(name, OPTIONS[name].off)
@@ -52,7 +52,7 @@ def option(name: str) -> property:
     return property(value, set_value)
 
 
-# task.redundancy and so on, for each option in kinds/options.py.
+# A base class that gives tasks a property for each option in kinds/options.py, such as task.redundancy.
 _Options = type("_Options", (), {name: option(name) for name in OPTIONS})
 
 
@@ -63,7 +63,10 @@ def new_secret() -> str:
 
 class Tasks(models.QuerySet):
     def for_work(self, annotator):
-        """Annotate tasks with the seed and whether the annotator is paused, to avoid a query per task."""
+        """Annotate each task with its seed and with whether the annotator is paused in it.
+
+        This avoids two queries for each task.
+        """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
         )
@@ -72,7 +75,10 @@ class Tasks(models.QuerySet):
 
 
 class Task(_Options, models.Model):
-    """A question asked about a draw, or about one draw per language, with its guidelines and routing."""
+    """A question that people answer about the items of a draw, with its labels, options and guidelines.
+
+    Some tasks have a separate draw for each language.
+    """
 
     name = models.SlugField(unique=True, max_length=64)
     title = models.CharField(max_length=200)
@@ -101,7 +107,7 @@ class Task(_Options, models.Model):
         default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
     )
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
-    # The value of each option of the task's kind.
+    # The values of the options that the task's kind has, by name.
     options = models.JSONField(default=dict, blank=True)
     secret = models.CharField(
         max_length=64,
@@ -127,7 +133,7 @@ class Task(_Options, models.Model):
 
     @property
     def redundancy(self) -> int:
-        """Number of people who are asked for each unit."""
+        """The number of people who are asked about each unit, without the share that one more person reads."""
         return int(self.options.get("redundancy", OPTIONS["redundancy"].off))
 
     @redundancy.setter
@@ -136,22 +142,22 @@ class Task(_Options, models.Model):
 
     @property
     def overlap_share(self) -> float:
-        """Share of the units that one more person reads: the fractional part of the option `redundancy`."""
+        """The share of units that one more person reads, which is the fractional part of the option `redundancy`."""
         return round(self.options.get("redundancy", 1) % 1, 6)
 
     @property
     def never_agree(self) -> list[str]:
-        """Languages whose routes excluded the detectors' agreement when the task was opened."""
+        """The languages in which the detectors' agreement does not count, according to the routes at the opening."""
         return self.options.get("never_agree", [])
 
     @property
     def keep_declared(self) -> bool:
-        """Whether the concepts that came with a document are kept, as requested by `--reuse`."""
+        """Whether documents keep the concepts that came with them, because the task was opened with `--reuse`."""
         return self.options.get("keep_declared", False)
 
     @property
     def policy(self) -> dict[str, Any]:
-        """Options that determined the labels, for the manifest."""
+        """The values of all options that affect which labels the items get, for the manifest."""
         names = [*self.kind.options, *(name for name in ("never_agree", "keep_declared") if name in self.options)]
         return {name: getattr(self, name) for name in names} | (
             {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
@@ -164,34 +170,40 @@ class Task(_Options, models.Model):
 
     @cached_property
     def controls(self) -> tuple[QualityControl, ...]:
-        """Quality controls whose hooks are called around each answer."""
+        """The quality controls whose hooks are called when people work in the task."""
         has, listed = self.options.get, self.kind.quality_controls
         return tuple(each for each in listed if not each.switches or any(map(has, each.switches)))
 
     @property
     def read_in(self) -> list[str]:
-        """Languages that people must read to work in the task, including those that a coarse language code covers."""
+        """The languages of the task. If one is a coarse code such as zh, the languages that it covers are included."""
         finer = self.kind.finer
         return [code for each in self.languages or self.labels for code in (each, *finer(each))]
 
     @cached_property
     def seed(self) -> str:
-        """Seed of the task's draws. They all share it, and keep it when they are enlarged."""
+        """The seed that all draws of the task share. It stays the same if a draw is enlarged."""
         return self.draw.seed
 
     @property
     def lots(self) -> Lots:
-        """Random draws that decide about people or trust. Draws from a corpus use the seed instead."""
+        """The source of randomness for draws that affect people or quality control, which depend on the secret.
+
+        Draws of items from a corpus depend on the seed instead.
+        """
         return by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:
-        """The draw of a uniform task, or the first of a task with one draw per language."""
+        """The draw of the task; the first one if the task has a separate draw for each language."""
         return self.draws.select_related("corpus").earliest("pk")
 
 
 class Guidelines(models.Model):
-    """Instructions for the annotators of a task, in one language. A change adds a version and keeps the old one."""
+    """Instructions for the annotators of a task, in one language.
+
+    Guidelines never change. To revise them, a new version is added.
+    """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="guidelines")
     language = models.CharField(max_length=16)
@@ -225,12 +237,15 @@ class Jobs(models.QuerySet):
         return self.filter(ended_at=None)
 
     def failed(self):
-        """Return failed jobs, unless the same action has since succeeded on the same corpus."""
+        """Return failed jobs, except if the same action has succeeded later on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
     def contesting(self, task=None):
-        """Return open jobs that send contested items to people, for the task or for any task."""
+        """Return open jobs that send people the items of languages that failed their audit.
+
+        task: task whose jobs to return; None for all tasks.
+        """
         found = self.open().filter(action="audit", given__contest=True)
         return found.filter(given__task=task.name) if task else found
 

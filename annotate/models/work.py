@@ -1,7 +1,7 @@
-"""Models for work: units, their leases, judgments and transitions.
+"""Models for work: units, and their leases, judgments and transitions.
 
-The database rejects invalid states; the modules of work/ explain them. Judgments and transitions are only ever added. A
-judgment that no longer counts is voided.
+Constraints make the database reject invalid states, which the modules of work/ explain. Judgments and transitions are
+never changed or deleted, except that a judgment is marked as voided when it no longer counts.
 """
 
 from django.db import models
@@ -13,22 +13,22 @@ from annotate.models.tasks import Task
 
 
 class Units(models.QuerySet):
-    """Queries that define which units count."""
+    """Queries for units that meet common conditions."""
 
     def work(self):
-        """Return units that need a label. Hidden gold answers, which everyone is asked, do not need one."""
+        """Return units that need a label. Hidden gold answers do not need one, because their label is known."""
         return self.filter(honeypot=False)
 
     def hidden(self):
-        """Return the hidden gold answers of a task, each of which waits in a queue.
+        """Return hidden gold answers, all of which wait in a queue.
 
-        The condition on `language` selects their index. Without it, SQLite would read all units of the task, because it
-        does not know how few of them are hidden.
+        Because of the condition on `language`, the database uses their index. Without this condition, SQLite would read
+        all units of a task, because it does not know how few of them are hidden gold answers.
         """
         return self.filter(honeypot=True, language__gt="")
 
     def exported(self):
-        """Return units that are published: those whose answer was not known beforehand."""
+        """Return units that can be exported. Units whose answer was known from the start are never exported."""
         return self.filter(known_answer="")
 
     def queued(self):
@@ -43,15 +43,15 @@ class Units(models.QuerySet):
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self):
-        """Return copies that have no label because their originals are still waiting."""
+        """Return copies that have no label yet, because their originals still wait for people."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
 class Unit(models.Model):
     """An item in a task. Only work/moves.py writes its stage."""
 
-    # Foreign keys without an index of their own use the first column of another index, or a partial index below. Each
-    # further index would be written whenever a unit is added or moved.
+    # Some foreign keys have no index of their own, because another index starts with their column or there is a partial
+    # index below. An additional index would have to be updated whenever a unit is added or moved.
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
     asked = models.CharField(
@@ -112,7 +112,7 @@ class Unit(models.Model):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-            # Used by every answer, to see whether a language's audit is finished.
+            # Every answer uses this index to find out whether the audit of a language is finished.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
             models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
@@ -154,13 +154,13 @@ class Unit(models.Model):
 
     @property
     def in_a_line(self) -> str:
-        """Text for one row of a list: the post, or the fields of the record in order."""
+        """The text of the unit for a row in a list: the text of a post, or the fields of a record in order."""
         fields = self.task.kind.fields
         return " · ".join(self.item.fields[name] for name in fields) if fields else self.item.text
 
 
 class Reserve(models.Model):
-    """A document that a predictor assigned to a class, drawn if the class falls short."""
+    """A document that was predicted as a class. It is drawn if the class has too few documents."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
     language = models.CharField(max_length=16)
@@ -179,10 +179,13 @@ class Reserve(models.Model):
 
 
 class Lease(models.Model):
-    """A unit handed to an annotator. Only the holder of a place may answer, and the answer keeps the place.
+    """A record that an annotator has got a unit.
 
-    A gold answer is handed out instead of a unit of work, on which it reserves a place while it is open.
-    work/eligible.py decides what happens to it when it is returned.
+    Each unit has as many places as people are asked about it. An open lease holds one of the places, and its holder can
+    answer the unit. An answered lease keeps the place.
+
+    An annotator can get a gold answer instead of a unit of work. While this lease is open, it reserves a place on the
+    unit of work. work/eligible.py decides what happens if the gold answer is returned.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
@@ -199,7 +202,8 @@ class Lease(models.Model):
         help_text="the unit of work that the person would have been given in place of this gold answer",
     )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
-    # 1..redundancy while the lease is open or answered; NULL once the place is returned, and for a gold answer.
+    # A number from 1 to the unit's redundancy while the lease is open or answered. It is NULL if the unit was returned,
+    # and for gold answers.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
@@ -232,7 +236,7 @@ class Lease(models.Model):
         indexes = [
             models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
             models.Index(fields=["annotator", "closed_at"], name="open_leases"),
-            # Used whenever a unit is handed out, to see what the person has recently returned.
+            # When a person gets a unit, this index is used to find out what they have recently returned.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
             models.Index(fields=["annotator"], condition=Q(in_place=True), name="in_place"),
@@ -243,10 +247,10 @@ class Lease(models.Model):
                 condition=Q(closed_at__isnull=True),
                 name="one_open_lease_per_annotator",
             ),
-            # NULLs do not conflict, in SQLite or PostgreSQL.
+            # Several leases of a unit can have the place NULL, because NULL values never conflict.
             models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
             models.CheckConstraint(
-                # Not null, stated explicitly: a check accepts a result that is neither true nor false.
+                # State explicitly that a place is not null, because a check also passes if its result is NULL.
                 condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
                 | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
                 | Q(instead_of__isnull=False, place__isnull=True, closed_at__isnull=True, outcome="")
@@ -261,20 +265,23 @@ class Lease(models.Model):
 
     @property
     def work(self) -> Unit:
-        """The unit of work that decides what happens to the lease: its own, or the one that a gold answer replaces."""
+        """The unit of work on which the lease holds or reserves a place.
+
+        This is the leased unit or, for a gold answer, the unit of work that it replaces.
+        """
         return self.instead_of or self.unit
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the state of its unit still allows an answer."""
+        """Whether the lease can still be answered."""
         return self.again or self.work.stage == stages.QUEUED
 
 
 class Backlog(models.Model):
-    """A person's number of waiting units in a task, and of units answered and skipped on a day.
+    """How many units wait for a person in a task, and how many the person has answered and skipped on a day.
 
-    work/backlog.py counts them, and explains why it does not count with every answer. Between counts, the person's own
-    judgments are added.
+    work/backlog.py counts these units from time to time, and explains why it does not count after every answer. Between
+    two counts, it adds the person's own judgments.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")
@@ -299,14 +306,17 @@ class Backlog(models.Model):
 
 
 class Judgments(models.QuerySet):
-    """Queries that define which judgments count."""
+    """Queries for judgments that count for a certain purpose."""
 
     def live(self):
         """Return judgments that were not voided."""
         return self.filter(voided_at=None)
 
     def binding(self):
-        """Return judgments after which a person is not asked again: live ones, and those that a manager voided."""
+        """Return judgments because of which the person is not asked about the unit again.
+
+        These are live judgments, and judgments that a manager voided.
+        """
         return self.filter(BINDING)
 
     def answers(self):
@@ -317,10 +327,12 @@ class Judgments(models.QuerySet):
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
     def numbered(self, annotator, number: int):
-        """Return a person's judgment by number, or the one that replaced it when they changed it.
+        """Return the judgment with a number and, if the person changed their answer, the judgments that replaced it.
 
-        Only the number of the first judgment is accepted, because a second number would reveal whether others had
-        judged the unit.
+        Only the number of the first judgment is accepted, so that a changed answer keeps its number. A new number would
+        reveal whether other people have judged the unit.
+
+        number: primary key of the first judgment.
         """
         own = Judgment.objects.filter(annotator=annotator).order_by()
         same = {"unit": models.OuterRef("unit"), "answered_at": models.OuterRef("answered_at")}
@@ -330,21 +342,24 @@ class Judgments(models.QuerySet):
         )
 
     def of_work(self):
-        """Return judgments of units that need a label."""
+        """Return judgments of units that need a label, which excludes hidden gold answers."""
         return self.filter(unit__honeypot=False)
 
 
-# The condition of `binding`, for subqueries and counts.
+# The condition of Judgments.binding, which subqueries and counts also use.
 BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
 class Judgment(models.Model):
-    """A person's judgment of a unit: an answer or a skip or, from an adjudicator, a settlement or a discard.
+    """What a person did with a unit. The kinds of judgments are:
 
-    A flag means that the person found the unit disturbing and passed it on. It counts neither as an answer nor as a
-    skip.
-
-    A repeat is an imported further answer by the same person. It is kept, and counts only on request.
+    - ANSWER: the person answered the unit.
+    - SKIP: the person skipped the unit.
+    - FLAG: the person found the unit disturbing and passed it on. This counts neither as an answer nor as a skip.
+    - SETTLE: an adjudicator decided the label of the unit.
+    - DISCARD: an adjudicator decided that the unit gets no label.
+    - REPEAT: an additional answer by a person who has already answered the unit, from an imported file. It is kept, but
+      counts only on request.
     """
 
     ANSWER, SKIP, FLAG = "answer", "skip", "flag"
@@ -353,7 +368,7 @@ class Judgment(models.Model):
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments", db_index=False)
-    # Adjudicators need no lease.
+    # The lease is null for decisions by adjudicators, who need none, and for imported repeats.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
     label = models.TextField(blank=True, help_text="the canonical text of the answer")
@@ -379,7 +394,7 @@ class Judgment(models.Model):
             models.Index(fields=["voided_by"], condition=Q(voided_by__isnull=False), name="voided"),
         ]
         constraints = [
-            # This also keeps adjudicators from settling units that they have judged.
+            # Because of this constraint, adjudicators also cannot settle units that they have already judged.
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
                 condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
@@ -409,10 +424,11 @@ class Judgment(models.Model):
 
 
 class Change(models.Model):
-    """A person's new answer in place of an earlier one. It is always kept with the earlier answer.
+    """A new answer with which a person changed an earlier answer.
 
-    If nobody has gone on with the unit, a new judgment replaces the first. Otherwise, the first counts until an
-    adjudicator has decided between the two.
+    If the unit has not been processed any further since the earlier answer, a new judgment replaces the old one.
+    Otherwise, the old answer counts until an adjudicator has decided between the two. The change is stored in both
+    cases.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="changes")
@@ -430,7 +446,7 @@ class Change(models.Model):
 
 
 class Transition(models.Model):
-    """A move of a unit from one stage to another, stored together with the move."""
+    """A record that a unit has moved from one stage to another. It is stored in the same transaction as the move."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
     event = models.CharField(max_length=16)
@@ -447,7 +463,8 @@ class Transition(models.Model):
         ordering = ["pk"]
         indexes = [
             models.Index(fields=["to_stage", "language"], name="queues_visited"),
-            # Most transitions occur when a task is opened, without a judgment or a user.
+            # The indexes are partial, because most transitions happen when a task is opened and have neither a judgment
+            # nor a user.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
             models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
         ]

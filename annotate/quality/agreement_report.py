@@ -1,4 +1,7 @@
-"""Tables, plots and text about inter-annotator agreement (agreement_statistics.py), for pages, commands and cards."""
+"""Tables, plots and sentences that present inter-annotator agreement on pages, in commands and on cards.
+
+agreement_statistics.py computes the figures.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,10 +31,10 @@ from annotate.reports.tables import (
 ALL = "all"
 NONE = SafeString("")
 Section = Mapping[str, Any]
-Address = Callable[[int], str]  # returns the address of the page of a person or a unit, by its key
+Address = Callable[[int], str]  # takes the key of a person or a unit, and returns the address of its page
 
-# Figures of a table, with their headings. Figures that a task does not have are left out, such as the ordinal alpha if
-# labels are not grades.
+# The columns of the table of agreement in commands (COMMAND) and on pages (PAGE), as a mapping from figure to heading.
+# Figures that a task does not have are left out. For example, there is an ordinal alpha only if labels are grades.
 COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
     "masi": "MASI alpha",
@@ -51,19 +54,22 @@ PAGE = {
     "ac1": "AC1",
 }
 MEASURES = ("observed", "masi", "jaccard", "nominal", "ordinal", "ac1")
-# Distances by which annotators are compared, as named in the title of a plot.
+# Distances between labels, with their names in the title of a plot.
 BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI"}
-# Models that are compared with true labels, like the majority.
+# Models whose accuracy is measured with true labels, with their names.
 MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", "glad": "GLAD"}
 
 
 def nowhere(key: int) -> str:
-    """Return an empty address, for output without pages, as on a terminal."""
+    """Return an empty address. It is used for output that cannot link to pages, such as that of commands."""
     return ""
 
 
 def measured(key: str, heading: str, digits: int) -> Column:
-    """Return a column for a coefficient, which may be negative and may have no interval."""
+    """Return a column for a coefficient. Unlike a share, it can be negative and can lack an interval.
+
+    digits: number of decimals.
+    """
 
     def says(row: dict) -> Cell:
         return Cell(coefficient(row[key], digits), row[key] and row[key]["value"])
@@ -74,10 +80,11 @@ def measured(key: str, heading: str, digits: int) -> Column:
 def agreement_table(
     report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, asked: str = ""
 ) -> Table:
-    """Return one row for each language, and one for all if there are several.
+    """Return a table of agreement with a row for each language. If there are several, it also has a row for all.
 
-    headings: heading of each figure.
-    on_page: whether the language is in one column and the rows are sorted as requested.
+    headings: heading of each figure (COMMAND or PAGE).
+    on_page: whether the table is for a page, where one column names the language and rows can be sorted.
+    asked: how the person who requested the page wants the rows to be sorted.
     """
     told = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
@@ -95,7 +102,7 @@ def _language(row: dict) -> Cell:
 
 
 def _parts(report: Section) -> tuple[list[dict], list[dict]]:
-    """Return the section of each language, and the total if there are several languages or none is known."""
+    """Return the figures for each language, and those for all languages if there is not exactly one language."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
 
@@ -103,11 +110,12 @@ def _parts(report: Section) -> tuple[list[dict], list[dict]]:
 def label_table(
     report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "", called: Called | None = None
 ) -> Table | None:
-    """Return one row for each label against all others, lowest agreement first; None for two labels.
+    """Return a table of how well each label is told apart from all others, with the lowest agreement first.
 
-    With two labels, each has the alpha of all answers.
+    Return None if there are only two labels, because each then has the same alpha as all answers together.
 
     shown: maximum number of rows; None for all.
+    called: function that returns the name of a label; None to use the English name.
     """
     rows = report[ALL]["by_label"]
     if len(rows) < 3:
@@ -121,7 +129,10 @@ def label_table(
 
 
 def accuracy_table(report: Section) -> Table:
-    """Return how often, or how closely, answers and models agree with true labels, by language."""
+    """Return a table of how well the majority and the models agree with true labels, by language.
+
+    If answers are label sets, the measure is the mean F1 of the majority; otherwise, it is the share of right labels.
+    """
 
     def right(key: str, heading: str) -> Column:
         return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
@@ -140,10 +151,11 @@ def accuracy_table(report: Section) -> Table:
 def rest_table(
     rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, asked: str = ""
 ) -> Table:
-    """Return one row for each annotator against the rest, lowest agreement first.
+    """Return a table of how well each annotator agrees with all others, with the lowest agreement first.
 
-    rows: `against_rest` of the report, or its first rows.
-    names: names by primary key; annotators without a name are shown by pseudonym.
+    rows: `against_rest` of the report, or only its first rows.
+    names: name to show for each annotator, by annotator key. An annotator without a name is shown by pseudonym.
+    address: function that returns the address of an annotator's page.
     """
 
     def person(row: Section) -> Cell:
@@ -162,7 +174,12 @@ def rest_table(
 def difference_table(
     rows: Sequence[Section], *, address: Address = nowhere, asked: str = "", called: Called = str
 ) -> Table:
-    """Return the units for which Dawid and Skene's model names a label without the most votes, most certain first."""
+    """Return a table of the units for which Dawid and Skene's model chooses a label that does not have the most votes.
+
+    The units about which the model is most certain come first.
+
+    called: function that returns the name of a label.
+    """
 
     def said(key: str, heading: str) -> Column:
         return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
@@ -185,7 +202,7 @@ def difference_table(
 
 
 def words(report: Section) -> list[str]:
-    """Return sentences about overall agreement, Dawid and Skene's model and, if there are any, true labels."""
+    """Return sentences that summarize the agreement in all languages, the models, and the accuracy if it is known."""
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
@@ -220,7 +237,7 @@ def _unknown(gold: Section) -> str:
 
 
 def _many(number: float, noun: str) -> str:
-    """Return the same as tables.many, for counts that may be effective sample sizes."""
+    """Return a number with its noun, as tables.many does. The number can be an effective sample size with decimals."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
@@ -248,7 +265,7 @@ def _of_labels(counted: str, part: Section) -> list[str]:
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
-    """Group the labels that differ only in case."""
+    """Return groups of labels that differ from each other only in case."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(label.casefold(), []).append(label)
@@ -263,10 +280,14 @@ def alike(group: list[str]) -> str:
 
 
 def doubts(report: Section) -> list[str]:
-    """Return warnings about the agreement figures.
+    """Return sentences about what a reader must know to interpret the agreement figures.
 
-    They cover labels that differ only in case, comparisons measured by position instead of system, a sample of the
-    units, and alpha where nearly all answers are one label, which says little about reliability.
+    The sentences mention the following, where it applies:
+
+    - Some labels differ only in case.
+    - Comparisons are measured by the position of the systems, not by their names.
+    - Only a sample of the units is measured.
+    - Nearly all answers have the same label, so alpha says little about reliability.
     """
     told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
@@ -297,9 +318,11 @@ def doubts(report: Section) -> list[str]:
 
 
 def sureness(gold: Section) -> list[str]:
-    """Return a sentence about how well the posteriors of Dawid and Skene's model match its accuracy; none without them.
+    """Return a sentence that compares the posteriors of Dawid and Skene's model with its accuracy.
 
-    gold: `gold` of a section (quality/agreement_statistics.py).
+    The list is empty if there are no posteriors.
+
+    gold: `gold` of a SECTION in agreement_statistics.py.
     """
     sure, right = gold["sure"], gold["dawid_skene"]
     if sure is None:
@@ -312,7 +335,7 @@ def sureness(gold: Section) -> list[str]:
 
 
 def accuracy(made: Mapping[str, Any]) -> str:
-    """Format an accuracy with two decimals, as for published data sets: 89.66% [89.0, 90.3]."""
+    """Format an accuracy with two decimals and its interval, such as 89.66% [89.0, 90.3]."""
     if made["value"] is None:
         return NOT_MEASURED
     return f"{made['value']:.2%} {span(made['low'], made['high'])}"

@@ -1,40 +1,44 @@
-"""Inter-annotator agreement in a task, over the answers that count (answer_models.py).
+"""Inter-annotator agreement in a task, computed from the answers that count (answer_models.py).
 
-For each unit, only the answers requested at first count. If a task stops early, later answers are requested because the
-first ones differ, so that agreement would be underestimated. In other tasks, all answers count. Where people compare
-two of several systems, agreement is over the positions of the two by name (`places` of controls/pair_order.py), because
-nobody can prefer a system that they are not shown.
+If a task stops early, it requests additional answers only for units whose first answers differ. Agreement would be
+underestimated with these, so only the answers that were requested at first count. In other tasks, all answers count.
+
+In a task with three or more systems, each unit compares two of them, and nobody can prefer a system that they do not
+see. Agreement is therefore not computed from the names of systems but from their positions (`places` in
+controls/pair_order.py).
 
 `report` returns JSON data:
 
     {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
      "labels": [...], the possible labels; empty if there are thousands,
-     "placed": bool, whether positions are counted instead of labels,
-     "by": distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
-     "all": SECTION, "languages": {code: SECTION}}         no languages if those of the units are unknown
+     "placed": bool, whether positions are compared instead of labels,
+     "by": the distance with which annotators are compared, such as "nominal", "ordinal" or "masi",
+     "all": SECTION, "languages": {code: SECTION}}         empty if the languages of the units are unknown
 
-A SECTION covers all answers, or those in one language:
+A SECTION has the figures for all answers, or for those in one language:
 
     {"units", "units_of_two": units with two or more answers, "annotators", "judgments": counts,
      "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE, or None if labels are not grades,
-     "masi", "jaccard": MEASURE, only if answers are label sets; "ac1", "few_others" and "dawid_skene" are then None,
-                        and "by_label" has the MOST_LABELS labels on the most units,
-     "ac1": MEASURE, "few_others": None, or {"label": the most frequent one, "others": units with any other label} if
-                                   these are too few for alpha to be informative,
-     "by_label": [{"label", "name", "units": units with it, "alpha": MEASURE}, ...],    lowest agreement first
-     "against_rest": [{"annotator": pk, "pseudonym", "units": units shared with others, "agreement": MEASURE,
-                       "kappa": MEASURE}, ...],            lowest agreement first
+     "masi", "jaccard": MEASURE; exist only if answers are label sets. In this case, "ac1", "few_others" and
+                        "dawid_skene" are None, and "by_label" has only the MOST_LABELS most frequent labels,
+     "ac1": MEASURE, "few_others": None, or {"label": the most frequent label, "others": number of units with any other
+                                   label} if this number is too small for alpha to be informative,
+     "by_label": [{"label", "name", "units": units with the label, "alpha": MEASURE}, ...],    lowest agreement first
+     "against_rest": [{"annotator": pk, "pseudonym", "units": units that others have also answered, "agreement":
+                       MEASURE, "kappa": MEASURE}, ...],            lowest agreement first
      "dawid_skene": {"rounds", "converged", "tied": units with tied votes,
                      "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
                                   "dawid_skene": [label, ...], "posterior"}, ...]},
-     "gold": None, or {"units": units with a true label, "unknown": true labels of no unit (only in "all"),
-                       "majority": ESTIMATE of its accuracy, or of its mean F1 if answers are label sets, which is 0
-                                   without a majority; and an ESTIMATE for each of MODELS,
-                       "worse": models that are right less often than the majority beyond chance,
-                       "sure": mean posterior of the most likely labels by "dawid_skene", or None}}
+     "gold": None, or {"units": units with a true label, "unknown": true labels whose item has no unit (only in "all"),
+                       "majority": ESTIMATE of the majority's accuracy or, if answers are label sets, of its mean F1,
+                                   which is 0 for a unit without a majority,
+                       and an ESTIMATE of the accuracy of each of MODELS,
+                       "worse": models that are significantly less accurate than the majority,
+                       "sure": mean posterior of the labels that "dawid_skene" considers most likely, or None}}
 
-MEASURE: {"value", "low", "high", "units"}; all except units are None if undefined (coefficients.py).
-ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval; tied labels share a hit.
+MEASURE: {"value", "low", "high", "units"}; if the measure is undefined, only "units" is not None (coefficients.py).
+ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If labels tie, each counts as a part of a
+    hit.
 """
 
 from collections import Counter
@@ -64,12 +68,12 @@ from annotate.quality.answer_models import (
     values_of,
 )
 
-# Maximum number of units that are measured if answers are label sets. If there are more, a random sample is measured.
-# Nearly every answer is a different set, and each pair of sets has a distance. Three answers to each of 500 units give
-# 1,500 sets, whose computation took 0.4 GB and, with 200 replicates, about 10 seconds. With 1,000 units it took 1.3 GB
-# and a minute.
+# If answers are label sets, at most this many units are measured; if there are more, a random sample of them is. The
+# reason is that nearly every answer is a different set, and a distance is computed for each pair of sets. For example,
+# 500 units with three answers each have 1,500 sets. With 200 replicates, they took 0.4 GB and about 10 seconds, whereas
+# 1,000 units took 1.3 GB and a minute.
 MOST_UNITS = 500
-# Number of single labels that are reported out of thousands: those on the most units.
+# If there are thousands of labels, only this many are reported, namely those on the most units.
 MOST_LABELS = 20
 
 
@@ -79,15 +83,16 @@ class UnorderedLabels(ValueError):
 
 @dataclass(frozen=True)
 class _Options:
-    """Settings of the measures.
+    """Settings for computing the agreement in a task.
 
-    labels: canonical texts of the answers on measured units, or names of positions.
-    places: position by unit and system; empty if answers are counted by label.
-    measured: units that are measured.
+    labels: canonical texts that occur as answers, or names of positions if answers are compared by position.
+    places: position by unit key and system; empty if answers are compared by label.
+    measured: keys of the units that are measured.
     distances: distances between labels, by name.
     how: seed and number of replicates of the bootstrap.
-    of_people: whether to compare each annotator with the rest.
-    asked_first: number of answers requested at first; None if all answers count.
+    of_people: whether to compare each annotator with all others.
+    asked_first: number of answers per unit that were requested at first; None if all answers count.
+    pseudonyms: pseudonyms by annotator key.
     """
 
     task: Task
@@ -113,11 +118,12 @@ def report(
 ) -> dict[str, Any]:
     """Measure the agreement in a task. The module docstring describes the result.
 
-    gold: true label by item id, or several separated by spaces; for any number of items.
-    repeats: whether to count a person's further answers on a unit, which were imported for analysis only.
-    ordinal: whether to treat labels as ordered grades even if the kind does not.
-    found: the answers, if they have been read.
-    of_people: whether to compare each annotator with the rest; if not, `against_rest` is empty.
+    gold: true label by item id, for any number of items. If answers are label sets, spaces separate the true labels.
+    repeats: whether to count all answers that a person gave to a unit. Only imported files can have more than one.
+    ordinal: whether to treat labels as grades, even if the kind does not.
+    replicates: number of replicates of the bootstrap.
+    found: the answers and the model; None to read and fit them.
+    of_people: whether to compare each annotator with all others. If not, `against_rest` is empty.
 
     Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
@@ -150,7 +156,7 @@ def report(
 def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
     """Return the nominal alpha of all answers, as a MEASURE.
 
-    without: units whose answers do not count.
+    without: keys of units to leave out.
     """
     said = [one for one in answers(task) if one.unit not in without]
     options = _options(task, said, values_of(task, said), ordinal=False, replicates=coefficients.REPLICATES)
@@ -163,9 +169,10 @@ def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
 def _options(
     task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
-    """Return the settings for a task.
+    """Return the settings for computing the agreement in a task.
 
-    labels: distinct canonical texts of all answers.
+    said: answers that count.
+    labels: the distinct canonical texts among them.
     """
     form, by_key = task.kind.form, {one.key: one.unit for one in said}
     measured = {one.unit for one in said}
@@ -193,12 +200,13 @@ def _options(
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pair_intervals.Distance]:
     """Return the distances between labels, by name.
 
-    ordinal: whether the labels are grades although the kind's form does not declare this.
+    ordinal: whether to treat labels as grades, even if the kind's answer form does not.
     """
     found = task.kind.form.distances(labels)
     if not ordinal:
         return found
-    # Labels that are words in an imported file are in alphabetical order unless their order was declared.
+    # The order of labels from an imported file is known only if it was declared, or if they are numbers. Otherwise, the
+    # labels were sorted alphabetically.
     drawn = task.draw.parameters
     in_order = drawn.get("labels_in_order", "imported" not in drawn) or all(map(str.isdecimal, labels))
     if not ("ordinal" in found or in_order):
@@ -231,7 +239,7 @@ def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: 
 
 
 def _table(said: list[Said], options: _Options) -> Answers:
-    """Return the table of measured answers."""
+    """Return the answers that are measured, as a table."""
     counted = (one for one in _first(said, options.asked_first) if one.unit in options.measured)
     placed = (replace(one, label=options.places.get((one.unit, one.label), one.label)) for one in counted)
     return tabled(placed if options.places else counted, options.labels)
@@ -245,7 +253,7 @@ def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
 
 
 def _first(said: list[Said], number: int | None) -> Iterable[Said]:
-    """Yield the first answers of each unit.
+    """Yield the first answers to each unit.
 
     number: maximum number of answers per unit; None for all.
     """
@@ -270,7 +278,10 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
 
 
 def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
-    """Return the MOST_LABELS labels with the most units of two or more answers, ties by id."""
+    """Return the most frequent labels, at most MOST_LABELS. Only units with two or more answers are counted.
+
+    Labels with the same number of units are sorted by id.
+    """
     units: Counter[str] = Counter()
     for row in counts[counts.sum(axis=1) > 1]:
         units.update(set().union(*(sets[place] for place in np.flatnonzero(row))))
@@ -296,9 +307,10 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
 
 
 def _opinions(said: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
-    """Return the results of Dawid and Skene's model, as `dawid_skene` of a section.
+    """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
-    `differs` has the units for which it names a label without the most votes, most certain first.
+    `differs` lists the units for which the model chooses a label that does not have the most votes. It begins with the
+    units about which the model is most certain.
     """
     table = tabled(said, labels)
     ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]

@@ -1,8 +1,9 @@
-"""Answers of a task that count, models fitted to them, and the accuracy of both.
+"""The answers of a task that count in statistics, models that are fitted to them, and the accuracy of both.
 
-An answer counts if it is live and its unit may be exported. Answers to hidden gold answers do not count, nor do the
-decisions of adjudicators, who see other people's answers. Items that detectors label count only if two or more people
-have read them. If answers are label sets (`several` of kinds/forms/), there are no models.
+An answer counts if it was not voided and its unit can be exported. Answers to hidden gold answers do not count.
+Neither do the decisions of adjudicators, because they see other people's answers. In tasks about the language of posts,
+a unit counts only if two or more people have answered it. If answers are label sets (`several` in kinds/forms/form.py),
+no models are fitted.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
@@ -24,7 +25,7 @@ from annotate.core.measures import accuracy_by_class
 from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
 
-# Models whose accuracy is measured by true labels, like that of the majority.
+# Models whose accuracy is measured with true labels and compared with the accuracy of the majority.
 Fitting = Callable[..., latent_models.Fit | annotator_models.GladFit]
 MODELS: Mapping[str, Fitting] = {
     "dawid_skene": annotator_models.fit_dawid_skene,
@@ -40,10 +41,10 @@ class Said:
 
     unit: key of the unit.
     annotator: key of the annotator.
-    label: canonical text.
-    language: language of the unit.
+    label: canonical text of the answer, as it is compared with others.
+    language: language of the unit; "" if it is unknown.
     key: id of the unit's item.
-    asked: language that the question names.
+    asked: language that the question names; "" if it names none.
     """
 
     unit: int
@@ -55,17 +56,25 @@ class Said:
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
-    """Return the distinct canonical texts; for tasks that ask about one language at a time: yes, no and und."""
+    """Return the distinct canonical texts that are compared.
+
+    In tasks that ask about one language at a time, these are yes, no and und.
+
+    said: answers; only needed if the possible texts are not known beforehand.
+    """
     return task.kind.form.values(task.kind.statistics.compared(task), (one.label for one in said))
 
 
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
-    """Return the answers that count, ordered by language, unit and time."""
+    """Return the answers that count, ordered by language, unit and time.
+
+    repeats: whether to include a person's additional answers to the same unit, which can exist in imported files.
+    """
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
-    # The second person was asked because of the first answer, so these units do not show how far people agree.
+    # Exclude units whose second person was asked because of what the first one answered. They would bias agreement.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
-    # If items declare no language, their queue does not show it.
+    # If items do not declare their language, it cannot be taken from their queue either.
     paths = ("unit__item__language",) if task.languages else task.kind.statistics.spoken_paths
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
@@ -74,7 +83,7 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
             compared[asked, label] = task.kind.statistics.compared_as(asked, label)
-        # Without interning, each text would be kept once per answer.
+        # Intern the texts, so that equal texts of different answers are stored only once.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
         if said and said[-1].unit == unit:
             unit, key = said[-1].unit, said[-1].key
@@ -82,16 +91,16 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     if not task.kind.statistics.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
         said = [one for one in said if one.unit in many]
-    return sorted(said, key=attrgetter("language"))  # stable: the answers of a unit stay together
+    return sorted(said, key=attrgetter("language"))  # the sort is stable, so the answers to a unit stay together
 
 
 @dataclass(frozen=True)
 class Model:
-    """One of MODELS, fitted to the answers of a task.
+    """A model of annotators (one of MODELS) that was fitted to the answers of a task.
 
-    rows: row of each unit in `posterior`.
-    posterior: posterior probabilities, (U, K), K in the order of the labels.
-    ends: by language, the number of rounds and whether the model converged.
+    rows: row in `posterior` by unit key.
+    posterior: posterior probability of each label for each unit (U, K); columns are in the order of the labels.
+    ends: for each language, the number of rounds after which fitting ended, and whether the model had converged.
     """
 
     rows: Mapping[Hashable, int]
@@ -100,10 +109,10 @@ class Model:
 
 
 def modelled(task: Task, said: list[Said], labels: list[str], fit: Fitting) -> Model:
-    """Fit a model to the answers.
+    """Fit a model to the answers of a task.
 
-    If items declare languages, there is one model per language, because people qualify by language; otherwise there is
-    one for all answers.
+    If items declare their languages, a separate model is fitted to each language, because people qualify separately for
+    each language. Otherwise, one model is fitted to all answers.
     """
     parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
     rows: dict[Hashable, int] = {}
@@ -128,11 +137,11 @@ def posterior_of(model: Model, table: Answers) -> Floats:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Answers of a task with Dawid and Skene's model.
+    """The answers of a task, and Dawid and Skene's model fitted to them.
 
     said: answers that count.
-    labels: distinct canonical texts.
-    model: Dawid and Skene's model of the answers; None if answers are label sets.
+    labels: the distinct canonical texts.
+    model: the model; None if answers are label sets.
     """
 
     said: list[Said]
@@ -141,9 +150,10 @@ class Fitted:
 
 
 def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
-    """Read the answers of a task and fit Dawid and Skene's model to them.
+    """Read the answers of a task, and fit Dawid and Skene's model to them.
 
-    without: units whose answers do not count.
+    repeats: whether to include a person's additional answers to the same unit.
+    without: keys of units to leave out.
     """
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
@@ -152,10 +162,9 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
 
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
-    """Return the posterior of each label in Dawid and Skene's model, for every unit with an answer.
+    """Return the posterior of each label according to Dawid and Skene's model, by unit key.
 
-    Labels with a posterior of 0 are left out. Without a model, the result is empty. If items declare languages, there
-    is one model per language, because people qualify by language; otherwise there is one for all.
+    Labels with a posterior of 0 are left out. The result is empty if there is no model.
     """
     if found.model is None:
         return {}
@@ -163,7 +172,7 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
 
 
 def vote_shares(found: Fitted) -> dict[int, dict[str, float]]:
-    """Return the share of each label in a unit's answers, for every unit with an answer. Shares of 0 are left out."""
+    """Return the share of a unit's answers that each label has, by unit key. Shares of 0 are left out."""
     table = tabled(found.said, found.labels)
     counts = table.counts()
     return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), found.labels)
@@ -177,7 +186,7 @@ def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dic
 
 
 def pairs_that_agree(found: Fitted) -> dict[int, float]:
-    """Return the share of answer pairs that agree, for units with two or more answers."""
+    """Return the share of pairs of answers that agree, by unit key. Units with a single answer are left out."""
     table = tabled(found.said, found.labels)
     counts = table.counts()
     number = counts.sum(axis=1)
@@ -185,9 +194,9 @@ def pairs_that_agree(found: Fitted) -> dict[int, float]:
     return {unit: float(share) for unit, share, n in zip(table.units, same, number, strict=True) if n > 1}
 
 
-# --- Accuracy of the majority and of models by true labels
+# --- Accuracy of the majority and of models, measured with true labels
 
-# Returns the measures of some of the answers, which are ordered by unit.
+# A function that takes a part of the answers, ordered by unit, and returns the measures for them.
 Measuring = Callable[[list[Said]], dict[str, Any]]
 
 
@@ -196,14 +205,14 @@ class UnknownLabel(ValueError):
 
 
 def against(task: Task, said: list[Said], labels: list[str], model: Model | None, gold: Mapping[str, str]) -> Measuring:
-    """Return a function that measures answers by true labels.
+    """Return a function that compares a part of the answers with true labels.
 
     said: all answers.
-    labels: distinct canonical texts.
+    labels: the distinct canonical texts.
     model: Dawid and Skene's model; None if answers are label sets.
     gold: true label by item id.
 
-    Raise UnknownLabel if a true label is not one of the task's.
+    Raise UnknownLabel if a true label is not one of the task's labels.
     """
     if model is None:
         return partial(_closeness, task=task, truth=_true_sets(task, said, gold))
@@ -211,7 +220,7 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
     known = [place for place, unit in enumerate(table.units) if unit in places]
     right = np.array([places[table.units[place]] for place in known], dtype=np.int64)
     shares = {"majority": credit(table.counts()[known], right)}
-    # One model at a time, because a posterior of millions of answers is large.
+    # Keep only one model in memory at a time, because the posterior for millions of answers is large.
     for name, fit in MODELS.items():
         found = model if name == "dawid_skene" else modelled(task, said, labels, fit)
         shares[name] = credit(posterior_of(found, table)[known], right)
@@ -220,7 +229,7 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
 
 
 def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
-    """Return the index of the true label, for units that have one."""
+    """Return the index of the true label in `labels`, by unit key. Units without a true label are left out."""
     places = {label: place for place, label in enumerate(labels)}
     truth = {}
     for one in said:
@@ -238,11 +247,13 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
 def _accuracies(
     said: list[Said], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
 ) -> dict[str, Any]:
-    """Return the accuracies on the units of some answers.
+    """Return the accuracy of the majority and of each model on the units that were answered.
 
-    rows: row by unit, for units with a true label.
-    shares: how far the majority and each of MODELS are right, by row, from 0 to 1.
-    sure: posterior of the most likely label in Dawid and Skene's model, by row.
+    said: the answers.
+    rows: row by unit key, for units that have a true label.
+    shares: for the majority and each of MODELS, how right they are in each row, from 0 to 1. If several labels tie and
+        one of them is right, this is a fraction.
+    sure: posterior of the label that Dawid and Skene's model considers most likely, by row.
     """
     own = [rows[unit] for unit in dict.fromkeys(one.unit for one in said) if unit in rows]
     parts = {name: each[own] for name, each in shares.items()}
@@ -255,9 +266,10 @@ def _accuracies(
 
 
 def _worse(shares: Mapping[str, Floats]) -> list[str]:
-    """Return the models that are right less often than the majority beyond chance.
+    """Return the names of models that are significantly less accurate than the majority.
 
-    The test is McNemar's exact test on units where the two are not equally right, with Holm's correction.
+    Each model is compared with the majority by McNemar's exact test, on the units where they are not equally right. The
+    p-values are corrected by Holm's method.
     """
     ahead = {name: shares["majority"] - each for name, each in shares.items() if name != "majority"}
     wins = {name: (int((each > SLACK).sum()), int((each < -SLACK).sum())) for name, each in ahead.items()}
@@ -268,7 +280,10 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
 
 
 def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
-    """Return the true labels of units that have some. There may be more of them than an answer may have."""
+    """Return the set of true labels by unit key, for units that have any.
+
+    A unit can have more true labels than an answer is allowed to have.
+    """
     form = task.kind.form
     truth = {}
     for unit, key in {one.unit: one.key for one in said if one.key in gold}.items():
@@ -283,7 +298,7 @@ def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[in
 
 
 def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
-    """Return the mean F1 of the labels that most people chose, over units with true labels."""
+    """Return how well the labels that most people chose agree with the true labels, as the mean F1 over units."""
     form = task.kind.form
     found = []
     for unit, group in groupby(said, attrgetter("unit")):

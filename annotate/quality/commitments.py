@@ -1,8 +1,9 @@
-"""Records of a task's random draws, and the published digests that commit the task to them.
+"""Records of a task's random draws, and the digests that are published so that others can verify the draws.
 
-The digest of the secret is published from the start, and that of the outcomes of all drawn units when the task is
-closed. Once the secret is published, a file lists what was drawn and from what. In this file, annotators are
-pseudonyms, and the right answers of gold answers are not included. core/draws/committed_draws.py makes the draws.
+The draws depend on a secret of the task. A digest of the secret is published from the start, so the secret cannot be
+changed later. When the task is closed, a digest of the outcomes of all drawn units is published too. Together with the
+secret itself, a file is published that lists each draw and the ids from which it was made. The file names annotators by
+their pseudonyms, and does not contain the labels of gold answers. core/draws/committed_draws.py makes the draws.
 """
 
 import json
@@ -21,14 +22,14 @@ from annotate.core.draws.committed_draws import NOBODY, OF_UNITS, OUTCOME, Line,
 from annotate.models import Judgment, Lot, Task, Unit
 from corpora.database.bulk_rows import listed
 
-READ = 2_000
+READ = 2_000  # number of rows that are read from the database at a time
 FILE = "lots.jsonl"
 
-# --- Draws. Callers have opened a transaction.
+# --- Draws. The callers of these functions have opened a transaction.
 
 
 def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
-    """Draw each id independently with probability `share`, and record the draw unless the share is 0."""
+    """Draw each id independently with the probability `share`, and record the draw. If the share is 0, do nothing."""
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
         return set()
@@ -39,9 +40,11 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
 
 
 def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
-    """Draw ids with hash_order.drawn, and record the draw.
+    """Draw a number of ids, and record the draw.
 
-    of: stratum, queue or language of the draw.
+    of: stratum, queue or language for which the ids are drawn.
+    keys: ids from which to draw.
+    count: number of ids to draw.
     """
     listed = list(keys)
     found = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
@@ -52,11 +55,11 @@ def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], coun
 def drawn_units(
     task: Task, purpose: str, units: QuerySet[Unit], paths: Sequence[str], counts: Mapping[tuple[str, ...], int]
 ) -> list[int]:
-    """Draw units in each stratum, and record the draws.
+    """Draw units from each stratum, and record the draws.
 
-    There may be many units, so only the ids of one stratum are in memory at a time.
+    Because there can be many units, only the ids of one stratum are in memory at a time.
 
-    paths: fields whose values define a stratum.
+    paths: field paths whose values define the stratum of a unit.
     counts: number of units to draw, by stratum.
 
     Return the keys of the drawn units.
@@ -83,11 +86,11 @@ def keep(
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
-    """Return the digests and, if it is published, the secret.
+    """Return the published digests, and the secret if it is published too, as JSON data.
 
-    secret: None until it is published.
-    file: the file needed to repeat the draws; None until then.
-    outcomes: when the outcomes of the drawn units were fixed, and their digest; the last entry counts.
+    secret: the secret; None if it is not published yet.
+    file: name of the file with which the draws can be repeated; None if the secret is not published yet.
+    outcomes: times at which the outcomes of the drawn units were recorded, with their digests. The last entry counts.
     """
     fixed = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {
@@ -104,11 +107,12 @@ def write_lots(path: Path, task: Task) -> None:
 
 
 def fix(task: Task) -> str:
-    """Record the outcomes of a closed task's drawn units, unless they are recorded already.
+    """Record the outcomes of a closed task's drawn units, unless the same outcomes are already recorded.
 
-    Later changes are recorded anew, and the earlier digest is kept. The caller has locked the task.
+    If outcomes have changed since the last record, a record is added, and the earlier digest is kept. The caller has
+    locked the task.
 
-    Return the digest; empty if nothing was drawn with the secret.
+    Return the digest; "" if nothing was drawn with the secret.
     """
     others = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not others:
@@ -131,7 +135,12 @@ def fix(task: Task) -> str:
 
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield id, language asked about and outcome of each exported unit of these items, in the order of the draw."""
+    """Yield the id, the language that the question names, and the outcome of each exported unit of some items.
+
+    The units are in the order of the draw.
+
+    keys: ids of the items.
+    """
     if not keys:
         return
     units = task.units.exported().filter(copy_of=None, item__key__in=listed(sorted(keys))).order_by("position")
@@ -146,9 +155,9 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
 
 
 def lines(task: Task) -> Iterator[Line]:
-    """Yield the records that committed_draws.py verifies.
+    """Yield the records with which committed_draws.py verifies the draws.
 
-    Sides and hidden suggestions are left out, because the rows of an exported set show them.
+    The draws of sides and of hidden suggestions are left out, because an exported set shows their results.
     """
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield draw_line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)

@@ -1,4 +1,4 @@
-"""Versions of a task's guidelines, by language. A new version never changes an old one."""
+"""Versions of a task's guidelines. Each language has its own versions, and old versions never change."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ ENGLISH = "en"
 
 
 def newest_of(task: Task) -> dict[str, Guidelines]:
-    """Return the newest version in each language."""
+    """Return the newest version of the guidelines in each language."""
     newest: dict[str, Guidelines] = {}
     for version in task.guidelines.order_by("language", "-major", "-minor"):
         newest.setdefault(version.language, version)
@@ -21,32 +21,41 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 
 
 def in_language(language: str, newest: Mapping):
-    """Return the version in force in a language: its own, else English, else any other; None if there are none."""
+    """Return the guidelines that are in force for a language; None if there are none in any language.
+
+    These are the guidelines in this language or, if there are none, in English. If there are none in English either,
+    they are those in any other language.
+
+    newest: newest version by language.
+    """
     return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
-    """Return the newest version in a language; if there is none, the English one or any other."""
+    """Return the guidelines of a task that are in force for a language, as `in_language` does."""
     return in_language(language, newest_of(task))
 
 
 def versions(task: Task, language: str) -> list[Guidelines]:
-    """Return all versions in a language, newest first."""
+    """Return all versions of the guidelines in a language, newest first."""
     return list(task.guidelines.filter(language=language).order_by("-major", "-minor"))
 
 
 def languages(task: Task) -> list[str]:
-    """Return the codes of the languages that have guidelines, sorted."""
+    """Return the codes of the languages in which a task has guidelines, sorted."""
     return sorted(newest_of(task))
 
 
 def majors(task: Task) -> dict[str, int]:
-    """Return the major version under which the test must be passed, by language of the task's items."""
+    """Return the major version of the guidelines in force, by language of the task's items.
+
+    People must pass the test under this version. It is 0 if there are no guidelines.
+    """
     return majors_of([task])[task.pk]
 
 
 def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
-    """Return the major version under which the test must be passed, by task key and language."""
+    """Return the result of `majors` for several tasks, by task key."""
     listed = list(tasks)
     # The texts are long, so they are not read.
     rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
@@ -54,10 +63,10 @@ def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
 
 
 def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
-    """Return the result of `majors_of` from rows that have been read.
+    """Return the result of `majors_of`, from versions that have already been read from the database.
 
     listed: the tasks.
-    versions: task, language and major version of each version of the guidelines.
+    versions: (task key, language, major version) of each version of the guidelines.
     """
     newest: dict[int, dict[str, int]] = {task.pk: {} for task in listed}
     for task, language, major in sorted(versions):
@@ -69,7 +78,10 @@ def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dic
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:
-    """Store version 1.0 in each language of a task without guidelines."""
+    """Store the first guidelines of a task, with the version 1.0 in each language.
+
+    texts: Markdown by language.
+    """
     Guidelines.objects.bulk_create(
         Guidelines(task=task, language=language, text=text) for language, text in texts.items()
     )
@@ -87,16 +99,18 @@ def check_version(task: Task, language: str, text: str) -> None:
 
 @transaction.atomic
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
-    """Add a version in a language. After a major version, everyone must take the test again.
+    """Add a version of the guidelines in a language.
 
-    A first minor version in a language has the same content as the English one in force there, and gets its number.
+    If guidelines in another language were in force there, a minor version gets their number, because it is a
+    translation of them.
 
-    after: key of the version on which the text is based.
+    major: whether it is a major version, after which everyone must take the test again.
+    after: key of the version on which the text is based; None if unknown.
 
     Raise WrongStage if another version has come into force in the meantime.
     """
     check_version(task, language, text)
-    # Versions are added one at a time; otherwise two could get the same number.
+    # Lock the task. Without the lock, two versions that are added at the same time could get the same number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     held = current(task, language)
     if after is not None and held is not None and held.pk != after:
@@ -114,7 +128,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
 
 def qualified(task: Task) -> QuerySet[Qualification]:
-    """Return the valid qualifications: those under the major version in force in their language."""
+    """Return the qualifications that are valid, because their major version of the guidelines is still in force."""
     holding = Q(pk=None)
     for language, major in majors(task).items():
         holding |= Q(language=language, major=major)
@@ -122,7 +136,10 @@ def qualified(task: Task) -> QuerySet[Qualification]:
 
 
 def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
-    """Return the keys of qualified annotators by task and language, with as many statements as for one task."""
+    """Return the keys of qualified annotators, by task key and language.
+
+    The number of statements does not depend on the number of tasks.
+    """
     listed = list(tasks)
     found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
     if not listed:

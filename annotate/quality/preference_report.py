@@ -1,4 +1,7 @@
-"""Tables and text about preferences (preference_statistics.py), for pages, commands and cards."""
+"""Tables and sentences that present preferences on pages, in commands and on cards.
+
+preference_statistics.py computes the figures.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +19,7 @@ TIE, NONE = "tie", "none"
 
 
 def two_tables(pair: Section) -> list[Table]:
-    """Return the tables of judgments and of majorities for two systems."""
+    """Return two tables for a pair of systems: how often each was preferred, and how often by a majority."""
     a, b = pair["systems"]
     named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
 
@@ -35,9 +38,9 @@ def two_tables(pair: Section) -> list[Table]:
 
 
 def pair_table(section: Section, *, shown: int | None = None) -> Table:
-    """Return one row for each pair of systems.
+    """Return a table with a row for each pair of systems.
 
-    shown: maximum number of rows, taking the pairs with the lowest p-values; None for all.
+    shown: maximum number of rows; None for all. If there are more pairs, those with the lowest p-values are shown.
     """
     pairs = section["pairs"]
     if shown is not None and len(pairs) > shown:
@@ -59,7 +62,10 @@ def pair_table(section: Section, *, shown: int | None = None) -> Table:
 
 
 def language_table(report: Section) -> Table | None:
-    """Return the preferences between two systems by language; None for a single language or more systems."""
+    """Return a table of the preferences between two systems in each language.
+
+    Return None if there is only one language, or if there are more than two systems.
+    """
     if len(report["languages"]) < 2 or len(report["systems"]) != 2:
         return None
     a, b = report["systems"]
@@ -76,7 +82,10 @@ def language_table(report: Section) -> Table | None:
 
 
 def order_table(report: Section) -> Table:
-    """Return how often each of three or more systems wins, and their strengths if these are finite."""
+    """Return a table of three or more systems, with how often each wins and its strength.
+
+    Strengths are left out if they are not finite.
+    """
     whole = report["all"]
     columns = [
         Column("system", "system"),
@@ -88,9 +97,10 @@ def order_table(report: Section) -> Table:
 
 
 def difference_table(report: Section, *, shown: int | None = None) -> Table:
-    """Return the difference in strength between the systems of each pair.
+    """Return a table of the differences in strength between systems, with a row for each pair.
 
-    shown: maximum number of rows, taking the systems with the most judgments; None for all.
+    shown: maximum number of rows; None for all. If there are more pairs, those whose systems have the most judgments
+        are shown.
     """
     order, standings = report["all"]["order"], report["all"]["standings"]
     judged = {each["system"]: each["judgments"] for each in standings}
@@ -106,9 +116,11 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
 
 
 def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any]) -> list[Column]:
-    """Return a column for each treatment of ties in which strengths are finite.
+    """Return a column for each treatment of ties, unless strengths are not finite with it.
 
-    named: function that returns the system or systems of a row.
+    order: results by treatment of ties.
+    key: key of the results that the columns show: "strengths" or "differences".
+    named: function that returns the system or the pair of systems of a row.
     """
     headings = {"left_out": "without ties", "half": "ties as half"}
     word = "strength " if key == "strengths" else ""
@@ -128,9 +140,11 @@ def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any
 def side_table(
     people: Sequence[dict], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
 ) -> Table:
-    """Return how often each person chose the first side, farthest from a half first.
+    """Return a table of how often each person chose the first side, with the most one-sided person first.
 
-    names: names by annotator key; others are shown by pseudonym.
+    people: rows of `people` in the report.
+    names: name to show for each annotator, by annotator key. An annotator without a name is shown by pseudonym.
+    address: function that returns the address of an annotator's page.
     """
 
     def person(row: dict) -> Cell:
@@ -153,7 +167,7 @@ def side_table(
 
 
 def words(report: Section) -> list[str]:
-    """Return sentences that complete the tables."""
+    """Return sentences that explain and complete the tables."""
     whole = report["all"]
     said = [
         "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
@@ -186,7 +200,7 @@ def words(report: Section) -> list[str]:
 
 
 def agreement_words(report: Section) -> list[str]:
-    """Return a sentence about agreement, for commands. Pages and cards have a section on it."""
+    """Return a sentence about agreement. Only commands need it, because pages and cards have a section on agreement."""
     if (alpha := report["all"]["agreement"])["value"] is None:
         return []
     return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
@@ -220,8 +234,9 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
 
 
 def side_words(sides: Section, people: int) -> str:
-    """Return a sentence about the choice of sides.
+    """Return a sentence about whether people prefer the system that they see first.
 
+    sides: SIDES for all people together.
     people: number of people who have answered.
     """
     if not people:
@@ -244,9 +259,9 @@ def side_words(sides: Section, people: int) -> str:
 
 
 def tables(report: Section, *, shown: int | None = None) -> list[Table]:
-    """Return the tables of cards and terminals, without the one on people.
+    """Return the tables for cards and commands. They do not include the table of people.
 
-    shown: maximum number of pairs of systems; None for all.
+    shown: maximum number of pairs of systems in a table; None for all.
     """
     whole = report["all"]
     if not whole["judgments"]:

@@ -1,35 +1,38 @@
-"""Preferences between the systems of a task, over the answers that count (answer_models.py).
+"""Preferences between the systems of a task, computed from the answers that count (answer_models.py).
 
-If both systems suggest the same, nobody is asked, and the unit counts as one tie for each person who would have been
-asked. A unit is finished unless it waits in a queue for further answers. Units that were judged elsewhere never wait.
+If both systems suggest the same replies, nobody is asked, and the unit counts as a tie for each person who would have
+been asked. A unit is unfinished if it waits in a queue for answers. Imported units never wait.
 
 `report` returns JSON data:
 
     {"task", "kind", "systems": [name, ...],
      "all": SECTION and
-        "comparisons": units, including those without answers, and "unfinished": those that wait for answers,
-        "equal": units for which both systems suggest the same,
-        "people": number of people who answered,
+        "comparisons": number of units, including those without answers,
+        "unfinished": number of units that wait for answers,
+        "equal": number of units for which both systems suggest the same replies,
+        "people": number of people who have answered,
         "agreement": MEASURE, the nominal alpha, as in agreement_statistics.py,
-        "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...], most wins first, and
-        "order": {"left_out": ORDER, "half": ORDER}, without ties, or with a tie as half a win for both; with fewer
-                 than three systems, "standings" is empty and "order" is None,
-        "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], farthest
-                 from a half first
-     "languages": {code: SECTION}}                     no languages if those of the units are unknown
+        "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...], most wins first; empty if there are
+                     fewer than three systems,
+        "order": {"left_out": ORDER without ties, "half": ORDER in which a tie is half a win for both systems}; None if
+                 there are fewer than three systems,
+        "sides": SIDES for all people together, in which "out_of_line" is a number of people; also has
+                 "people": [SIDES, ...] for each person, the most one-sided person first
+     "languages": {code: SECTION}}                     empty if the languages of the units are unknown
 
 SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
 
 PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares": {answer:
-    ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished units, "win":
-    ESTIMATE for a with ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the section}. An
-    answer is the name of a system, tie, or, for majorities, none.
+    ESTIMATE} as shares of the judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} as shares of
+    the finished units, "win": ESTIMATE of how often system a is preferred, with a tie as half a win, "p": p-value of
+    the sign test, "p_holm": the p-value corrected for all pairs in the section}. An answer is the name of a system,
+    "tie" or, among majorities, "none".
 
 ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems": [a, b],
     "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share} (paired_comparisons.py).
 
-SIDES: {"annotator": pk or None, "pseudonym", "judgments": judgments with known sides, "ties", "first", "share":
-    ESTIMATE, "p", "out_of_line": bool}
+SIDES: {"annotator": pk, or None for all people, "pseudonym", "judgments": number of judgments whose sides are known,
+    "ties", "first": number of judgments for the first side, "share": ESTIMATE, "p", "out_of_line": bool}
 
 ESTIMATE, MEASURE: as in agreement_statistics.py.
 """
@@ -48,18 +51,20 @@ from annotate.quality import agreement_statistics
 from annotate.quality.answer_models import answers as answers_of
 from corpora.draws.part_draws import SYSTEMS
 
-# Minimum number of systems for an order.
+# Minimum number of systems that are ranked.
 LEAST_ORDERED = 3
 
 
 class NoPreferences(ValueError):
-    """The task does not compare systems by preference. The message explains why and what to do."""
+    """The task does not ask which system people prefer. The message explains why, and what to do."""
 
 
 def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
-    """Return the preferences of a task, as the module docstring describes. Raise NoPreferences if it has none.
+    """Return the preferences of a task, as described in the module docstring.
 
-    without: units that do not count.
+    without: keys of units to leave out.
+
+    Raise NoPreferences if the task does not ask for preferences.
     """
     _check_compared(task)
     waiting = _waiting(task) - set(without)
@@ -110,12 +115,12 @@ def _check_compared(task: Task) -> None:
 
 
 def _waiting(task: Task) -> set[int]:
-    """Return the units that are not finished."""
+    """Return the keys of the units that wait for answers."""
     return set(task.units.exported().queued().values_list("pk", flat=True))
 
 
 def judgments_of(task: Task) -> list[Judgment]:
-    """Return the answers that count, and the ties of units for which both systems suggest the same."""
+    """Return the answers that count, and a tie per person for each unit whose systems suggest the same replies."""
     waiting = _waiting(task)
     pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
     rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
