@@ -114,8 +114,8 @@ class Command(BaseCommand):
         def remember(args: Any = None, namespace: Any = None) -> Any:
             given[:] = map(str, args or ())
             known, others = parser.parse_known_args(args, namespace)
-            # parse_intermixed_args allows files after options. It is only the second choice, because it does not report
-            # all missing arguments at once.
+            # parse_intermixed_args also accepts files after options. Use it only if words are left over, because it
+            # does not report all missing arguments at once.
             return parser.parse_intermixed_args(args, namespace) if others else known
 
         def refuse(message: str) -> NoReturn:

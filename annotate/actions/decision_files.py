@@ -263,9 +263,9 @@ said = attrgetter("label", "reason", "comment")
 
 
 def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
-    """Return a mapping from item key to a mapping from the language asked about to the unit.
+    """Return the units for some items as nested mappings: the keys are the item key, then the language asked about.
 
-    keys: keys of the items whose units are needed
+    keys: keys of the items
     """
     found: dict[str, dict[str, Unit]] = {}
     listed = sorted(keys)

@@ -89,7 +89,7 @@ def export_gold_action(values, progress) -> Outcome:
 # --- A published file
 
 FREQUENT = 100  # minimum number of posts of a frequent language; the article counts these languages
-SPELLINGS = 10  # number of spellings shown; manifest.json lists all
+SPELLINGS = 10  # maximum number of spellings shown; manifest.json lists all of them
 CARD = "What the card says"
 
 

@@ -74,7 +74,10 @@ def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the corpus that the options or their task name, or an empty string if there is none."""
+    """Return the name of the corpus in the options or, if they name a task, of the corpus of this task.
+
+    Return an empty string if there is no such corpus.
+    """
     if corpus := values.get("corpus"):
         return str(corpus)
     task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
@@ -197,7 +200,7 @@ def _end_where_cancelled(asked: Path) -> None:
 
 
 class Telling(Progress):
-    """Write the progress of a job to a file."""
+    """Writes the progress of a job to a file, from which the pages read it."""
 
     def __init__(self, where: Path) -> None:
         self._file, self._last = where / "progress.json", 0.0

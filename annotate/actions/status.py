@@ -31,7 +31,7 @@ from corpora.models import Corpus
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 from corpora.vocabulary.concept_index import vocabularies_there
 
-SHOWN = 20  # number of waiting queues shown; --json has all
+SHOWN = 20  # maximum number of queues in the table; --json lists all of them
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 

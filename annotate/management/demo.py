@@ -176,7 +176,7 @@ def label_records(annotator, task, truth):
 
 
 def check_place() -> None:
-    """Raise CommandError if the installation has real people or texts, because the demo would mix invented ones in."""
+    """Raise CommandError if the installation has real people or texts, which must not mix with invented ones."""
     begun = (settings.DATA_DIR / PASSWORD).exists()
     if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(

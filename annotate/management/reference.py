@@ -74,7 +74,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
 def written(text: str) -> str:
     """Update all generated parts in the text of a Markdown file, and return the new text.
 
-    Raise KeyError if a part is unknown, and ValueError if the begin or end of a part is missing.
+    Raise KeyError if a part is unknown, and ValueError if the beginning or the end of a part is missing.
     """
     if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
         raise ValueError(f"a place begins with {BEGINS}NAME --> on a line of its own, and ends with {ENDS}")

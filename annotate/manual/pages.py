@@ -1,4 +1,4 @@
-"""Rendering the pages of the documentation as HTML.
+"""Functions that render pages of the documentation as HTML.
 
 Links lead to URLs of the app, headings have anchors, and wide tables scroll in a frame. A picture replaces the Mermaid
 diagram of a unit's stages, which only code hosts can draw.

@@ -87,7 +87,7 @@ REPHRASED = {
     "templates": "own question",
     "write own question": "own question",
 }
-# Characters that mark the begin and end of a match until the text is escaped. No page contains them.
+# Characters that mark the beginning and the end of a match until the text is escaped. No page contains them.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
 
@@ -192,11 +192,11 @@ NEAR = 5  # maximum number of passages suggested for a URL that has no page
 
 
 def read_by_anybody(view):
-    """Decorate a view that changes nothing so that it is public and its responses can be cached.
+    """Make a view public and its responses cacheable. The view must not change anything.
 
-    The view allows GET and HEAD, and answers 304 if the browser's copy of the page is current. It does not check CSRF
-    tokens, so other methods get the status 405 instead of 403. The pages of logged-in users show who is logged in, so
-    they are not cached.
+    The decorated view allows GET and HEAD, and answers 304 if the browser's copy of the page is current. It does not
+    check CSRF tokens, so other methods get the status 405 instead of 403. The pages of logged-in users show who is
+    logged in, so they are not cached.
     """
 
     @wraps(view)

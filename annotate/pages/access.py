@@ -208,7 +208,7 @@ def status_of(refusal: Exception | None) -> int:
 class TokenAuthentication(auth.TokenAuthentication):
     """Knox's authentication with two changes.
 
-    A token that is not ASCII is refused, whereas it would make Knox fail. Expired tokens are looked for only if no
+    A token that is not ASCII is refused, because Knox would raise an error. Expired tokens are looked for only if no
     valid token matches.
     """
 

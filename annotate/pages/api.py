@@ -134,7 +134,7 @@ def _closed(annotator, lease, said, answer):
     """Store an answer or a skip. If the next unit is requested, hand it out in the same transaction if possible.
 
     said: validated data of the request
-    answer: function of the task's kind and of `said` that returns the answer, or None for a skip
+    answer: function that takes the task's kind and `said`, and returns the answer, or None for a skip
     """
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])

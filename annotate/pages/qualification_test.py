@@ -56,7 +56,7 @@ def qualification(request, permit, language):
 
 
 def practise(request, task, language):
-    """Begin practice. By this, the annotator confirms that they have read the guidelines."""
+    """Begin practice. By beginning, the annotator confirms that they have read the guidelines."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -166,7 +166,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
 
 
 def _told(answered: TrialAnswer, task) -> dict:
-    """Return the context that compares the annotator's answer with the right one and explains the latter."""
+    """Return the context that shows the annotator's answer, the right answer and its explanation."""
     gold, kind = answered.gold_answer, task.kind
     language = gold.item.language
     return {

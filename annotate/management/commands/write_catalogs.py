@@ -1,8 +1,8 @@
 """Collect the translatable strings and rewrite the catalogs in annotate/locale/.
 
 Django's parser reads the templates, Python's parser reads the modules, and polib writes the catalogs, so developers do
-not need GNU gettext. The compiled .mo files are in version control, because a checkout has no build step in which they
-could be compiled, and neither has a package.
+not need GNU gettext. The compiled .mo files are in version control, because neither a checkout nor a package has a
+build step that could compile them.
 """
 
 import ast
