@@ -147,7 +147,7 @@ def language_table(found: Widths) -> Table:
 
 
 def curve_table(found: Widths) -> Table:
-    """Return the table of the curve. An arrow marks the task's own audit share."""
+    """Return the table of interval widths by audit share. An arrow marks the task's own audit share."""
 
     def share(row: Widths) -> Cell:
         own = row["share"] == found["share"]

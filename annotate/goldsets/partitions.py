@@ -103,8 +103,8 @@ class Balancing(NamedTuple):
     sets: ids in each set, by language and name of the set; empty if the design is not balanced.
     short: sets that are smaller than requested, by language.
     chances: probability of being drawn, by language and class (declared or predicted); empty if unknown.
-    taken_out: number of drawn documents that are in no set, by language; annotators chose none of the classes for these
-        documents, or could not agree.
+    taken_out: by language, number of drawn documents that are in no set because annotators chose none of the classes
+        for them, or could not agree.
     by_people: whether annotators decide the classes.
     """
 

@@ -191,7 +191,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
 def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
     """Write the files.
 
-    Return the counts by language, the number of replies in languages that are too small, and the removed replies.
+    Return the counts by language, the number of replies in languages with too few pairs, and the removed replies.
     """
     with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
@@ -289,7 +289,7 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
 
 
 def _write_left_out(store: Store, folder: Path) -> int:
-    """Write the replies that are in no pair of the set. Return how many of them are in languages that are too small."""
+    """Write the replies that are in no pair of the set. Return how many of them are in languages with too few pairs."""
     small = 0
     with _opened(folder / "left_out.jsonl") as file:
         for batch in store.query("left_out_before"):
