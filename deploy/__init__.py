@@ -1,7 +1,7 @@
-"""Deployment of Assay, and log masking.
+"""The deployment of Assay, and the masking of secrets in logs.
 
-Logs omit the secret in the path of invite and password-reset links, because anyone who reads it could set the person's
-password.
+The path of an invite or password-reset link contains a secret, with which anyone could set the person's password. Logs
+therefore omit it.
 """
 
 import logging
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 
 def masked(line: str) -> str:
-    """Return a log line with each URL truncated before a secret. Percent-encoded paths are recognised."""
+    """Return a log line in which each URL is cut off before a secret. Percent-encoded paths are recognised too."""
     return _ADDRESS.sub(lambda found: _cut(found[0]), line)
 
 
@@ -23,14 +23,14 @@ def _cut(address: str) -> str:
     before = _SECRET_FOLLOWS.search(read)
     if before is None or before.end() == len(read):
         return address
-    # The decoded text may contain a newline.
+    # The path is quoted again, because the decoded path may contain a newline.
     return f"{quote(read[: before.end()], safe=string.punctuation)}..."
 
 
 class Masking(logging.Formatter):
-    """A formatter that masks secrets.
+    """A log formatter that masks secrets.
 
-    within: formatter that is applied first, None for the default
+    within: the formatter that formats the record before it is masked; None for the default formatter
     """
 
     def __init__(self, within: logging.Formatter | None = None) -> None:

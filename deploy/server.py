@@ -1,6 +1,6 @@
-"""Gunicorn's configuration: `python -m gunicorn --config python:deploy.server`.
+"""Gunicorn's configuration. To use it, run `python -m gunicorn --config python:deploy.server`.
 
-The address, and optionally the number of processes, are command-line options.
+The address and, if needed, the number of processes are set with command-line options.
 """
 
 import gc
@@ -17,11 +17,11 @@ from deploy import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
-SILENT = 60  # seconds that an idle connection may wait in the kernel
+SILENT = 60  # The kernel holds back a connection on which no data arrives for up to this many seconds.
 
 
 class MaskedLogger(Logger):
-    """Gunicorn's access and error logs, masked."""
+    """A logger that masks secrets in gunicorn's access and error logs."""
 
     def setup(self, cfg):
         super().setup(cfg)
@@ -32,46 +32,51 @@ class MaskedLogger(Logger):
 wsgi_app = "deploy.wsgi"
 loglevel = "warning"
 logger_class = MaskedLogger
-# The control socket is unused. It would be created in the home directory, which a service user may lack.
+# The control socket is not used. It would be created in the home directory, which the user of a service may not have.
 control_socket_disable = True
-# The program is loaded once and its memory shared by the processes. Collecting it would find no garbage, and would
-# later copy the shared pages.
+# The program is loaded once, and the processes share its memory. The garbage collector is disabled while it is loaded,
+# because it would find no garbage. Later it must not touch the program's objects, because the shared memory would then
+# be copied.
 preload_app = True
 gc.disable()
-# Any free process takes the next request. Kept connections, which a proxy shares among many people, would bind requests
-# to one process and exceed its threads; with them, one process of two did all the work. Closing each connection also
-# avoids answers lost on connections that are about to close.
+# Each connection is closed after a request, so that any free process can take the next request. A proxy shares its
+# connections among many people. If connections were kept open, all requests on them would go to the same process and
+# could exceed its threads. In a test with two processes, one of them did all the work. Moreover, a response could be
+# lost on a connection that is about to be closed.
 keepalive = 0
 
 
 worker_class = Worker
-# More processes than processors compete for time, and each takes 40 MB.
+# More processes than this would only compete for the processors, and each takes 40 MB of memory.
 workers = min(system.usable(), 8)
 
 
 def on_starting(server):
     server.cfg.set("worker_connections", server.cfg.threads)
-    # PostgreSQL has concurrent writers, but a limited number of connections.
+    # Requests may wait for SQLite's single writer, so additional threads are needed. PostgreSQL permits concurrent
+    # writers but limits the number of connections, and each thread has one.
     if connection.vendor == "sqlite":
-        from annotate.pages.middleware import AT_ONCE  # the program is loaded by now
+        from annotate.pages.middleware import AT_ONCE  # This can be imported only after the program has been loaded.
 
         server.cfg.set("threads", server.cfg.threads + AT_ONCE)
 
 
 def when_ready(server):
     base.makes_file = False
-    _ = get_resolver().url_patterns  # loads the pages
+    _ = get_resolver().url_patterns  # This loads the pages.
     gc.freeze()
     gc.enable()
-    # Requests leave almost no garbage, and the default threshold would trigger several collections per request.
+    # Requests create almost no garbage, but with the default threshold, the collector would run several times per
+    # request.
     gc.set_threshold(50_000)
-    # Browsers open connections in advance, which would occupy threads. Linux holds them back until data arrives.
+    # Browsers open connections before they need them. Linux holds them back until data arrives, so that they do not
+    # occupy threads.
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
 
 
 def post_fork(server, worker):
-    # Until gunicorn installs its handlers, a new process has those of the master, which would swallow the signal and
-    # delay shutdown by 30 seconds.
+    # Until gunicorn installs the worker's signal handlers, a new process has those of the master process. They would
+    # ignore SIGTERM and thus delay a shutdown by 30 seconds.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

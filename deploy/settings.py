@@ -1,6 +1,7 @@
-"""Django settings. Installations differ only in environment variables, which deploy/env.example documents.
+"""Django settings. Installations differ only in environment variables, which are documented in deploy/env.example.
 
-Without any, this is a safe single-machine installation: debug off, SQLite, all state in one folder, localhost only.
+If no variables are set, this is a safe installation for one machine: debug mode is off, the database is SQLite, all
+data are in one folder, and only localhost can connect.
 """
 
 import os
@@ -20,10 +21,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def data_dir() -> Path:
-    """Return the folder of the corpora, the SQLite database and the installation's keys.
+    """Return the data folder, which holds the corpora, the SQLite database and the installation's keys.
 
-    A checkout uses its own folder. An installation from pip uses the user's data directory, so that commands find it
-    from any working directory.
+    In a checkout, the folder is inside the checkout. If Assay was installed with pip, it is in the user's data
+    directory, so that commands find it from any working directory.
     """
     if chosen := os.environ.get("ASSAY_DATA_DIR"):
         return Path(chosen).resolve()
@@ -39,7 +40,10 @@ DATA_DIR = data_dir()
 
 
 def installation_key(name: str) -> str:
-    """Return a key from the environment, or generate it once and store it in the data directory (mode 0600)."""
+    """Return a key from the environment or from the data folder.
+
+    If there is no such key, generate one and store it in the data folder (mode 0600).
+    """
     if value := os.environ.get(f"ASSAY_{name}"):
         return value
     path = DATA_DIR / name.lower()
@@ -54,7 +58,7 @@ def installation_key(name: str) -> str:
 def _kept_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(FOLDER, parents=True, exist_ok=True)
-        # Write a draft and link it into place, so that two processes that start together read the same key.
+        # Write a draft and link it into place. If two processes start at the same time, both then read the same key.
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
@@ -82,10 +86,10 @@ def whole_number(name: str, otherwise: int = 0) -> int:
 
 
 SECRET_KEY = installation_key("SECRET_KEY")
-# Author ids are hashed with this key, so that they cannot be identified by hashing every known account.
+# Author ids are hashed with this key. Without it, nobody can identify an author by hashing the ids of known accounts.
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
 
-# The query engine for corpora (corpora/engines): DuckDB on this machine, or Spark.
+# The engine that runs queries on corpora (corpora/engines): DuckDB on this machine, or Spark.
 ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
     raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}; set it to duckdb or spark.")
@@ -95,9 +99,10 @@ DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
-# The number of proxies. Each appends its client's address to X-Forwarded-For; anything before may be forged.
+# The number of proxies. Each proxy appends its client's address to X-Forwarded-For. All earlier addresses in this
+# header may be forged.
 PROXIES = whole_number("ASSAY_PROXIES")
-# The site's URL, for links printed outside of requests.
+# The site's URL, for links that are created outside of requests.
 SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
 SITE_ASSUMED = not (SITE or HTTPS)
 SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
@@ -179,33 +184,36 @@ def database() -> dict:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
     if not url.startswith("sqlite"):
         options = config.setdefault("OPTIONS", {})
-        # Allow prepared statements (corpora/database/statements.py), which Django disables.
+        # Allow prepared statements, which Django disables by default (corpora/database/statements.py).
         options.setdefault("prepare_threshold", 5)
-        # PostgreSQL's JIT takes seconds to compile statements that it expects to be expensive, although those of an
-        # answer take milliseconds. Options in the URL come last and take precedence.
+        # PostgreSQL's JIT compiler takes seconds for statements that it expects to be expensive, although the
+        # statements that save an answer take only milliseconds. Options from the URL come last, so they take
+        # precedence.
         options["options"] = f"-c jit=off {options.get('options', '')}".strip()
     if url.startswith("sqlite"):
-        # Writers queue for one file lock (deploy/sqlite/base.py); readers never wait (WAL).
+        # Writers queue for a file lock (deploy/sqlite/base.py). In WAL mode, readers never wait.
         config["ENGINE"] = "deploy.sqlite"
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         }
-        # A file, as in production, because threads of a test share it as workers do.
+        # Tests use a database file, as production does, so that the threads of a test can share it.
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     return config
 
 
 DATABASES = {"default": database()}
-# Figures of large tasks, shared by all processes of the server (annotate/figures/figure_cache.py).
+# The cache `figures` holds figures of large tasks. All processes of the server share it
+# (annotate/figures/figure_cache.py).
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "figures": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA_DIR / "figures"},
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Used by pages, the admin and `assay django changepassword`. The last validator never rejects a password.
+# The pages, the admin and `assay django changepassword` use these validators. The last one accepts every password, but
+# it revokes the account's API tokens and invitations when the password changes.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -215,17 +223,18 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"
-# Lock out a name only at the address of the failed attempts, so that others cannot lock a person out.
+# After failed attempts, a username is locked out only for the address from which they came. Therefore, nobody can lock
+# out a person at a different address.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=30)
-# The page states the duration, so further attempts do not extend it.
+# Further attempts do not extend the lockout, because the page states how long it lasts.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "annotate.pages.access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
-# For privacy, keep only the failed attempts of the last half hour. Typed passwords are never stored, because they may
-# be valid on other sites.
+# For privacy, only the failed attempts from the last half hour are kept. The passwords that were typed are never
+# stored, because they may be valid on other sites.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -236,17 +245,17 @@ AXES_SENSITIVE_PARAMETERS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a link in a mail is valid
+PASSWORD_RESET_TIMEOUT = 3600  # A password-reset link is valid for this many seconds.
 CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
 
-# By scheme of ASSAY_MAIL: port, whether it uses TLS, whether it uses STARTTLS.
+# For each scheme of ASSAY_MAIL: the port, whether the connection uses TLS, and whether it uses STARTTLS.
 MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
 
 
 def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
-    """Return the host, port, user, password, TLS and STARTTLS of a mail URL.
+    """Return the host, port, user, password, and whether to use TLS or STARTTLS, from a mail URL.
 
-    ImproperlyConfigured: the URL is invalid
+    Raise ImproperlyConfigured if the URL is invalid.
     """
     try:
         url = urlsplit(given)
@@ -256,7 +265,7 @@ def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
             return url.hostname, url.port or port, user, password, tls, starttls
     except (KeyError, ValueError):
         pass
-    # The value may contain a password, so it is not repeated.
+    # The message does not repeat the value, because it may contain a password.
     raise ImproperlyConfigured(
         "ASSAY_MAIL cannot be read. Write it like smtp+starttls://user:password@mail.example.org:587; it begins with "
         f"one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}, and characters such as / and @ in the "
@@ -272,7 +281,7 @@ if MAIL:
 EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = os.environ.get("ASSAY_MAIL_FROM") or f"assay@{urlsplit(SITE).hostname}"
 
-# The languages of annotators' pages, with translations in annotate/locale/.
+# The languages of the annotators' pages. The translations are in annotate/locale/.
 LANGUAGE_CODE = "en"
 LANGUAGES = [
     ("en", "English"),
@@ -299,7 +308,7 @@ FILE_UPLOAD_HANDLERS = ["annotate.pages.action_forms.ToInbox"]
 UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # maximum size of a file (bytes)
 
 STATIC_URL = "static/"
-# Static files are served from the packages, so that no collectstatic step is needed.
+# Static files are served directly from the packages, so that nobody needs to run collectstatic.
 WHITENOISE_USE_FINDERS = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -336,8 +345,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "annotate.pages.middleware.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
-# Requests per minute. A program that takes and answers units in sequence stays below the limit: a request takes 24 ms
-# of a core, measured in the tests' process, which allows 2,500 per minute.
+# The maximum number of requests per minute. A program that takes and answers one unit after the other stays below it,
+# because a request took 24 ms in tests, so the program can make 2,500 requests per minute.
 API_RATE = whole_number("ASSAY_API_RATE", 6000)
 API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
@@ -349,7 +358,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # Both models have a field `kind`.
+    # Two models have a field `kind`, so each needs a name for its values.
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "annotate.models.work.Judgment.KINDS",
         "FlagKindEnum": "annotate.models.channel.Flag.KINDS",

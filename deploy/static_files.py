@@ -1,6 +1,7 @@
-"""Static files, served from the packages with content hashes in their names and compressed on first use.
+"""Static files. They are served from the packages, and browsers may cache them for a year.
 
-Browsers cache them for a year. No build step is needed.
+Each URL contains a hash of the file's content, so a changed file has a new URL. Files are compressed when they are
+first requested. No build step is needed.
 """
 
 import gzip
@@ -16,7 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 YEAR = "public, max-age=31536000, immutable"
 COMPRESSED = {".css", ".js", ".json", ".map", ".svg", ".txt"}
-DIGITS = 12  # length of the hash
+DIGITS = 12  # number of hex digits of the hash in a URL
 
 
 @lru_cache(maxsize=1_000)
@@ -33,7 +34,7 @@ _find = lru_cache(maxsize=1_000)(finders.find)
 
 
 class Storage(StaticFilesStorage):
-    """A storage whose URLs contain a content hash, such as annotate/assay.1a2b3c4d5e6f.css."""
+    """A storage whose URLs contain a hash of the file's content, such as annotate/assay.1a2b3c4d5e6f.css."""
 
     def url(self, name: str) -> str:
         if path := _find(name):
@@ -58,7 +59,7 @@ class Middleware(WhiteNoiseMiddleware):
         return response
 
     def _without_hash(self, address: str) -> str:
-        """Return the URL without the hash if the hash matches the content, else the URL unchanged."""
+        """Return the URL without its hash. If the hash does not match the file's content, return the URL unchanged."""
         pure = PurePosixPath(address)
         stem, _, digest = pure.stem.rpartition(".")
         if not stem or len(digest) != DIGITS:
@@ -71,7 +72,7 @@ class Middleware(WhiteNoiseMiddleware):
         if not path or Path(path).suffix not in COMPRESSED:
             return response
         patch_vary_headers(response, ["Accept-Encoding"])
-        # Ranges refer to the uncompressed file.
+        # A range request refers to the uncompressed file, so its response is not compressed.
         if response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", ""):
             return response
         smaller = _compressed(path, os.stat(path).st_mtime_ns)
@@ -79,6 +80,6 @@ class Middleware(WhiteNoiseMiddleware):
             response.streaming_content = [smaller]
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(smaller))
-        # The ETag describes the uncompressed file.
+        # The ETag is removed, because it identifies the uncompressed file.
         response.headers.pop("ETag", None)
         return response

@@ -1,8 +1,8 @@
-"""Gunicorn's threaded worker, changed so that a request occupies a thread only once it has been read.
+"""Gunicorn's threaded worker, changed so that a request needs a thread only after it has been received.
 
-Gunicorn assigns a thread to each connection, so a few clients that send incomplete requests can block the server. Here
-the main thread reads headers and forms without blocking. Larger bodies, such as uploads, have their own threads.
-Connections that are slower than any real client are closed.
+Gunicorn assigns a thread to each connection, so a few clients that send incomplete requests can block the server. In
+this worker, the main thread receives headers and forms without blocking. Large bodies, such as uploads, are received in
+separate threads. Connections that are slower than any real client are closed.
 """
 
 import errno
@@ -18,15 +18,15 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from deploy.sqlite.base import longest_wait
 
-LONG = 1  # seconds; longer than any normal write
-HEADER_SECONDS = 15  # to receive the headers
-BODY_SECONDS = 60  # to receive a body in the main thread
-IDLE_SECONDS = 30  # without data, in a thread
-SLOWEST = 4_000  # bytes per second of an upload, after IDLE_SECONDS
-LARGEST_HEADER = 128 << 10  # bytes
-LARGEST = 256 << 10  # bytes of a request that the main thread reads
-MOST = 500  # connections read at once; a new one replaces the oldest
-UPLOADS = 4  # threads for larger bodies
+LONG = 1  # A write for which other writers wait longer than this many seconds is not a normal one.
+HEADER_SECONDS = 15  # maximum time to receive the headers
+BODY_SECONDS = 60  # maximum time to receive a body in the main thread
+IDLE_SECONDS = 30  # maximum time without data in a thread
+SLOWEST = 4_000  # minimum average speed of a client (bytes per second); it is checked after IDLE_SECONDS
+LARGEST_HEADER = 128 << 10  # maximum size of the headers (bytes)
+LARGEST = 256 << 10  # maximum size of a request that the main thread receives (bytes)
+MOST = 500  # maximum number of requests that are received at the same time; a new one replaces the oldest
+UPLOADS = 4  # number of threads for larger bodies
 
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*(\d{1,18})[ \t]*(?=\r\n)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
@@ -36,7 +36,7 @@ MORE, WHOLE, UPLOAD = "more", "whole", "upload"
 
 
 class Socket:
-    """A connection's socket in a thread, with time limits for slow clients."""
+    """The socket of a connection that is handled in a thread. It closes the connection if the client is too slow."""
 
     def __init__(self, plain: socket.socket) -> None:
         self.plain, self.began, self.read = plain, time.monotonic(), 0
@@ -46,7 +46,7 @@ class Socket:
         return getattr(self.plain, name)
 
     def setblocking(self, _: bool) -> None:
-        """Do nothing, so that the time limit stays."""
+        """Do nothing, because a change would remove the time limit."""
 
     def recv(self, size: int) -> bytes:
         try:
@@ -65,19 +65,19 @@ class Socket:
             raise self._gone() from None
 
     def _gone(self) -> OSError:
-        # Gunicorn and Django handle this like a client that disconnects.
+        # Gunicorn and Django handle this error as if the client had disconnected.
         return ConnectionResetError(errno.ECONNRESET, "the client is too slow")
 
 
 class Arrival:
-    """A connection whose request is being received."""
+    """A connection on which a request is being received."""
 
     def __init__(self, conn: TConn) -> None:
         self.conn, self.data, self.size = conn, bytearray(), 0
         self.deadline = time.monotonic() + HEADER_SECONDS
 
     def add(self, data: bytes) -> str | None:
-        """Return what to do next with the connection; None means close it."""
+        """Add received data, and return what to do with the connection: MORE, WHOLE, UPLOAD, or None to close it."""
         seen = max(0, len(self.data) - 3)
         self.data += data
         if not self.size:
@@ -96,16 +96,16 @@ class Arrival:
 
 
 class Worker(ThreadWorker):
-    """A worker that handles as many concurrent requests as --threads allows, and more while one waits for a long write.
+    """A worker that handles as many requests at the same time as --threads allows, and more during a long write.
 
-    A command may write to SQLite for many seconds. Extra threads then keep read-only pages responsive. They are not
-    used all the time, because a process would take requests for which another is free, and each thread has a database
-    connection.
+    A command may write to SQLite for many seconds. Meanwhile, additional threads keep pages responsive that only read.
+    They are not used at other times, because a process would then take requests although another process is free, and
+    because each thread has a database connection.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.arrivals: dict[Arrival, None] = {}  # oldest first
+        self.arrivals: dict[Arrival, None] = {}  # The oldest connection comes first.
         self.uploads = 0
         self.looked = 0.0
 
@@ -117,9 +117,9 @@ class Worker(ThreadWorker):
         super().init_process()
 
     def notify(self) -> None:
-        """Update the limit of connections. Called once per second and after each request.
+        """Update the maximum number of connections. Gunicorn calls this once per second and after each request.
 
-        nr_conns counts connections that have a thread or wait for one.
+        The maximum applies to nr_conns, which counts the connections that have a thread or wait for one.
         """
         super().notify()
         most = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
@@ -138,7 +138,7 @@ class Worker(ThreadWorker):
         arrival = Arrival(TConn(self.cfg, accepted, client, listener.getsockname()))
         self.arrivals[arrival] = None
         self.poller.register(accepted, 1, partial(self._read, arrival))
-        self._read(arrival)  # usually the whole request is there
+        self._read(arrival)  # Usually, the whole request has already arrived.
 
     def _read(self, arrival: Arrival, _: Any = None) -> None:
         try:
@@ -158,7 +158,7 @@ class Worker(ThreadWorker):
         del self.arrivals[arrival]
         self.poller.unregister(conn.sock)
         if not is_upload:
-            # If gunicorn's parser expects more data than we did, it gets the end of the stream and does not wait.
+            # If gunicorn's parser expects more data than we do, it must not wait, so it receives the end of the stream.
             try:
                 conn.sock.shutdown(socket.SHUT_RD)
             except OSError:
@@ -178,7 +178,8 @@ class Worker(ThreadWorker):
         try:
             self.handle(conn)
         finally:
-            # Unread data may still be arriving and would cut the answer off. A thread can wait for it.
+            # If the connection were closed while data are still arriving, the response would be cut off. This thread
+            # can wait until no more data arrive.
             util.close_graceful(conn.sock)
 
     def _finish(self, conn: TConn, is_upload: bool, done: Future) -> None:
@@ -192,7 +193,10 @@ class Worker(ThreadWorker):
         arrival.conn.close()
 
     def murder_pending(self) -> None:
-        """Close connections past their deadline. Called once per second and after each request."""
+        """Close the connections whose deadline has passed.
+
+        Gunicorn calls this once per second and after each request.
+        """
         now = time.monotonic()
         if now - self.looked < 1:
             return

@@ -10,12 +10,13 @@ handler400 = "annotate.pages.middleware.bad_request"
 handler404 = "annotate.pages.middleware.page_not_found"
 handler500 = "annotate.pages.middleware.server_error"
 
-# Here rather than in AppConfig.ready, because commands that serve no pages start in two thirds of the time without it.
+# This is called here rather than in AppConfig.ready, so that commands that serve no pages need not load the admin. They
+# start in two thirds of the time without it.
 admin.autodiscover()
 
 urlpatterns = [
     path("admin/", admin.site.urls),
-    # Browsers request it for third-party pages (the admin and the API docs).
+    # Browsers request this icon for pages of other packages, namely the admin and the API documentation.
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("annotate/icon.svg")))),
     path("", include("annotate.pages.urls")),
 ]

@@ -1,9 +1,9 @@
 """Django's SQLite backend with a fair queue of writers.
 
-SQLite allows one writer at a time. Its busy handler sleeps and retries, which starves some connections: with 32
-writers, "database is locked" occurred even with a timeout of 20 s. Here, each write first takes an exclusive lock on a
-file next to the database, for which the kernel queues the waiters. Reads take no lock, and optional writes
-(corpora/system.py) do not wait for it.
+SQLite allows one writer at a time. Writers that must wait sleep and try again, so some of them may never get a turn.
+With 32 writers, "database is locked" occurred even with a timeout of 20 s. In this backend, each write first takes an
+exclusive lock on a file next to the database, and the kernel puts the waiting writers in a queue. Reads take no lock,
+and optional writes (corpora/system.py) do not wait for it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from corpora.system import Occupied, check_not_away
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's cursor, with converted SQL cached. Statements here have no named parameters."""
+    """Django's cursor with a cache of converted SQL. It supports only positional parameters."""
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -27,23 +27,24 @@ class Cursor(base.SQLiteCursorWrapper):
         return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
-# Whether to create a missing database file. None: only if no other file of an installation exists. A server never
-# creates it, because it would continue with an empty database if the file was moved for a moment.
+# Whether to create the database file if it is missing. None means only if no other file of an installation exists. A
+# server never creates the file, because if it was moved for a moment, the server would go on with an empty database.
 makes_file: bool | None = None
-_waiting: dict[object, float] = {}  # start time by connection of this process that waits to write
+# For each connection in this process that is waiting to write, the time at which it started to wait.
+_waiting: dict[object, float] = {}
 
 
 def longest_wait() -> float:
-    """Return the longest time that a connection of this process has been waiting to write (seconds)."""
+    """Return how long the connection that has waited longest in this process has been waiting to write (seconds)."""
     return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
 
 
-# Statements that never write. Any other statement outside a transaction takes the lock while it runs.
+# Statements that never write. Outside a transaction, all other statements take the lock while they run.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return a file's device and inode, which survive renaming, or None if it does not exist."""
+    """Return the device and inode of a file, which do not change when it is renamed, or None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -56,14 +57,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _lock_held = False
     waits_to_write = True
 
-    _files: list[tuple[int, int] | None] | None = None  # identities at the time of connecting
+    _files: list[tuple[int, int] | None] | None = None  # the identities of the files when the connection was opened
 
     def get_new_connection(self, conn_params):
         path = str(conn_params["database"])
         if makes_file is None:
             check_not_away(path)
         if makes_file is False or (makes_file is None and os.path.exists(path)):
-            # This mode never creates a file.
+            # In the mode "rw", SQLite never creates a file.
             conn_params = {
                 **conn_params,
                 "database": f"file:{quote(path)}?mode=rw",
@@ -79,9 +80,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return [_identity(path), _identity(f"{path}-wal")]
 
     def is_usable(self):
-        """Return whether the database file is still the same; it may have been moved or replaced.
+        """Return whether the connection still uses the current database file, which may have been moved or replaced.
 
-        Django calls this once per request. The -wal file stays the same while a connection has it open.
+        Django calls this once per request. The -wal file does not change while a connection has it open.
         """
         return self._files_now() == self._files and super().is_usable()
 
@@ -140,7 +141,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _close(self):
         super()._close()
-        # Closing the file also releases the lock, whatever the state of the connection.
+        # Closing the lock file also releases the lock, whether or not the connection held it.
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file, self._lock_held = None, False

@@ -1,5 +1,6 @@
--- Whether two predictors agree on each row of the frame in a wanted language, except left-out rows. Columns: id,
--- language, part. The table `folded` maps labels to the coarse label that they count as.
+-- Whether two predictors agree on each row of the frame. Only rows in wanted languages are included, and left-out rows
+-- are omitted. The table `folded` maps labels to coarse labels, which are compared instead. Columns: id, language,
+-- part.
 SELECT
     frame.id,
     frame.language,

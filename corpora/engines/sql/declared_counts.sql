@@ -1,4 +1,5 @@
--- The number of records by language and declared labels. Columns: language, declared, records.
+-- The number of records with each combination of declared labels in each language. Columns: language, declared,
+-- records.
 SELECT
     posts.language,
     posts.declared,

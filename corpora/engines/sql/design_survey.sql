@@ -1,5 +1,8 @@
--- What a design for one language needs from the corpus, in one row. Columns: posts, authored (with an author), timed
--- (with a time), first_time, last_time, in_history (with an author), in_window, authored_in_window.
+-- Counts of the posts that have what a design for one language needs. There is one row.
+-- Columns: posts, authored, timed, first_time, last_time, in_history, in_window, authored_in_window.
+-- authored and timed: posts with an author, and posts with a time
+-- in_history: posts in the history with an author
+-- in_window and authored_in_window: posts in the window, and those with an author
 SELECT
     count(*) AS posts,
     count(*) FILTER (WHERE posts.author <> '') AS authored,

@@ -1,5 +1,5 @@
--- The number of pairs, of pairs that any scorer drops, and of pairs that lack a score. Columns: pairs, dropped,
--- lacking.
+-- The number of pairs, of pairs that at least one scorer drops, and of pairs with a missing score.
+-- Columns: pairs, dropped, lacking.
 SELECT
     count(*) AS pairs,
     count(CASE WHEN dropped > 0 THEN 1 END) AS dropped,

@@ -1,4 +1,5 @@
--- The side of the filter of each pair in a wanted language, except left-out pairs. Columns: id, language, part.
+-- Whether the filter kept or dropped each pair. Only pairs in wanted languages are included, and left-out pairs are
+-- omitted. Columns: id, language, part.
 SELECT
     filtered.id,
     filtered.language,

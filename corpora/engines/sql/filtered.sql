@@ -1,5 +1,7 @@
--- The filter's result for each pair of the corpus. A pair without scores is kept. Columns: id, language, dropped
--- (number of scorers that drop it), lacking (number of scorers with a missing score).
+-- The filter's result for each pair of the corpus. A pair without scores is kept. Columns: id, language, dropped,
+-- lacking.
+-- dropped: the number of scorers that drop the pair
+-- lacking: the number of scorers with a missing score
 SELECT
     posts.id,
     posts.language,

@@ -1,5 +1,6 @@
--- The number of posts by the voters' first languages. Columns: one for each voter (und for none), is_long (whether the
--- text has the minimum length), posts. Parameter: the minimum length in letters.
+-- The number of posts for each combination of languages that the voters rank first. Long and short texts are counted
+-- separately. Columns: one for each voter (und if it casts no vote), is_long, posts.
+-- Parameter: the minimum number of letters in a long text.
 SELECT
     every_voter,
     is_long,

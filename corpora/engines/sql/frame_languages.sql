@@ -1,4 +1,4 @@
--- The languages of the frame. Columns: language.
+-- The languages that occur in the frame. Columns: language.
 SELECT DISTINCT frame.language
 FROM frame
 ORDER BY frame.language

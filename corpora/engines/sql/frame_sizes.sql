@@ -1,4 +1,5 @@
--- The number of posts, and of authors, in the frame of each wanted language. Columns: language, posts, authors.
+-- The number of posts and the number of authors in the frame of each wanted language. Columns: language, posts,
+-- authors.
 WITH sizes AS (
     SELECT
         language,

@@ -1,4 +1,4 @@
--- The number of kept pairs by language. Columns: language, pairs.
+-- The number of kept pairs in each language. Columns: language, pairs.
 SELECT
     language,
     count(*) AS pairs

@@ -1,4 +1,4 @@
--- The number of posts by predicted label. Columns: label, posts.
+-- The number of posts with each predicted label. Columns: label, posts.
 SELECT
     label,
     count(*) AS posts

@@ -1,4 +1,6 @@
--- The number of posts by predicted label, where the other predictor gives a different label. Columns: label, posts.
+-- The number of posts with each predicted label. A post is counted only if the second predictor gives it a different
+-- label.
+-- Columns: label, posts.
 SELECT
     predicted.label,
     count(*) AS posts

@@ -1,5 +1,5 @@
--- The replies left out when the corpus was made, and the kept pairs of unwanted languages. Columns: id, message_id,
--- thread, reason, language, certainty.
+-- The replies that did not become pairs when the corpus was created, and the kept pairs in unwanted languages.
+-- Columns: id, message_id, thread, reason, language, certainty.
 SELECT
     id,
     message_id,

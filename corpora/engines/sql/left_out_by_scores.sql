@@ -1,5 +1,5 @@
--- The dropped pairs, once for each scorer that drops them. Columns: id, message_id, thread, language, certainty,
--- scorer, score.
+-- The dropped pairs. A pair occurs once for each scorer that drops it.
+-- Columns: id, message_id, thread, language, certainty, scorer, score.
 SELECT
     posts.id,
     posts.fields.message_id,

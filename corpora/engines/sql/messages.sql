@@ -1,4 +1,4 @@
--- The staged messages without repeats.
+-- The staged messages. If an id is repeated, only the first message with this id is included.
 SELECT staged_messages.*
 FROM staged_messages
 LEFT JOIN repeated

@@ -1,4 +1,4 @@
--- The distinct pairs of message digest and thread. Columns: said, thread.
+-- Each combination of a message's digest (`said`) and a thread that contains the message. Columns: said, thread.
 SELECT DISTINCT
     said,
     thread

@@ -1,5 +1,5 @@
--- The links with doubled reach: each message with the message that its link target links to. Links that would pass the
--- first message of a thread are dropped. Columns: id, above.
+-- The links with twice their reach: each message is linked to the message to which its previous target is linked. If
+-- the target has no link, because it is the first message of a thread, the link is dropped. Columns: id, above.
 SELECT
     links.id,
     beyond.above

@@ -1,3 +1,3 @@
--- The distinct ends of the links. Columns: id.
+-- The messages to which at least one link leads. Columns: id.
 SELECT DISTINCT above AS id
 FROM links

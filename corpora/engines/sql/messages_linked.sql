@@ -1,4 +1,4 @@
--- The messages whose parent exists. Columns: id, above (the id of the parent).
+-- The messages whose parent exists, with the parent's id (`above`). Columns: id, above.
 SELECT
     replies.id,
     replies.parent AS above

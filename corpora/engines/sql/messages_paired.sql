@@ -1,6 +1,7 @@
--- All messages that have a parent, with the parent, in the order of the files. Columns: file, id, message_id, thread,
--- author, message, reply, declared (the language in the file), reason (why this is not a pair, as in
--- corpora/threads/messages.py, or empty).
+-- All messages that have a parent, each with its parent, in the order of the files.
+-- Columns: file, id, message_id, thread, author, message, reply, declared, reason.
+-- declared: the language that the file states
+-- reason: why the message and its parent are not a pair (corpora/threads/messages.py), or empty
 SELECT
     replies.file,
     replies.id,

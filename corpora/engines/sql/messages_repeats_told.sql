@@ -1,4 +1,4 @@
--- The repeated messages in the order of the files. Columns: file, line, id, same.
+-- The messages that repeat an earlier id, in the order of the files. Columns: file, line, id, same.
 SELECT
     file,
     line,

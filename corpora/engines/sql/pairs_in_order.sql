@@ -1,5 +1,5 @@
--- The exported pairs by language and split, ordered by a hash of seed and id. Columns: id, language, split, message,
--- reply, thread, message_id, certainty, scorers, scores (-1 for none).
+-- The exported pairs, sorted by language and split and then by a hash of seed and id. A missing score is -1.
+-- Columns: id, language, split, message, reply, thread, message_id, certainty, scorers, scores.
 WITH scored AS (
     SELECT
         id,

@@ -1,4 +1,4 @@
--- The exported pairs with their split. Columns: those of `exported`, and split.
+-- The exported pairs, each with its split. Columns: those of `exported`, and split.
 SELECT
     exported.*,
     splits.split

@@ -1,4 +1,4 @@
--- The number of rows by language and part. Columns: language, part, number.
+-- The number of rows in each part by language. Columns: language, part, number.
 SELECT
     parts.language,
     parts.part,

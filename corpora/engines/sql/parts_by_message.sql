@@ -1,4 +1,5 @@
--- The part of each exported pair, which stays in one split: its message. Columns: id, language, part.
+-- The part to which each exported pair belongs. All pairs of a part are placed in the same split. Here, a part consists
+-- of the pairs with equal messages. Columns: id, language, part.
 SELECT
     id,
     language,

@@ -1,4 +1,5 @@
--- The posts with a wanted predicted label, within the window if there is one. Columns: language, id.
+-- The posts to which the predictor assigns a wanted language. If the design has a window, only posts in the window are
+-- included. Columns: language, id.
 SELECT
     wanted.language,
     posts.id

@@ -1,4 +1,5 @@
--- The predicted labels of the requested posts. Columns: id, label (null if there is no such post).
+-- The predicted labels of the requested posts. The label is null if the post does not exist or has no prediction.
+-- Columns: id, label.
 SELECT
     asked.id,
     predicted.label

@@ -1,4 +1,5 @@
--- The earlier predictions that have changed. Columns: id, total (the number of all such rows). Parameter: the limit.
+-- The earlier predictions that differ from the staged ones. Columns: id, total (the number of such predictions).
+-- Parameter: the limit.
 SELECT
     earlier.id,
     count(*) OVER () AS total

@@ -1,4 +1,4 @@
--- The staged predictions for posts of the corpus, sorted by id. Columns: id, label, score.
+-- The staged predictions for posts in the corpus, sorted by id. Columns: id, label, score.
 SELECT
     staged.id,
     staged.label,

@@ -1,4 +1,4 @@
--- The posts without a staged prediction. Columns: id, total (the number of all such posts). Parameter: the limit.
+-- The posts that have no staged prediction. Columns: id, total (the number of such posts). Parameter: the limit.
 SELECT
     posts.id,
     count(*) OVER () AS total

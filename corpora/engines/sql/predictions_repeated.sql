@@ -1,5 +1,7 @@
--- The staged predictions whose id occurred before, in the order of the file. Columns: id, line, first_line (the line of
--- the first occurrence), total (the number of all such rows). Parameter: the limit.
+-- The staged predictions whose id occurred before, in the order of the file. Columns: id, line, first_line, total.
+-- first_line: the line on which the id occurred first
+-- total: the number of such predictions
+-- Parameter: the limit.
 WITH numbered AS (
     SELECT
         id,

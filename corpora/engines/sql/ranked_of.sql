@@ -1,4 +1,4 @@
--- The ranked labels of the requested documents. Columns: id, labels (best first).
+-- The ranked labels of the requested documents, best first. Columns: id, labels.
 SELECT
     ranked.id,
     ranked.labels

@@ -1,4 +1,5 @@
--- All posts in the window by the authors of each wanted language, in any language. Columns: language, id.
+-- The posts in the window by the authors who qualify for each wanted language. The posts may be in any language.
+-- Columns: language, id.
 SELECT
     authors.language,
     posts.id

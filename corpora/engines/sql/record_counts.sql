@@ -1,5 +1,6 @@
--- The number of records by language. Columns: language, records, left_out (records outside the frame), groups (in the
--- frame).
+-- The number of records in each language. Columns: language, records, left_out, groups.
+-- left_out: the number of records that are outside the frame
+-- groups: the number of groups in the frame
 SELECT
     grouped.language,
     count(*) AS records,

@@ -1,5 +1,6 @@
--- The replies with a minimum frequency, most frequent first. Columns: language, reply, pairs. Parameters: all or train,
--- the pairs to count; the minimum number of pairs.
+-- The replies that occur in a minimum number of pairs, most frequent first within each language.
+-- Columns: language, reply, pairs.
+-- Parameters: which pairs to count (all or train); the minimum number of pairs.
 SELECT
     language,
     answer AS reply,

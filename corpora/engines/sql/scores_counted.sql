@@ -1,4 +1,6 @@
--- The counts for a scorer's table. Columns: pairs, lacking (pairs with a missing score), dropped (pairs that it drops).
+-- The counts for the entry of a scorer. Columns: pairs, lacking, dropped.
+-- lacking: the number of pairs with a missing score
+-- dropped: the number of pairs that the scorer drops
 SELECT
     count(*) AS pairs,
     count(CASE WHEN lacking THEN 1 END) AS lacking,

@@ -1,6 +1,8 @@
--- The score of each pair, sorted by id. Columns: id, scorer, score (maximum over the sides, null for none), lacking
--- (whether a score is missing), dropped (whether the score exceeds the threshold). Parameters: the scorer, the
--- threshold.
+-- The score of each pair, sorted by id. Columns: id, scorer, score, lacking, dropped.
+-- score: the higher score of the message and the reply, or null if neither has one
+-- lacking: whether a score is missing
+-- dropped: whether the score exceeds the threshold
+-- Parameters: the scorer, the threshold.
 SELECT
     sides.pair AS id,
     ? AS scorer,

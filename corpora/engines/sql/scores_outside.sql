@@ -1,5 +1,5 @@
--- The staged scores for ids outside the corpus, in the order of the file. Columns: id, total (the number of all such
--- rows). Parameter: the limit.
+-- The staged scores whose ids are not in the corpus, in the order of the file. Columns: id, total (the number of such
+-- scores). Parameter: the limit.
 SELECT
     staged.id,
     count(*) OVER () AS total

@@ -1,4 +1,4 @@
--- Each pair twice, with the ids of message and reply. Columns: pair, id.
+-- The ids of the message and the reply of each pair. There are two rows for each pair. Columns: pair, id.
 SELECT
     posts.id AS pair,
     posts.fields.message_id AS id

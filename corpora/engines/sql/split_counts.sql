@@ -1,4 +1,4 @@
--- The number of pairs by language and split. Columns: language, split, pairs.
+-- The number of pairs in each split by language. Columns: language, split, pairs.
 SELECT
     language,
     split,
