@@ -115,7 +115,7 @@ def sample_triggers(
     """Draw a predictor's unread triggers for each language, from the posts of a uniform task.
 
     A trigger is a post to which the predictor assigns the language. Nobody has read these posts, because the detectors
-    agree on another label for them.
+    agree on a different label for them.
 
     size: the number of posts to draw for each language, or None for all
     of: the name of the uniform task

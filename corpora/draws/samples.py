@@ -1,8 +1,8 @@
-"""Seeded samples of a corpus, from its files to the database.
+"""Random samples of a corpus, which are drawn with a seed and written to the database.
 
-Posts are ordered by a hash of seed and id, so the same seed gives the same draw on any engine, and a larger draw
-contains the smaller one. Sampling only reads files; `record` writes a sample to the database. Draws for one language
-are in language_draws.py, draws of parts and records in part_draws.py.
+Posts are drawn in the order of a hash of seed and id. The same seed therefore gives the same draw on any engine, and a
+larger draw contains the smaller one. Drawing a sample only reads files, and `record` writes it to the database. Draws
+for one language are in language_draws.py, and draws of parts and of records are in part_draws.py.
 """
 
 import hashlib
@@ -33,19 +33,19 @@ from corpora.models import Corpus, Draw, Item, votes_of
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, check_votes, manifest_of
 
 _BATCH_ROWS = 1_000
-_content = attrgetter("language", "fields", "declared")  # an item's content apart from its votes
+_content = attrgetter("language", "fields", "declared")  # the content of an item that is a record
 
 
-# --- Drawn rows on their way to the database. They are stored in columns, because Python objects would take twenty
-# times the memory, and on disk where their number is unlimited.
+# --- Drawn rows before they are written to the database. They are held as Arrow columns, because Python objects would
+# take twenty times as much memory. If their number is not limited, they are held on disk.
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A sequence of rows that are created during iteration.
+    """A sequence of rows. The row objects are created only during iteration.
 
-    batches: returns the rows as Arrow batches, from the first on
-    size: number of rows
+    batches: a function that returns the rows as Arrow batches, starting with the first row
+    size: the number of rows
     """
 
     batches: Callable[[], Iterable[pa.RecordBatch]]
@@ -72,7 +72,7 @@ def in_memory(table: pa.Table) -> Rows:
 
 
 def on_disk(rows: pa.RecordBatchReader) -> Rows:
-    """Write rows to a temporary file, which is deleted with the returned object."""
+    """Write rows to a temporary file. The file is deleted when the returned object is deleted."""
     file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
     size = 0
     with pa.ipc.new_stream(file, rows.schema) as writer:
@@ -90,15 +90,15 @@ def on_disk(rows: pa.RecordBatchReader) -> Rows:
 
 
 def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
-    """Return the rows of each language, in order."""
+    """Return a mapping from language to the table's rows in that language, in their original order."""
     return {language: table.filter(pc.field("language") == language) for language in languages}
 
 
 def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield each row as a dict by column.
+    """Yield each row of a batch as a dict.
 
-    For posts, `votes` is the JSON text that the database stores, and `unanimous` is the language that all detectors
-    rank first, or None.
+    The dict of a post has `votes`, which is the JSON text that the database stores, and `unanimous`, which is the
+    language that all detectors rank first, or None.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if VOTERS.keys() <= columns.keys():
@@ -112,20 +112,20 @@ def _values(column: pa.Array) -> list[Any]:
     if not pa.types.is_timestamp(column.type):
         found: list[Any] = column.to_pylist()
         return found
-    # to_pylist would take fifty times as long.
+    # For times, to_pylist would take fifty times as long.
     moments = pc.cast(column, pa.timestamp("us")).to_numpy(zero_copy_only=False).tolist()
     return [moment and moment.replace(tzinfo=UTC) for moment in moments]
 
 
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
-    """Format votes as json.dumps would, which takes fifteen times as long."""
+    """Return votes as JSON in the format of json.dumps, which would take fifteen times as long."""
     parts: list[Any] = []
     for mark, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
         held = lists.flatten()
         languages = held.field("language").dictionary_encode()
         quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
         scores = pc.cast(held.field("score"), pa.string())
-        # JSON reads a number without a decimal point as an integer.
+        # Scores must have a decimal point, because JSON parsers read a number without one as an integer.
         decimal = pc.binary_join_element_wise(scores, ".0", "")
         scores = pc.fill_null(pc.if_else(pc.match_substring_regex(scores, "[.e]"), scores, decimal), "null")
         pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
@@ -144,7 +144,7 @@ def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
 
 
 def _starts(lists: pa.ListArray) -> pa.Int32Array:
-    """Return the offset of each list in the flattened values, followed by the end of the last list."""
+    """Return the index at which each list starts in the flattened values, and finally the end of the last list."""
     return pc.subtract(lists.offsets, lists.offsets[0])
 
 
@@ -153,8 +153,10 @@ def _starts(lists: pa.ListArray) -> pa.Int32Array:
 
 @dataclass(frozen=True)
 class Taken:
-    """The rows drawn for one language, with their frame.
+    """The rows that were drawn for one language, and their frame.
 
+    frame_size: the number of rows in the frame
+    parameters: parameters for the record of the draw
     rows: posts with votes, or records, in the order of the draw
     """
 
@@ -166,11 +168,13 @@ class Taken:
 
 @dataclass(frozen=True)
 class Sample:
-    """A draw that is not yet in the database.
+    """A draw that has not been written to the database yet.
 
-    asked: number of posts requested
-    size: number of posts in the draw, including those of the draw that it extends
-    rows: rows of the query, in the order of the draw
+    asked: the number of posts that were requested
+    size: the number of posts in the draw, including those of the draw that it extends
+    parts: the frame consists of this many parts of the corpus, starting with the first
+    digest: the digest of the frame (frame_digest)
+    rows: the rows that the query returned, in the order of the draw
     language, predictor, parameters: empty for a uniform draw
     """
 
@@ -195,11 +199,13 @@ class Sample:
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
-    """Draw `size` posts of the corpus with equal probability, or all if there are fewer.
+    """Draw `size` posts of the corpus with equal probability. If there are fewer posts, draw all of them.
 
-    extends: a draw to enlarge. Its frame is used even if the corpus has grown, and only the additional posts are
-        returned.
-    CorpusError: posts have no votes yet, or the frame of `extends` has changed
+    extends: a smaller draw to extend; its frame is used even if the corpus has grown since then, and only the
+        additional posts are returned
+
+    Raise CorpusError if there are posts without votes, or if the draw cannot be extended, for example because its frame
+    has changed.
     """
     check_asked(size, seed)
     if extends and extends.corpus_id != corpus.pk:
@@ -262,9 +268,9 @@ def sample_of(
     predictor: str = "",
     predictions: Predictions | None = None,
 ) -> Sample:
-    """Return a sample of the whole corpus.
+    """Return a sample whose frame is in all parts of the corpus.
 
-    asked: number requested, or None for the whole frame (in groups, if records are drawn in groups)
+    asked: the number of rows that were requested, or of groups if records are drawn in groups; None for all
     """
     parts = len(manifest.parts)
     return Sample(
@@ -294,12 +300,12 @@ def sample_chosen(
     parameters: Mapping[str, dict[str, Any]],
     predictor: str = "",
 ) -> list[Sample]:
-    """Return a sample of chosen records for each language, or of chosen posts under the language "".
+    """Return a sample of chosen records for each language. For posts, return one sample, whose language is "".
 
-    chosen: ids by language, in order
-    frames: number of records from which they were chosen, by language
-    parameters: parameters for the draw's record, by language
-    predictor: the predictor whose labels were used, if any
+    chosen: for each language, the chosen ids in order
+    frames: for each language, the number of rows from which they were chosen
+    parameters: for each language, the parameters for the record of the draw
+    predictor: the predictor whose labels were used, or ""
     """
     manifest = manifest_of(corpus.name)
     with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
@@ -313,9 +319,10 @@ def sample_chosen(
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
-    """Return a SHA-256 over the hex digests of the frame's parts (without authors), votes and predictions.
+    """Return a SHA-256 that identifies the frame of a draw.
 
-    Installations that imported the same files get the same digest.
+    It is computed from the digests of the frame's parts (without the authors), votes and predictions, so installations
+    that imported the same files get the same digest.
     """
     lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
         votes.sha256 for votes in manifest.votes[:parts]
@@ -326,15 +333,19 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
 
 
 def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
-    """Return each set of detector versions that voted in the frame. Versions may change while a corpus grows."""
+    """Return the versions of the detectors that voted on the frame.
+
+    The list has several entries if the versions changed while the corpus was growing.
+    """
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
 def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
-    """Check the requested size and the seed.
+    """Check the requested size and the seed of a draw.
 
-    noun: the kind of thing drawn
-    CorpusError: the size is below 1, or the seed is invalid
+    noun: what is drawn, such as `post`
+
+    Raise CorpusError if the size is below 1, or if the seed is empty or too long.
     """
     if size is not None and size < 1:
         raise CorpusError(f"Draw at least one {noun}.")
@@ -343,9 +354,11 @@ def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
 
 
 def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
-    """Return records, or posts with their votes, by id.
+    """Return a mapping from id to row. A row is a record, or a post with its votes.
 
-    CorpusError: the corpus lacks one of the ids
+    voted: whether to return posts with their votes
+
+    Raise CorpusError if one of the ids is not in the corpus.
     """
     wanted = sorted(set(ids))
     store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
@@ -356,7 +369,7 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
     return rows
 
 
-# --- Samples in the database: the draw's row, and its posts or records as items.
+# --- Writing samples to the database. A sample becomes a Draw, and its posts or records become Items.
 
 
 class _Plain(plain(Item)):  # type: ignore[misc]
@@ -365,9 +378,9 @@ class _Plain(plain(Item)):  # type: ignore[misc]
 
 @transaction.atomic
 def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """Return the items of records in the order of the ids, creating those that no draw has created.
+    """Return the items of records in the order of the ids. Items that no draw has created yet are created.
 
-    CorpusError: an id is unknown
+    Raise CorpusError if one of the ids is not in the corpus.
     """
     _lock(corpus)
     keys = list(ids)
@@ -381,15 +394,16 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
 
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
-    """Write a sample to the database and return the draw and its items, in the order of the draw."""
+    """Write a sample to the database. Return the draw, and its items in the order of the draw."""
     draw, items = record_on_the_way(sample, Item)
     return draw, list(items)
 
 
 def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Iterator[Any]]:
-    """Write a large sample to the database, with the items as an iterator of plain rows that are created on demand.
+    """Write a large sample to the database. Return the draw, and an iterator over its items.
 
-    The caller must open a transaction and consume the iterator.
+    The items are plain rows, which are created while the caller iterates. The caller must open a transaction and
+    consume the whole iterator.
     """
     _lock(sample.corpus)
     if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
@@ -401,16 +415,17 @@ def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Ite
 
 
 def _lock(corpus: Corpus) -> None:
-    """Lock the corpus, because two concurrent draws could create the same items."""
+    """Lock the corpus. Otherwise, two draws at the same time could create the same items."""
     if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
         raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
 
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
-    """Yield the items of rows in order, creating those that no earlier draw created."""
+    """Yield the item of each row, in order. Items that no earlier draw has created are created."""
     rows = iter(rows)
     while drawn := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
-        # Unordered, so that SQLite looks items up by id; ordered by primary key, it would scan all items of the corpus.
+        # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
+        # would scan all items of the corpus.
         before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
         known = {item.key: item for item in before}
         again = [(item, known[item.key]) for item in drawn if item.key in known]
@@ -428,7 +443,7 @@ def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Ite
 
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
-    """Return an unsaved item for a post with its votes, or for a record, which has none."""
+    """Return an unsaved item for a row. The row is a post with its votes, or a record, which has no votes."""
     votes = row.get("votes", "{}")
     item = of(
         corpus=corpus,

@@ -213,7 +213,7 @@ def siblings_of(concept: Concept) -> QuerySet[Concept]:
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
     """Return the top concepts of a scheme, sorted by id.
 
-    A top concept is not deprecated and has no broader concept in the scheme, apart from deprecated ones.
+    A top concept is not deprecated, and no current concept of the scheme is broader than it.
     """
     current = scheme.concepts.filter(is_deprecated=False)
     # A filter on broader__in would look up the links of each concept, and PostgreSQL might use slow nested loops.
