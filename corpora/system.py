@@ -74,7 +74,7 @@ def usable() -> int:
     return max(1, allowed)
 
 
-# --- Storage errors: a full or read-only disk, or an unreachable database.
+# --- Storage errors, which occur if a disk is full or read-only, or if the database cannot be reached.
 
 
 _FILES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}

@@ -1,4 +1,4 @@
-"""The WSGI entry point: `gunicorn deploy.wsgi`."""
+"""The WSGI entry point, for example for `gunicorn deploy.wsgi`."""
 
 import os
 

@@ -10,7 +10,7 @@ NAMED = 5  # A list names this many faults and only counts the rest.
 
 
 class CorpusError(Exception):
-    """An error with one clear sentence for the user: what is wrong, where, and what to do.
+    """An error that a user can fix. Its message states what is wrong, where, and what to do.
 
     status: the exit status of a command that ends with this error
     """

@@ -106,7 +106,7 @@ def in_languages(tags: Iterable[str], wanted: Iterable[str]) -> list[str]:
     return [tag for tag in tags if any(same_language(tag, each) for each in languages)]
 
 
-# --- Codes of other standards.
+# --- Codes from other standards.
 
 
 FASTTEXT_PREFIX = "__label__"
@@ -188,7 +188,7 @@ def _of_another_script(code: str) -> str:
 # --- Added languages: reading their tables and registering them in this process.
 
 
-MAX_CODE = 16  # characters, as in the database columns for languages
+MAX_CODE = 16  # maximum length of a code (characters), as in the database columns for languages
 
 # The subtags of BCP 47 that distinguish languages and varieties: language, script, region and variants. Each subtag
 # must be in its conventional case, so that a language cannot have two codes.
@@ -317,7 +317,7 @@ def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
     return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
 
 
-# --- Languages from a file, for imports in languages that are not listed.
+# --- Languages from a file. They are needed for imports in languages that are not listed.
 
 
 def add_languages(path: Path) -> None:

@@ -369,9 +369,9 @@ NO_VOTE: dict[tuple[str, str], str] = {
 }
 
 # Detector codes that LANGUAGES maps to a label that the standard would not give them:
-#     no <- nb, nn       the article has one label for Norwegian
-#     he <- iw           the code of Hebrew until 1989
-#     jv <- jw           a misprint in the first ISO 639, kept by CLD2
+#     no <- nb, nn       the article has only one label for Norwegian
+#     he <- iw           CLD2 uses the code that Hebrew had until 1989
+#     jv <- jw           CLD2 uses a misprint from the first edition of ISO 639
 #     zh <- zh-Hant      only CLD2 distinguishes the scripts, so detectors return the coarse code zh, while zh-CN and
 #                        zh-TW are used only by people
 #     sh                 a coarse code: fastText's Serbo-Croatian covers bs, hr and sr

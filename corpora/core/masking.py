@@ -26,7 +26,7 @@ _MENTION = re.compile(
     rf"|[A-Za-z0-9_]+(?:[@＠][A-Za-z0-9_]+)*)",  # one username, or several without spaces between them
 )
 
-# A URL ends at a space, or where a script without spaces begins: "http://t.co/a1見た".
+# A URL ends at a space, or where a script that does not use spaces begins, as in "http://t.co/a1見た".
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
 _URL = re.compile(
     rf"https?://[^\s{_UNSPACED}]*"

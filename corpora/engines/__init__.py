@@ -59,7 +59,7 @@ def check_there(files: Iterable[Path]) -> None:
 
 @dataclass
 class Store:
-    """A DuckDB connection to one corpus, with the views `posts` and `votes`."""
+    """A DuckDB connection to a corpus. The views `posts` and `votes` hold the corpus's data."""
 
     connection: Any
 
