@@ -33,10 +33,10 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     rows: the annotators.
     by: manager who adds them, None for the command line.
 
-    Returns each annotator with the token of the invitation link, None for an existing annotator.
+    Returns (annotator, token) pairs. The token belongs to the invitation link; it is None for an existing annotator.
 
-    Raises NotAllowed if `by` may not change one of them, BadTable if a new user name differs from an existing one only
-    in case.
+    Raises NotAllowed if `by` is not allowed to change one of the annotators, and BadTable if a new user name differs
+    from an existing one only in case.
     """
     names = [row.username for row in rows]
     there = set(User.objects.values_list("username", flat=True))
@@ -59,19 +59,19 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 
 @transaction.atomic
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
-    """Replace an annotator's name, email address, languages and role by those of a row, including empty values.
+    """Replace an annotator's name, email address, languages and role with those of a row, even if these are empty.
 
-    Raises NotAllowed if `by` may not change the annotator.
+    Raises NotAllowed if `by` is not allowed to change the annotator.
     """
     check_may_change(by, [annotator.user])
-    # Prevents two managers from adding the same language at the same time.
+    # Without this lock, two managers could add the same language at the same time.
     annotator.one_at_a_time()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
     _take_over(annotator, row)
 
 
 def _take_over(annotator: Annotator, row: Row) -> None:
-    """Store a row's values. Empty values keep what is stored, except for languages."""
+    """Store a row's values. An empty value leaves the stored value unchanged, but languages are always replaced."""
     user = annotator.user
     if row.name:
         user.first_name, _, user.last_name = row.name.partition(" ")
@@ -91,8 +91,8 @@ def _take_over(annotator: Annotator, row: Row) -> None:
 def add_manager(username: str) -> tuple[User, str | None]:
     """Create a superuser, or make an existing account one.
 
-    Returns the user and the generated password, which is stored nowhere; None for an existing account, which keeps its
-    own.
+    Returns the user and a generated password, which must be shown now because only its hash is stored. The password is
+    None for an existing account, which keeps its password.
     """
     user, new = User.objects.get_or_create(username=username)
     user.is_staff = user.is_superuser = user.is_active = True
@@ -100,13 +100,13 @@ def add_manager(username: str) -> tuple[User, str | None]:
     if password:
         user.set_password(password)
     user.save()
-    # Their invitations were not meant for a manager's account.
+    # Revoke open invitations, because they were not meant to give access to a manager's account.
     revoke_invites(Annotator.objects.filter(user=user))
     return user, password
 
 
 def managers() -> QuerySet[User]:
-    """Return the accounts that may see everything. The admin's permissions decide what each may change."""
+    """Return the active managers, who may see everything. Django's permissions decide what each of them may change."""
     return User.objects.filter(is_staff=True, is_active=True)
 
 
@@ -122,8 +122,8 @@ def may_change_all(user: User) -> bool:
 def may_change(by: User | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
-    All forms and pages check this. A manager without superuser rights may not change other managers, since that would
-    give access to their rights. They may not change their own account either.
+    All forms and pages check this. A manager who is not a superuser may change neither other managers nor their own
+    account, because they could gain rights in this way.
 
     by: the manager, None for the command line.
     user: the account to change.
@@ -134,7 +134,7 @@ def may_change(by: User | None, user: User) -> bool:
 
 
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
-    """Check that `by` may change these accounts.
+    """Check that `by` is allowed to change these accounts.
 
     Raises NotAllowed otherwise.
     """
@@ -176,7 +176,7 @@ def find_invite(token: str) -> Invite:
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
-    """Set the password and use up the invitation. If two people follow one link, only the first succeeds."""
+    """Set the password of the invited account. An invitation works once, even if two people follow the same link."""
     found = find_invite(token)
     used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
@@ -188,7 +188,7 @@ def accept_invite(token: str, password: str) -> User:
 
 
 def revoke_invites(annotators) -> int:
-    """Revoke these annotators' valid invitations. Returns their number."""
+    """Revoke the valid invitations of these annotators. Returns the number of invitations revoked."""
     now = timezone.now()
     working = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
     return working.update(revoked_at=now)
@@ -207,8 +207,8 @@ def set_active(annotators, active: bool) -> None:
 class NewPasswordEndsTheRest:
     """Validator that revokes an account's API tokens and invitations whenever its password changes.
 
-    It is a password validator because Django notifies these of every new password. Sessions end by themselves, since
-    each contains a hash of the password.
+    It is a password validator because Django notifies password validators of every new password. Sessions need not be
+    revoked, because each contains a hash of the password and ends when the password changes.
     """
 
     def validate(self, password: str, user: User | None = None) -> None:
@@ -224,20 +224,20 @@ class NewPasswordEndsTheRest:
 
 
 def wrong_passwords(username: str) -> int:
-    """Return the number of recent wrong passwords for a name, from all addresses."""
+    """Return how many wrong passwords were entered recently for a user name, from all addresses together."""
     attempts = AccessAttempt.objects.filter(username=username)
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
 
 
 def unlock(username: str) -> int:
-    """Lift the lockout of a name, from all addresses. Returns the number of wrong passwords that were cleared."""
+    """Lift the lockout of a user name at all addresses. Returns the number of wrong passwords that were cleared."""
     wrong = wrong_passwords(username)
     AccessAttempt.objects.filter(username=username).delete()
     return wrong
 
 
 def locked_until(username: str, address: str | None) -> datetime:
-    """Return when a name that is locked out at this address may try again."""
+    """Return when a user name that is locked out at this address can log in again."""
     attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
     return last + get_cool_off()
@@ -245,7 +245,8 @@ def locked_until(username: str, address: str | None) -> datetime:
 
 # --- preferences and language requests
 #
-# A manager grants or refuses a language, since the languages that people read decide which work they get.
+# Annotators cannot add a language themselves, because their languages decide which work they get. They ask for it, and
+# a manager grants or refuses it.
 
 
 FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
@@ -254,7 +255,7 @@ WORDS = LanguageRequest._meta.get_field("words").max_length
 
 
 def preferences_of(user: User) -> dict[str, Any]:
-    """Return a user's preferences by name (FIELDS), with defaults for those not set."""
+    """Return the value of each of FIELDS for a user, with defaults for preferences that are not set."""
     found = Preferences.objects.filter(user=user).first() or Preferences(user=user)
     return {name: getattr(found, name) for name in FIELDS}
 
@@ -277,8 +278,8 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, wor
     level: the annotator's own rating, 1 to 5 (native).
     words: message to the managers.
 
-    Raises InvalidAnswer if the language or level does not exist, if the annotator has it already, or if a request is
-    pending.
+    Raises InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
+    level, or if a request for it is pending.
     """
     if not is_language(language):
         raise InvalidAnswer(_("Choose one of the languages of the list."))
@@ -310,7 +311,7 @@ def waiting_requests() -> QuerySet[LanguageRequest]:
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
     """Add the requested language to the annotator's languages.
 
-    level: replaces the level that the annotator asked for.
+    level: level to grant, None for the level that the annotator asked for.
     """
     found = _decided(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:
@@ -330,7 +331,7 @@ def refuse(request_id: int, by: User) -> LanguageRequest:
 def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
     """Store the decision on a request.
 
-    Raises NotAllowed if `by` may not change the account, NotFound if another manager has decided already.
+    Raises NotAllowed if `by` is not allowed to change the account, and NotFound if the request is no longer pending.
     """
     found = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
     if found is None:

@@ -1,7 +1,8 @@
-"""Adjudication of units that the queues could not settle and of checked units: settle, discard, and undo.
+"""Adjudication: settling or discarding a unit, and taking such a decision back.
 
-A random share of decisions is repeated by a second adjudicator (controls/checks.py); if the two differ, a third
-decides.
+Adjudicators decide units that the annotators' answers did not settle, and units that were chosen for a check. A random
+share of their decisions is repeated by a second adjudicator (controls/checks.py). If the two decisions differ, a third
+adjudicator decides.
 """
 
 from collections import defaultdict
@@ -25,29 +26,32 @@ from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
 from annotate.work.permit import PAUSED, check_willing, running
 
-# Cases by which a list can be filtered: units checked blind for any reason, and the others by their answers. A finer
-# case, such as second opinions, would reveal something about a blind unit.
+# Cases by which the list of units can be filtered. All units that are decided blind are one case; the others are
+# divided by their answers. If blind units were divided too, for example into checks and second opinions, the list would
+# reveal something about each of them.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
-# Sort order of a list, and the fields that determine it.
+# Sort order of the list of units, and the fields that determine it.
 _ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
 # Greatest length of a reason, in characters.
 REASON = 200
 JUDGED = gettext_noop("You have judged this one as an annotator, so another adjudicator must decide it.")
-# Greatest number of earlier reasons that an adjudicator is offered.
+# Greatest number of their earlier reasons that adjudicators are offered.
 OWN_REASONS = 9
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = ""):
     """Return the units that an adjudicator may decide, in the order of work.
 
-    Units checked blind come first, in the order of the draw, since figures depend on them; then the others, longest
-    waiting first. The annotation `blind` marks checked units. Their queue would reveal what detectors or people
-    answered, so they are listed under no language and their waiting time does not affect the order.
+    Units that are decided blind come first, in the order of the draw, because published figures depend on them. The
+    annotation `blind` marks them. The other units follow, and those that have waited longest come first among them.
+
+    The queue and the waiting time of a blind unit would reveal what detectors or people answered. Blind units are
+    therefore not listed under any language, and their waiting time does not affect the order.
 
     task: the task.
     annotator: the adjudicator.
-    language: restricts the list to units that were in this queue.
-    case: restricts the list to one of CASES.
+    language: if not "", only units that were in this queue are returned.
+    case: if not "", only units of this case, one of CASES, are returned.
     """
     units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
@@ -59,7 +63,7 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
 
 
 def place_of(unit: Unit, annotator: Annotator) -> tuple:
-    """Return a unit's sort key in `to_adjudicate`, whether or not it is in the list."""
+    """Return the sort key that a unit has in `to_adjudicate`. The unit need not be in that list."""
     return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
 
 
@@ -71,7 +75,7 @@ def places(units) -> list[tuple[tuple, int]]:
 def _placed(units, annotator: Annotator):
     history = Transition.objects.filter(unit=models.OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
-    # Primary keys of transitions increase over time and compare faster than timestamps.
+    # Order by the transitions' primary keys, which increase over time and are faster to compare than timestamps.
     first = models.Subquery(came.annotate(first=models.Min("pk")).values("first"))
     since = models.Case(
         models.When(blind=False, then=first), default=models.Value(0), output_field=models.BigIntegerField()
@@ -103,20 +107,24 @@ def is_blind(unit: Unit, annotator: Annotator) -> bool:
 def _to_be_blind(moves, annotator: Annotator):
     """Return the transitions after which a unit is decided blind.
 
-    A second opinion on the adjudicator's own decision does not count, so that what they see does not reveal it.
+    A transition that this adjudicator's own decision caused does not count. Otherwise, what the adjudicator sees would
+    reveal that a second opinion on the decision was requested.
     """
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
 def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
-    """Return units of `to_adjudicate`, each with its cells for Pages.list_heads; no cells for a unit checked blind."""
+    """Return units of `to_adjudicate`, each with the cells that a list shows under the heads in Pages.list_heads.
+
+    A unit that is decided blind has no cells.
+    """
     listed = list(units)
     answers = _answers(listed, annotator)
     return [(unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers[unit.pk])) for unit in listed]
 
 
 def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]]:
-    """Return unit -> its answers in order, as this adjudicator sees them."""
+    """Return the answers to each unit, in order and as this adjudicator sees them."""
     by_key = {unit.pk: unit for unit in units}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     labelled = [(by_key[unit], label) for unit, label in live]
@@ -127,20 +135,21 @@ def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]
 
 
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
-    """Return task -> number of its units that this adjudicator may decide."""
+    """Return the number of units in each task that this adjudicator may decide."""
     units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
     return dict(units.order_by().values_list("task").annotate(models.Count("pk")))
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
-    """Return the number of units that wait for another adjudicator because this one has judged them."""
+    """Return the number of units that this adjudicator must leave to others, because they have judged them before."""
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
 def for_others_told(task: Task, annotator: Annotator) -> int:
-    """Return `for_others` as shown to the adjudicator: 0 while the task is open.
+    """Return the number of `for_others` that the adjudicator is shown, which is 0 while the task is open.
 
-    In an open task it would rise just after an answer that is checked or a decision that gets a second opinion.
+    In an open task, the true number would reveal checks, because it rises right after the adjudicator gives an answer
+    that is checked or makes a decision that gets a second opinion.
     """
     return 0 if task.is_open else for_others(task, annotator)
 
@@ -161,10 +170,11 @@ def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
 
 
 def adjudicated(task: Task, annotator: Annotator):
-    """Return the units whose votes and judgments this adjudicator may see: those awaiting or decided by an adjudicator.
+    """Return the units whose votes and judgments this adjudicator may see.
 
-    While the task is open, units that they answered themselves are left out, since a new decision would reveal which
-    answers are checked.
+    These are the units that wait for an adjudicator or were decided by one. While the task is open, units that the
+    adjudicator answered as an annotator are left out, because a decision about them would reveal which answers are
+    checked.
     """
     decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
@@ -175,8 +185,8 @@ def adjudicated(task: Task, annotator: Annotator):
 def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
     """Return one of the units of `adjudicated`.
 
-    Raises NotAllowed for any unit of an open task that they answered themselves, whatever its stage; NotFound for any
-    other unit that is not among them.
+    Raises NotAllowed if the task is open and the adjudicator answered the unit as an annotator, whatever its stage.
+    Raises NotFound for any other unit that is not in `adjudicated`.
     """
     if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
         raise NotAllowed(_(JUDGED))
@@ -196,7 +206,7 @@ def decisions(annotator: Annotator, task: Task):
 
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:
-    """Return the reasons that an adjudicator gave in this task, most frequent first."""
+    """Return up to OWN_REASONS reasons that an adjudicator gave in this task, most frequent first."""
     said = (
         decisions(annotator, task)
         .order_by()
@@ -207,9 +217,9 @@ def own_reasons(annotator: Annotator, task: Task) -> list[str]:
 
 
 def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **details: Any) -> Answer:
-    """Parse a decision that a page or client sent. A decision without an answer is a discard.
+    """Parse a decision that a page or client sent. A decision without an answer discards the unit.
 
-    details: further fields of Answer.
+    details: other fields of Answer.
 
     Raises InvalidAnswer if it cannot be parsed.
     """
@@ -217,12 +227,18 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **deta
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Label a unit, unless another adjudicator is asked as well. Requires answer.reason, the evidence for the label."""
+    """Decide on a label for a unit. The unit gets the label now, unless a second adjudicator is asked as well.
+
+    answer: the label, and the evidence for it in `reason`, which is required.
+    """
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Exclude a unit from the gold set because nobody can determine its label, unless others have settled it."""
+    """Decide to exclude a unit from the gold set because nobody can determine its label.
+
+    If other adjudicators decided on a label for the unit, their decisions count too, see `came_to`.
+    """
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
@@ -280,9 +296,9 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
 
 
 def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
-    """Return event, stage and label that result from the decisions in force.
+    """Return the event, the stage and the label that result from the decisions in force.
 
-    ends: whether no further adjudicator is asked.
+    ends: whether the adjudication ends now, so that no other adjudicator is asked.
     """
     said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match said:
@@ -296,13 +312,13 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
         return asks, stages.ADJUDICATION, ""
     if asks == "seconded":
         nobody_else(unit)
-    # A label given twice wins. If all differ, the third decision counts, or the first if there is no third.
+    # A label that was given twice wins. If all decisions differ, the third counts, or the first if there is no third.
     label = next((label for label in said if said.count(label) > 1), said[-1] if len(said) > 2 else said[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
 def somebody_else(unit: Unit) -> bool:
-    """Return whether there is an adjudicator who may still decide a unit."""
+    """Return whether there is an adjudicator who has not judged a unit yet and may decide it."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
     return adjudicators().exclude(pk__in=judged).exclude(pk__in=paused).exists()
@@ -312,7 +328,7 @@ def somebody_else(unit: Unit) -> bool:
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     """Take back the adjudicator's own decision, so that the unit waits for an adjudicator again.
 
-    Decisions of others remain in force and count when the unit is decided again.
+    Decisions by other adjudicators remain in force, and count when the unit is decided again.
     """
     unit = locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
@@ -340,10 +356,10 @@ def locked(unit_id: int) -> Unit:
     return unit
 
 
-# --- bulk decisions: cases of one text, and cases whose answers all agree. `settle` decides each case individually.
+# --- bulk decisions: cases with the same text, and cases whose answers all agree. `settle` still decides each of them.
 
 
-# Greatest number of other cases shown for one text.
+# Greatest number of cases with the same text that are shown with a case.
 OF_ONE_TEXT = 20
 
 
@@ -352,7 +368,7 @@ class Together:
     """Result of settling several cases.
 
     settled: the decisions made.
-    refused: cases that were not settled, with the reasons; None for a case that adjudicators cannot see now.
+    refused: pairs of a case that was not settled and the reason. The case is None if the adjudicator cannot see it now.
     """
 
     settled: list[Judgment] = field(default_factory=list)
@@ -360,9 +376,11 @@ class Together:
 
 
 def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
-    """Return unit of `to_adjudicate` -> label that all its answers share, as shown to this adjudicator.
+    """Return the label that all answers to a unit share, for each unit that can be settled in bulk.
 
-    Only units that can be settled in bulk are included; sensitive texts must be viewed one by one.
+    Labels are as this adjudicator sees them. Sensitive texts are left out, because they must be viewed one by one.
+
+    units: units of `to_adjudicate`.
     """
     listed = [unit for unit in units if unit.case == AGREEING and not unit.task.kind.sensitive]
     return {unit: label for unit, (label, *_rest) in _answers(listed, annotator).items()}
@@ -371,9 +389,9 @@ def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
 def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str], reason: str) -> Together:
     """Settle units with the label that all their answers share, each in its own transaction.
 
-    A unit that has changed meanwhile does not affect the others.
+    A unit that has changed in the meantime is not settled, and does not affect the other units.
 
-    chosen: unit -> label that the adjudicator saw.
+    chosen: for each unit, the label that the adjudicator saw.
     reason: reason for all decisions.
 
     Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
@@ -397,20 +415,20 @@ def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str],
 @transaction.atomic
 def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgment:
     locked(unit.pk)
-    # A retry finds the adjudicator's earlier decision.
+    # If the adjudicator has decided the unit already, this is a retry.
     own = unit.judgments.live().decisions().filter(annotator=annotator).exists()
     waits = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
     if waits and not own and agreed(waits, annotator).get(unit.pk) != label:
-        # The message is the same in every case, so that it does not reveal a second opinion.
+        # All cases get the same message, so that it does not reveal a second opinion.
         raise NotAllowed(_("It can no longer be settled together with others. Please decide it by itself."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
 
 def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]]:
-    """Return other units with the same text that this adjudicator may decide, in any task, with their list cells.
+    """Return the units with the same text that this adjudicator may decide, in any task, with their list cells.
 
-    Call it for units that are not blind. Units checked blind are left out, since the answers to the text would reveal
-    what others said about them.
+    The unit itself must not be one that is decided blind. Such units are also left out of the result, because the
+    answers to the same text would reveal what people answered about them.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
@@ -423,7 +441,7 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
 
 
 def nobody_else(unit: Unit) -> None:
-    """Record that the random draw asks for a second adjudicator and that there is none."""
+    """Record that the random draw selected a unit for a second opinion but that there is no second adjudicator."""
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 

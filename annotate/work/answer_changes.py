@@ -1,12 +1,12 @@
 """Undo of the last answers, and later changes of answers until the task is closed.
 
-As long as nobody else has acted on the unit, a changed answer replaces the first under the same number. Otherwise an
-adjudicator decides and sees both answers; until then, the first counts. An earlier adjudicator's decision, or a
-manager's exclusion of the unit, remains in force.
+If nobody else has acted on the unit yet, a changed answer replaces the first answer and keeps its number. Otherwise the
+first answer counts until an adjudicator, who sees both answers, decides. If an adjudicator has already decided the
+unit, or a manager has excluded it, that decision remains in force.
 
-The annotator does not learn which of these happened. For a hidden gold answer the same statements run, so that it
-cannot be recognized; the unit of work that it replaced determines the outcome, as if that unit had been answered. For
-the gold answer itself, the first answer counts.
+The annotator does not learn which of these happened. Changing the answer to a hidden gold answer runs the same
+statements, so that it cannot be recognized. What happens is then determined by the unit of work that the gold answer
+replaced, as if that unit had been answered. For the gold answer itself, the first answer counts.
 """
 
 from collections.abc import Mapping
@@ -31,32 +31,36 @@ from annotate.work.queue import close_others, open_again
 from annotate.work.routing import ask_again, is_settled
 from corpora.database.statements import insert_one, update_one
 
-# Limits the cases for adjudicators that changes create.
+# Limits the number of cases that one annotator's changes create for adjudicators.
 CHANGES_A_DAY = 50
-# Undo is possible for this long, while people remember their answer. Later they can change it.
+# Undo is possible for this long, while people remember their answer. Afterwards they can still change the answer.
 UNDO_MINUTES = 10
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
     """Return the judgment that Undo takes back: the one with the newest lease.
 
-    Leases decide because a changed answer keeps the first lease, and clocks may be wrong.
+    Judgments are ordered by lease instead of by time, because a changed answer keeps its lease and because clocks may
+    be wrong.
     """
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
     return own.select_related("unit__item").order_by("-lease").first()
 
 
 def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
-    """Return whether a judgment is recent enough. The unit's stage does not matter, so that it is not revealed."""
+    """Return whether a judgment is recent enough to be taken back.
+
+    The unit's stage does not matter, because the result would otherwise reveal it.
+    """
     return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer, a skip or a flag, and reopen its unit.
 
-    This is possible for UNDO_MINUTES and while the annotator may work in the unit's language. Answers that others gave
-    meanwhile remain, and the unit is decided again with the new answer. Decisions of adjudicators and managers remain
-    in force. The unit that the annotator had open returns to its queue.
+    This is possible for UNDO_MINUTES, and only while the annotator is allowed to work in the unit's language. Answers
+    that others have given in the meantime remain, and the unit is decided again with the new answer. Decisions by
+    adjudicators and managers remain in force. If the annotator has a different unit open, it returns to its queue.
 
     judgment_id: number of the judgment, None for the last one.
     """
@@ -105,8 +109,8 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    # Decisions of adjudicators and managers remain in force. A gold answer runs the same checks and statements without
-    # moving.
+    # Decisions by adjudicators and managers remain in force. For a gold answer, the same checks and statements run, but
+    # the unit does not move.
     is_decided = is_settled(unit)
     if judgment.kind == Judgment.FLAG:
         _found_so_no_more(unit)
@@ -118,7 +122,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
 
 
 def _found_so_no_more(unit: Unit) -> None:
-    """Update the unit after a flag was taken back. Others may have flagged it too."""
+    """Update whether a unit is disturbing after a flag was taken back. It still is if somebody else flagged it."""
     unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
     update_one(unit, "disturbing")
 
@@ -126,15 +130,15 @@ def _found_so_no_more(unit: Unit) -> None:
 def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
     """Return a unit to where it was before a judgment that was taken back.
 
-    keep: whether to store the change; otherwise the same statements run without effect.
+    keep: whether to store the change. If not, the same statements run without effect.
     """
     unit = unit if keep else copy(unit)
     ask_again(unit, keep=keep)
     moved = unit.transitions.filter(judgment=judgment).first()
-    # Back to where it was judged, which may differ from where it was leased, since others may have moved it.
+    # Return the unit to where it was when it was judged. Others may have moved it between the lease and the judgment.
     before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
-    # The annotator who named that language may have taken it back meanwhile.
+    # This language may be missing from `visited`, if the annotator who named it has taken that answer back.
     visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
     move(
         unit,
@@ -155,7 +159,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
 
 
 def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """Return the answers that an annotator may change while the task is open. The unit's stage does not matter."""
+    """Return the answers that an annotator may change while the task is open, whatever the stage of the unit."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
@@ -167,9 +171,9 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
 
     Returns the change, which is always stored.
 
-    Raises WrongStage if the task is closed; EnoughToday after CHANGES_A_DAY changes in all tasks; NotFound if there is
-    no such answer in force; NotAllowed if the annotator may no longer work in its language; InvalidAnswer if the new
-    answer does not fit the unit or is the same.
+    Raises WrongStage if the task is closed, EnoughToday if the annotator has made CHANGES_A_DAY changes today, NotFound
+    if the annotator has no such answer in force, NotAllowed if they are no longer allowed to work in its language, and
+    InvalidAnswer if the new answer does not fit the unit or equals the current one.
     """
     with acting(annotator.user, task.name) as permit:
         if permit.stopped:
@@ -204,7 +208,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
 
 
 def _kept(work: Unit, first: Judgment, answer: Answer) -> Change:
-    # Units with a known answer, hidden among the work, need no other label.
+    # A unit with a known answer is hidden among the work and does not need a label, so it never goes to an adjudicator.
     is_work, gone_on = not first.unit.known_answer, _has_gone_on(work, first)
     is_decided = work.judgments.live().decisions().exists()
     is_left_out = work.transitions.filter(event="withdrawn").exists()
@@ -223,9 +227,11 @@ def _kept(work: Unit, first: Judgment, answer: Answer) -> Change:
 
 
 def _has_gone_on(work: Unit, first: Judgment) -> bool:
-    """Return whether others have judged a unit, or it has left the queue in which it was answered.
+    """Return whether it is too late for a changed answer to replace the first one.
 
-    For a unit that a gold answer replaced, return whether it would have.
+    That is so if others have judged the unit, or if it has left the queue in which it was answered. A unit that needs
+    only one answer leaves its queue with the first. For a unit that a gold answer replaced, the result is the same as
+    if the unit had been answered.
     """
     others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
@@ -234,9 +240,12 @@ def _has_gone_on(work: Unit, first: Judgment) -> bool:
 
 
 def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
-    """Replace a judgment by a new one, with its lease and the same time.
+    """Replace a judgment with a new one that has the same lease and the same time.
 
-    The day's counts and the target of Undo then do not show whether the change took effect.
+    Because of this, neither the annotator's daily counts nor the judgment that Undo would take back show whether the
+    change took effect.
+
+    keep: whether the change takes effect. If not, the same statements run without effect.
     """
     judgment, lease = copy(first), copy(first.lease)
     lease.pk, lease.place, lease.outcome = None, None, "undone"
@@ -251,16 +260,17 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     for control in judgment.unit.task.controls:
         for part in control.parts(judgment, answer):
             insert_one(part, keep=keep)
-    # The next primary keys must not show whether these rows were kept.
+    # If the change does not take effect, delete the new rows. They were inserted so that the primary keys of later rows
+    # do not show the difference.
     for row in (judgment, lease):
         rows = type(row).objects.filter(pk=NO_ROW if keep else row.pk)
         rows._raw_delete(rows.db)
 
 
 def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
-    """Return unit -> number under which an annotator finds a changed answer: that of their first answer.
+    """Return the number under which an annotator finds each changed answer, by unit. It is that of the first answer.
 
-    changes: as returned by `latest`.
+    changes: the changes, as returned by `latest`.
     """
     first = Judgment.objects.filter(annotator=annotator, unit__in=changes).order_by("-pk")
     given = {(each.judgment.unit_id, each.judgment.answered_at) for each in changes.values()}
@@ -269,7 +279,10 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
 
 
 def latest(judgments) -> dict[int, Change]:
-    """Return unit -> the latest change made since the judgment, for judgments of one annotator."""
+    """Return the latest change that was made after each judgment, by unit.
+
+    judgments: judgments of one annotator.
+    """
     given = {(each.unit_id, each.annotator_id): each.answered_at for each in judgments}
     units, people = {unit for unit, _ in given}, {person for _, person in given}
     found = Change.objects.filter(judgment__unit__in=units, judgment__annotator__in=people).order_by("pk")
@@ -278,7 +291,7 @@ def latest(judgments) -> dict[int, Change]:
 
 
 def of_unit(unit: Unit) -> QuerySet[Change]:
-    """Return the changed answers to a unit that are in force, for an adjudicator."""
+    """Return the changes to answers of a unit that are in force, as shown to an adjudicator."""
     return Change.objects.filter(Q(judgment__voided_at=None), judgment__unit=unit).select_related(
         "judgment__annotator__user"
     )

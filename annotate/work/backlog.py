@@ -1,8 +1,8 @@
-"""Numbers of units that wait for an annotator and of units done today, counted occasionally and cached.
+"""The backlog of an annotator: how many units wait for them, and how many they have done today.
 
-An exact count after each answer would reveal gold answers: the unit of work that a gold answer replaced still waits for
-others, and leaves the count only when they take it. The cached count therefore drops by one with each answer, and
-changes by others appear at the next full count, in one step.
+The numbers are counted occasionally and cached. An exact count after each answer would reveal gold answers, because the
+unit of work that a gold answer replaced would still be counted. The cached number therefore drops by one with each
+answer, and all changes that other people caused appear together at the next full count.
 """
 
 from collections import Counter
@@ -27,13 +27,13 @@ OUTCOME = ("answered", "skipped", "flagged")
 
 
 def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
-    """Return an annotator's backlog in the tasks of their permits.
+    """Return the backlog of an annotator in each task for which they have a permit.
 
     A cached count is renewed if it is older than ten minutes, if it is zero, or if the annotator's queues have changed.
-    If another process is writing to the database, the old count is returned instead of waiting.
+    If the new count cannot be stored because a different process is writing to the database, the old count is returned.
 
-    Nothing that annotators do triggers an earlier count. While they are stopped, the number is 0 and the cached row is
-    kept; otherwise they could withdraw their consent to obtain an exact count.
+    Annotators must not be able to trigger an earlier count. While they are stopped, the number is 0, but the cached row
+    is kept. Otherwise they could withdraw their consent and give it again to obtain an exact count.
     """
     if not permits:
         return []
@@ -53,7 +53,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
             old.append(permit)
             before |= {permit.task.pk} if has_number else set()
     counted = _counted(old)
-    # Store a first count even if that means waiting, so that the next answer does not lead to an exact count.
+    # Store a first count even if that means waiting. If it were not stored, the next answer would cause an exact count.
     first = any(row.waiting and row.task_id not in before for row in counted)
     is_kept = _keep(counted, wait=first)
     kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
@@ -61,7 +61,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
 
 
 def forget(annotator: Annotator, task: Task) -> None:
-    """Delete the cached count."""
+    """Delete the cached count, so that the backlog is counted anew."""
     Backlog.objects.filter(annotator=annotator, task=task).delete()
 
 
@@ -94,9 +94,10 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
 
 
 def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-    """Return a function from permit, work and hidden units by queue to the number of hidden units still to come.
+    """Return a function that estimates how many hidden units an annotator will still get in a task.
 
-    Only hidden units that come before the last unit of the work count.
+    Its arguments are the permit, the number of units of work in each queue, and the number of hidden units in each
+    queue. It counts only hidden units that come before the last unit of work.
     """
     of_control: dict[QualityControl, list[Permit]] = {}
     for permit in permits:
@@ -107,7 +108,7 @@ def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counte
 
 
 def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
-    """Store the counts. Returns False if that would have to wait for another writer and `wait` is False."""
+    """Store the counts. If `wait` is False and a different process is writing, store nothing and return False."""
     try:
         with nullcontext() if wait else not_waiting():
             Backlog.objects.bulk_create(
@@ -122,18 +123,21 @@ def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
 
 
 def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
-    """Count the units that one annotator has not judged in the queues they read, by task, language and honeypot."""
+    """Count the units that one annotator has not judged in the queues that they read.
+
+    The keys of the result are (task, language, whether the unit is a honeypot) tuples.
+    """
     anywhere = Q(pk=None)
     for permit in permits:
         anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
     queued = Unit.objects.queued().filter(anywhere).order_by()
     annotator = permits[0].annotator
     left = _by_queue(queued, annotator)
-    # Subtract what the annotator has judged rather than check each unit: a million may wait, of which they judged a
-    # few.
+    # Subtract the units that the annotator has judged instead of checking each waiting unit. They are few, while a
+    # million units may wait.
     gone = beyond(annotator)
-    # Tasks whose work may contain units hidden from people who have seen their texts. In tasks of records, only gold
-    # answers are such units.
+    # In these tasks, there may be hidden units, which are not given to people who have seen their texts. A task of
+    # records has such units only if it has gold answers.
     tasks = [permit.task for permit in permits]
     if hiding := [task.pk for task in tasks if task.gold_share or not task.kind.routing.waits]:
         gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
@@ -142,7 +146,7 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
 
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
-    """Count units, without those flagged as disturbing unless the annotator accepts these."""
+    """Count units by queue. Units that were flagged as disturbing count only if the annotator accepts them."""
     found: Counter[tuple[int, str, bool]] = Counter()
     rows = units.values_list("task", "language", "honeypot", "disturbing").annotate(Count("pk"))
     for *queue, disturbing, number in rows:
@@ -153,12 +157,14 @@ def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int,
 
 @dataclass
 class _Aside:
-    """Units that the random draw of gold answers does not cover for an annotator, by queue.
+    """Numbers of units per queue that need separate counting, because an annotator has had them before.
 
-    work: units of work that they returned or have open.
-    gold: gold answers that they returned or have open, in addition to the work.
-    used: gold answers that they can no longer draw.
-    replaced: units of work that they are not asked about, since they answered a gold answer instead.
+    The random draw of gold answers does not apply to them.
+
+    work: units of work that the annotator returned or has open.
+    gold: gold answers that the annotator returned or has open and that are not counted under `work`.
+    used: gold answers that the draw can no longer give to the annotator.
+    replaced: units of work that the annotator is not asked about, because they answered a gold answer instead.
     """
 
     work: Counter[str] = field(default_factory=Counter)
@@ -168,9 +174,9 @@ class _Aside:
 
 
 def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
-    """Return task -> _Aside, for one annotator.
+    """Return the _Aside of each task for one annotator.
 
-    A returned gold answer counts as long as it waits for the annotator, like work.
+    A gold answer that the annotator returned counts for as long as it waits for them, like a unit of work.
     """
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}
@@ -191,9 +197,9 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
 
 
 def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
-    """Count a lease.
+    """Count a lease that is on the annotator's screen.
 
-    waits: whether its unit of work is among those that wait for the annotator.
+    waits: whether the unit of work behind the lease is in a queue.
     """
     is_work = lease.instead_of_id is None or lease.in_place
     (aside.work if is_work and waits else aside.gold)[lease.work.language] += 1
@@ -204,10 +210,10 @@ def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
 def _add_returned(
     found: dict[int, _Aside], leases: list[Lease], open_now: set[int], annotator: Annotator, tasks: dict[int, Task]
 ) -> None:
-    """Count leases that one annotator returned, let expire, or answered in place of work.
+    """Count leases that one annotator returned or let expire, and gold answers that they answered in place of work.
 
     leases: these leases, oldest first.
-    open_now: units of work behind the leases on screen.
+    open_now: units of work behind the leases that are on the annotator's screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
     own = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
@@ -244,7 +250,7 @@ def _backlog(
     def count(queues: Iterable[str]) -> int:
         work = Counter({queue: left[queue, False] - aside.replaced[queue] for queue in queues})
         if not work.total():
-            # If no other work is left, they are asked about these units too.
+            # If no other work is left, the annotator is asked about the replaced units too.
             work = Counter({queue: left[queue, False] for queue in queues})
         by_lot = Counter({queue: max(0, number - aside.work[queue]) for queue, number in work.items()})
         pool = Counter({queue: left[queue, True] - aside.used[queue] for queue in queues})

@@ -23,14 +23,16 @@ from corpora.models import Corpus, Draw, Item
 
 
 def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
-    """Close a task. Units that their answers decide get their label.
+    """Close a task, and label the units that can be decided from their answers.
 
-    leave_out: whether to exclude all other units.
+    leave_out: whether to exclude all other units from the gold set.
 
-    Returns {"task", "is_open", "changed", "unfinished", "in_hand", "decided", "unconfirmed", "left_out", "digest"}:
-    changed: whether the task was open.
+    Returns a dict with these keys:
+    task: name of the task.
+    is_open: whether the task is open now.
+    changed: whether the task was open before.
     unfinished: number of units without a label.
-    in_hand: number of units open with annotators, who may still answer.
+    in_hand: number of units that annotators have open and may still answer.
     decided: number of units labelled now.
     unconfirmed: number of units labelled now with a language that only one reader named.
     left_out: number of units excluded now.
@@ -48,16 +50,16 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Record outcomes of the drawn units of a closed task that are new since they were last recorded."""
+    """Record the outcomes of a closed task's randomly drawn units, if they have changed since the last record."""
     if not locked(task).is_open:
         commitments.fix(task)
 
 
 @transaction.atomic
 def _set_open(task: Task, *, is_open: bool) -> bool:
-    """Open or close a task. Returns whether it was open.
+    """Open or close a task. Returns whether it was open before.
 
-    Raises WrongStage if it may not be reopened.
+    Raises WrongStage if the task must not be reopened.
     """
     found = locked(task)
     if is_open and found.secret_told_at:
@@ -72,10 +74,10 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
 
 
 def _end(task: Task, *, leave_out: bool) -> Counter[str]:
-    """Label or exclude units of a closed task.
+    """Label or exclude the units of a closed task. Returns the number of units per outcome.
 
-    Units that annotators have open are left as they are. Adjudicators continue in a closed task, so units that wait for
-    them keep waiting unless they are excluded.
+    Units that annotators have open are left as they are. Adjudicators can continue in a closed task, so units that wait
+    for them keep waiting unless they are excluded.
     """
     done = Counter[str]()
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
@@ -93,9 +95,9 @@ def _end(task: Task, *, leave_out: bool) -> Counter[str]:
 
 
 def _end_of(unit: Unit, *, leave_out: bool) -> str:
-    """Label a unit without further answers, if possible.
+    """Label a unit from the answers that it has, if possible.
 
-    Returns the name of the counter to increase, "" if the unit does not get a label.
+    Returns the name of the counter to increase, or "" if the unit does not get a label.
     """
     answers = list(unit.judgments.live().answers().order_by("pk").select_related("lease"))
     if unit.stage == stages.QUEUED and is_settled_by_most(unit, answers):
@@ -118,11 +120,11 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
 
 
 def reopen(task: Task) -> dict[str, Any]:
-    """Reopen a task, including units that closing it had labelled or excluded.
+    """Reopen a task, and return units that were labelled or excluded by closing it to their earlier stage.
 
     Returns the first five values of `close`.
 
-    Raises WrongStage if nobody can be asked here, or if the secret was published.
+    Raises WrongStage if the task consists of imported judgments, or if its secret was published.
     """
     if not task.kind.answered_here:
         raise WrongStage(
@@ -141,7 +143,7 @@ def reopen(task: Task) -> dict[str, Any]:
 
 
 def how_to_go_on(task: Task) -> str:
-    """Return a sentence on how a manager can have more units of a closed task read."""
+    """Return a sentence that tells a manager how people can read more units of a closed task."""
     if task.secret_told_at:
         return "It cannot be opened again, since an export told its secret: open a new task for the rest."
     return f"Open it again with `assay reopen {task.name}`."
@@ -209,7 +211,8 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 def check_languages(languages: Collection[str], known: Collection[str], none: str, others: str) -> None:
     """Check that all languages are known.
 
-    none, others: parts of the message.
+    none: start of the message, which the unknown languages follow.
+    others: continuation of the message, which the known languages follow.
 
     Raises NotFound otherwise.
     """
@@ -227,16 +230,16 @@ def units_of(task: Task, found: dict[str, list[int]]) -> list[Unit]:
     return list(task.units.in_bulk([unit for units in found.values() for unit in units]).values())
 
 
-# --- deletion of a task without any answers: its units, draws and guidelines, in one transaction
+# --- deletion of a task that has no answers, with its units, draws and guidelines, in one transaction
 #
-# Answers are never deleted. Drawn items are deleted unless another task uses them.
+# Answers are never deleted. The drawn items are deleted unless a different task uses them.
 
 
 KEYS_AT_ONCE = 5_000  # primary keys per statement
 
 
 def task_to_delete(task: Task) -> dict[str, Any]:
-    """Return {"task", "units", "draws", "gold_answers", "guidelines"}: the task's name, and the number of each.
+    """Return a task's name and the numbers of units, draws, gold answers and guidelines that deleting it would delete.
 
     Raises WrongStage if the task cannot be deleted.
     """
@@ -252,7 +255,7 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
 
 def _kept_by(task: Task) -> str:
-    """Return why a task cannot be deleted and what to do instead, "" if it can."""
+    """Return why a task cannot be deleted and what to do instead, or "" if it can be deleted."""
     instead = f"`assay close {task.name}` ends the work on it instead."
     for rows, what in (
         (Judgment.objects.filter(unit__task=task), "said something of its units"),
@@ -286,7 +289,7 @@ def delete_task(task: Task) -> dict[str, Any]:
     units.delete()
     task.delete()
     for draw in draws:
-        # Also delete the draws it extends, unless another task or draw needs them.
+        # Also delete the draws that this draw extends, unless a different task or draw needs them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
             smaller = draw.extends
             draw.delete()
@@ -298,11 +301,15 @@ def delete_task(task: Task) -> dict[str, Any]:
 
 
 def _lock(task: Task) -> None:
-    """Lock out anyone who would take a unit, begin a test, or draw the same items."""
+    """Lock the rows that others need to take a unit, to begin a test, or to draw the same items.
+
+    Raises WrongStage if somebody is working in the task.
+    """
     Task.objects.select_for_update().get(pk=task.pk)
     list(Corpus.objects.select_for_update().filter(draws__tasks=task))
     try:
-        # A transaction that holds one of the units may be waiting for the task, so waiting for it would deadlock.
+        # Do not wait for a locked unit: the transaction that holds it may be waiting for the task, which would
+        # deadlock.
         list(task.units.order_by("pk").select_for_update(nowait=True).values_list("pk", flat=True))
     except OperationalError as error:
         raise WrongStage(

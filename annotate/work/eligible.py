@@ -13,8 +13,8 @@ from annotate.work.permit import Permit
 
 # --- texts seen before
 #
-# A hidden unit is not given to annotators who have seen its text. They could recognize a decoy, a gold answer or an
-# audited post and find it among their own answers.
+# A hidden unit (a decoy, a gold answer or an audited post) is not given to annotators who have seen its text before.
+# They could recognize it and look up their earlier answer.
 
 # Texts are looked up by their first characters, with the index item_begins of corpora.
 BEGINS = 32  # characters
@@ -40,17 +40,17 @@ _SEEN = """
       ){end}
 )
 """
-# The query goes from the text to its items, their units and their leases, each few. The arrays make PostgreSQL keep
-# that order, whatever its statistics suggest.
+# The query goes from the text to its items, then to their units, then to their leases, because there are few of each.
+# The arrays make PostgreSQL keep that order, whatever its statistics suggest.
 _AMONG = {"sqlite": {"among": "IN ", "end": ""}, "postgresql": {"among": "= ANY(ARRAY", "end": ")"}}
 
 
 def seen_sql(unit: str, person: str, vendor: str) -> str:
-    """Return an SQL condition: a hidden unit has a text that the annotator was shown as another unit.
+    """Return an SQL condition that is true if a unit is hidden and the annotator was shown its text in another unit.
 
-    The other unit may be in any task or corpus.
+    That other unit may be in any task or corpus.
 
-    unit: the unit's table.
+    unit: name or alias of the unit's table.
     person: primary key of the annotator, or a placeholder for it.
     vendor: vendor of the database.
     """
@@ -68,29 +68,32 @@ class Seen(Func):
 
 
 def waiting(permit: Permit) -> QuerySet[Unit]:
-    """Return queued units of work in the annotator's queues that they have not judged, with or without a free place."""
+    """Return the units of work that wait in the annotator's queues and that the annotator has not judged.
+
+    Units that have no free place are included.
+    """
     return in_own_queues(permit).work().queued()
 
 
 def in_own_queues(permit: Permit) -> QuerySet[Unit]:
-    """Return units in the annotator's queues that they may still judge, at any stage, including honeypots."""
+    """Return the units of the annotator's queues that they may still judge, at any stage and including honeypots."""
     return unjudged(permit).filter(language__in=list(permit.queues))
 
 
 def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Return units in any queue and stage that the annotator may still judge.
+    """Return the units that the annotator may still judge, in any queue and at any stage.
 
-    Units they have judged are left out, and disturbing units unless they accept these.
+    Units that they have judged are left out. Disturbing units are left out unless the annotator accepts them.
 
     permit: the annotator's permit for the task.
-    units: units to choose from, None for all of the task.
+    units: units to choose from, None for all units of the task.
     """
     found, own = permit.task.units.all() if units is None else units, permit.annotator
     return unjudged_by(found, own.pk, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
-    """Return the units of `unjudged` as a query for prepared statements.
+    """Return the units of `unjudged`. The arguments are plain values, so that the query can be a prepared statement.
 
     annotator: primary key of the annotator, or a placeholder for it.
     """
@@ -98,21 +101,21 @@ def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, tak
     found = units.filter(~Exists(judged), ~Seen("pk", annotator))
     found = not_left_to_others(found, takes_disturbing=takes_disturbing)
     if adjudicates:
-        # As an adjudicator, they could have read the answers there.
+        # Adjudicators could read the answers to a unit while it waited for adjudication.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
 
 
 def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
-    """Return the units, without disturbing ones unless the annotator accepts these."""
+    """Return the units. Disturbing units are left out unless the annotator accepts them."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 
 def beyond(annotator: Annotator) -> Q:
-    """Return a condition for the units that `unjudged` leaves out because of judgments and reopenings.
+    """Return a condition that selects the units that `unjudged` leaves out because of judgments and reopenings.
 
-    It starts from these few rows instead of from the units.
+    It looks these units up by the judgments and transitions, of which there are few, instead of checking each unit.
     """
     gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
     if annotator.adjudicates:
@@ -126,7 +129,7 @@ def may_be_given(permit: Permit, unit: Unit) -> bool:
 
 
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Return units with a place that no answer and no running lease holds."""
+    """Return the units that have a free place, which is one that neither an answer nor a running lease holds."""
     now = timezone.now()
     kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
     stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
@@ -135,21 +138,23 @@ def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
 
 
 def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
-    """Return the number of leases per unit, as an expression."""
+    """Return an expression for the number of leases per unit."""
     own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
     return Coalesce(Subquery(own), 0)
 
 
-# --- gold answers in place of a unit of work: how long each waits there, and for whom
+# --- gold answers that replace a unit of work: how long a gold answer waits, and for whom
 #
-# A random draw gives a gold answer to one annotator, before the unit that it replaces. If they return it or let it
-# expire, it replaces the unit for everybody else: the next annotator in line gets the gold answer and is not asked
-# about the unit. It waits as long as the unit itself would if its answers had been given to the unit.
+# A random draw gives a gold answer to an annotator before the unit that it replaces. If the annotator returns it or
+# lets it expire, it replaces the unit for everybody else: the next annotator gets the gold answer and is not asked
+# about the unit. The gold answer waits as long as the unit would wait if it had been given the same answers.
 
 
 def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
-    """Return whether a gold answer has all the answers or skips that the unit it replaces asks for.
+    """Return whether a gold answer no longer waits, because it has as many answers or skips as the unit would need.
 
+    unit: the unit that the gold answer replaces.
+    gold: primary key of the gold answer's unit.
     leases: leases of the unit and of all gold answers that replaced it.
     """
     said = [each for each in leases if each.unit_id in (unit.pk, gold)]

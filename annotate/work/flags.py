@@ -1,7 +1,7 @@
 """Flags: annotators' reports to the managers about a unit, and what managers do about them.
 
-A disturbing text is passed on at once (judgments.close); any other flagged unit stays with the annotator. For notes,
-see notes.py.
+A unit that is flagged as disturbing is passed on to other people at once (judgments.close). A unit that is flagged for
+any other reason stays with the annotator. Managers' notes to annotators are in notes.py.
 """
 
 import re
@@ -27,7 +27,7 @@ from annotate.work.queue import close
 MOST_WORDS = 2000  # characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
-# Kinds of flags and their labels, in the order of the panel.
+# Kinds of flags and their labels, in the order in which the panel shows them.
 KINDS = {
     Flag.DISTURBING: gettext_lazy("Disturbing: hide it and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
@@ -40,7 +40,7 @@ KINDS = {
 class Flagged:
     """A stored flag.
 
-    closed: how the unit was passed on; None if it stays with the annotator.
+    closed: result of passing the unit on, None if the unit stays with the annotator.
     """
 
     flag: Flag
@@ -51,10 +51,10 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
     """Flag the unit of a lease, within the annotator's transaction. A retry changes nothing.
 
     permit: the annotator's permit.
-    lease_id: primary key of the lease, which may have ended unless the text is disturbing.
+    lease_id: primary key of the lease. The lease may have ended already, unless the text is flagged as disturbing.
     kind: one of KINDS.
     words: the annotator's message, required for a question.
-    active_seconds: as for an answer.
+    active_seconds: see `judgments.judge`.
     """
     words = words.replace("\r\n", "\n").strip()
     if kind == Flag.QUESTION and not words:
@@ -87,8 +87,8 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
     """Accept or decline units that others found disturbing. A retry changes nothing.
 
-    After declining, open units of this sort return to their queues, including gold answers. The backlog is not counted
-    again at once, since an exact count would reveal gold answers.
+    If the annotator declines them, their open disturbing units return to the queues, including gold answers. The
+    backlog is not counted again at once, because an exact count would reveal gold answers.
     """
     with transaction.atomic():
         annotator.one_at_a_time()
@@ -122,7 +122,7 @@ def put_away(annotator: Annotator, flag_id: int) -> None:
 
 
 def reply(flag_id: int, words: str, *, by: User) -> Flag:
-    """Reply to a flag, which settles it. A retry changes nothing; a different second reply is refused."""
+    """Reply to a flag, which settles it. A retry changes nothing. A second reply with a different text is refused."""
     words = words.replace("\r\n", "\n").strip()
     if not words:
         raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
@@ -150,7 +150,8 @@ def discard(flag_id: int, *, by: User) -> Flag:
     """Exclude a flagged unit from the gold set, whatever its answers, and settle the flag. A retry changes nothing."""
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
-        # no_key: see judgments.py. The unit is locked first, as when a disturbing text is passed on.
+        # no_key: see judgments.py. Lock the unit before the flag, in the same order as when a disturbing unit is
+        # flagged.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
         found = _locked(flag_id)
@@ -167,9 +168,9 @@ def discard(flag_id: int, *, by: User) -> Flag:
 
 
 def make_example(flag_id: int, *, by: User) -> Guidelines:
-    """Add a flag's text, question and reply to the guidelines for its unit, as a new minor version.
+    """Add the text of a flagged unit, the annotator's question and the reply to the guidelines, as an example.
 
-    A retry changes nothing.
+    This makes a new minor version of the guidelines that apply to the unit. A retry changes nothing.
     """
     with transaction.atomic():
         found = _locked(flag_id)
@@ -189,9 +190,9 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
 
 
 def _example(found: Flag) -> str:
-    """Return the example as Markdown: the item quoted, the question in italics, and the reply.
+    """Return the example as Markdown: the item as a quotation, the question in italics, and the reply.
 
-    What people typed is escaped. There is no other text, since guidelines are in many languages.
+    Markdown in these texts is escaped. No other words are added, because guidelines are in many languages.
     """
     asked = _plain(" ".join(found.words.split()))
     return f"{_quoted(found.unit.in_a_line)}\n\n*{asked}*\n\n{_plain(found.reply)}"
@@ -202,7 +203,7 @@ def _quoted(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape Markdown, and strip leading white space, which would mean code."""
+    """Escape Markdown, and strip white space at the start of lines, which would turn them into code."""
     escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
     return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
 
