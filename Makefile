@@ -1,20 +1,26 @@
-# `make demo` shows Assay with a small corpus, `make test` checks everything. Both make .venv first, where needed.
+# `make demo` shows Assay with a small corpus, `make test` runs the linters and the quick tests, `make test-all` every
+# test. All make .venv first, where needed.
 
 PYTHON = .venv/bin/python
 # Asked for only when a list of requirements has changed: a stamp in .venv is as new as the list it stands for.
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: demo test bench bench-full bench-figures bench-faults lock clean
+.PHONY: demo test test-slow test-all bench bench-full bench-figures bench-faults lock clean
 
 PORT = 8000
 demo: .venv/.requirements
 	$(PYTHON) manage.py serve --demo --port $(PORT)
 
-# What there is to run, and on which database, is said in tests/__main__.py. The tests never see the data of this
+# tests/__main__.py has the parts of each tier, and tests/conftest.py their tests. The tests never see the data of this
 # checkout. TESTS=folder runs some of them.
-test: export ASSAY_DATA_DIR = .venv/test-data
+test test-slow: export ASSAY_DATA_DIR = .venv/test-data
 test: .venv/.requirements-test
 	$(PYTHON) -m tests $(TESTS)
+
+test-slow: .venv/.requirements-test
+	$(PYTHON) -m tests --slow
+
+test-all: test test-slow
 
 # Speed and memory, as ratios of what is measured side by side: at a tenth of the sizes in some ten minutes, or in full.
 # DATA has posts in many languages, as python -m tests.benchmarks says; DOCCANO=program measures that beside it.

@@ -1,8 +1,10 @@
-"""What `make test` runs, `python -m tests [arguments of pytest]`. It ends with the time of each part and the slowest
-ten tests.
+"""The test runner behind `make test` and `make test-slow`: python -m tests [--slow] [arguments of pytest]
 
-Each part keeps all cores busy by itself; the checks that run no test keep the first part company, since one core is
-often idle while a browser waits.
+It runs the linters and the quick tier of the tests, or the slow tier with --slow, or the tests named by the arguments,
+whatever their tier. It ends with the time of each part and the slowest ten tests.
+
+Each part uses all cores. The linters run in parallel with the first part, because a core is often idle while a browser
+waits.
 """
 
 import os
@@ -69,12 +71,14 @@ def main(arguments: list[str]) -> int:
         if os.environ.get("ASSAY_REQUIRE_ALL") == "1":
             return 1
         parts = ON_SQLITE_ALONE
+    tier, checked = (["--tier", "slow"], {}) if arguments[:1] == ["--slow"] else (["--tier", "quick"], CHECKS)
+    arguments = arguments[1:] if arguments[:1] == ["--slow"] else arguments
     failed, times, ran = [], [], False
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
-        checks = beside.map(check, CHECKS)
+        checks = beside.map(check, checked)
         for name, command in parts.items():
             print(f"== {name}", flush=True)
-            status, seconds = run([*command, f"--junitxml={Path(folder, name)}.xml", *arguments])
+            status, seconds = run([*command, f"--junitxml={Path(folder, name)}.xml", *(arguments or tier)])
             times.append((name, seconds))
             ran = ran or status != NOTHING_COLLECTED
             failed += [name] if status not in (0, NOTHING_COLLECTED) else []

@@ -2,6 +2,7 @@
 
     --part sqlite                        pure tests, in a browser, of files and of the program, and those of ON_BOTH
     --part postgresql                    all others of the database, and those of ON_BOTH
+    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
     @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
     def test(page, live_server): ...     a page in Chromium; fails if the page logged an error
@@ -75,6 +76,28 @@ OF_THE_PROGRAM = (
 )
 # Their tests are few and long. They come first, so that to the end there is work to share among the workers.
 LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
+# Tests of the slow tier, by module or folder: sweeps over pages, looks and attacks, whole runs in other processes,
+# installed packages, Spark, simulations, crashes and restores. Quicker tests cover the same rules one by one.
+SLOW = """
+    annotate.access.test_empty_forms annotate.access.test_expired_sessions
+    annotate.admin.test_staff_with_some_rights annotate.balancing.test_balanced_sets
+    annotate.balancing.test_documents_by_people annotate.balancing.test_mldoc annotate.evaluation.test_comparison
+    annotate.evaluation.test_judge annotate.evaluation.test_recall_and_precision_sets
+    annotate.labelling.test_by_keyboard annotate.plugged.test_second_reader annotate.preferring.test_sides
+    annotate.record_export.test_record_splits annotate.test_act_pairs annotate.test_agreeing
+    annotate.test_api_cases annotate.test_auditing_filters annotate.test_by_class annotate.test_dawid_skene
+    annotate.test_double_taps annotate.test_drafts annotate.test_for_everybody annotate.test_forecast
+    annotate.test_further_work annotate.test_http_load annotate.test_jobs annotate.test_label_sets
+    annotate.test_latent annotate.test_log_in_pages annotate.test_long_documents annotate.test_new_database
+    annotate.test_oracles annotate.test_pair_export annotate.test_plan annotate.test_prediction_powered
+    annotate.test_preferences annotate.test_program annotate.test_published_judgments annotate.test_ranked_labels
+    annotate.test_record_pages annotate.test_replies annotate.test_selective_prediction
+    annotate.test_set_up_in_the_browser annotate.test_tongues_of_pages annotate.test_unread_triggers
+    annotate.test_veil corpora.test_bounds corpora.test_crash corpora.test_draw_by_language corpora.test_rights
+    corpora.test_spark docs.test_how_to docs.test_looks docs.test_tutorial inputs.test_fuzzed_rows
+    inputs.test_inputs inputs.test_signals load.test_load test_agreeing test_audits test_crowd_run test_faults
+    test_notebook test_notebook_tables test_package test_restore test_server test_stream test_whole_run
+""".split()  # noqa: SIM905 - as above
 OTHER_DATABASE = {
     "postgres_only": "needs PostgreSQL: row locks",
     "sqlite_only": "needs SQLite: its queue of writers",
@@ -94,6 +117,7 @@ addEventListener("click", () => { window.clicks += 1; }, { capture: true });
 
 def pytest_addoption(parser):
     parser.addoption("--part", choices=("sqlite", "postgresql"), help="what `make test` runs on this database")
+    parser.addoption("--tier", choices=("quick", "slow"), help="the tests of `make test`, or those of `make test-slow`")
 
 
 def pytest_configure(config):
@@ -126,6 +150,11 @@ def _of_part(item, part):
     return (part == "sqlite") == is_of_sqlite
 
 
+def _of_tier(item, tier):
+    is_slow = any(f"{item.module.__name__}.".startswith(f"tests.{name}.") for name in SLOW)
+    return (tier == "slow") == is_slow
+
+
 def _commits(item):
     marker = item.get_closest_marker("django_db")
     is_marked = marker is not None and marker.kwargs.get("transaction")
@@ -136,8 +165,9 @@ def pytest_collection_modifyitems(config, items):
     for item in filter(_commits, items):
         item.fixturenames.insert(0, "_ends_as_migrated")
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
-    part = config.getoption("part")
+    part, tier = config.getoption("part"), config.getoption("tier")
     kept = [item for item in items if not part or (_of_part(item, part) and not item.get_closest_marker(name))]
+    kept = [item for item in kept if not tier or _of_tier(item, tier)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     for item in kept:
         if item.get_closest_marker(name):

@@ -53,7 +53,9 @@ def test_what_a_person_sends_beyond_the_rate_is_refused_until_the_next_minute(an
     assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 3 + [429] * 2
     refused = ann.get("tasks/")
     assert (refused.json()["code"], refused["Retry-After"]) == ("throttled", "50")
-    assert refused.json()["detail"].startswith("More requests came within a minute than the API takes from one account")
+    assert refused.json()["detail"].startswith(
+        "More requests came within a minute than the API accepts from one account"
+    )
     assert "Retry-After" in refused.json()["detail"]
     clock.now = BEGUN + 59.9
     assert ann.get("tasks/")["Retry-After"] == "1"
