@@ -170,7 +170,7 @@ class Option:
     required: whether an action needs a value.
     argument: whether it is a positional argument, such as the name of a task.
     several: whether the value is a list. The option is repeated for each item of the list.
-    in_a_row: whether the items of a list follow a single mention of the option instead.
+    in_a_row: whether the option is instead given once, followed by all items of the list.
     shown: placeholder for the value in the help.
     opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """

@@ -158,7 +158,7 @@ class Row:
 
     @property
     def falsely(self) -> bool:
-        """Whether a pause is an error, because the accuracy meets the requirement."""
+        """Whether a pause would be an error, because the accuracy meets the requirement."""
         return self.accuracy >= self.rule.below
 
 

@@ -26,7 +26,7 @@ WITH_LABEL = (AGREED, LABELLED)
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
 WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 
-# (from, event, to, description)
+# Each move is a tuple: from, event, to, description.
 MOVES: tuple[tuple[str, str, str, str], ...] = (
     (NEW, "copied", COPIED, "an identical text is already in the task"),
     (NEW, "agreed", AGREED, "the detectors agree, and the task's policy counts it"),

@@ -254,7 +254,7 @@ def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
             part = slice(people, None) if is_ease else slice(0, people)
             product, ease = _product(answers, found), np.exp(found[people + answers.unit])
             chance = scipy.special.expit(product)
-            by = product if is_ease else ease  # derivative of the product
+            by = product if is_ease else ease  # derivative of the product of ability and ease
             slope = np.bincount(of, weights=(right - chance) * by)
             bend = np.bincount(of, weights=chance * (1 - chance) * by**2) + 1
             bend += np.maximum(0, -slope) if is_ease else 0

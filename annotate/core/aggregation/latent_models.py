@@ -111,7 +111,7 @@ class Climb:
         )
 
     def best(self) -> Fit:
-        """Return the fit of the first start."""
+        """Return the fit of the first start. This is the best one, because the starts are sorted."""
         confusion = self.chances[:, :, 0].transpose(0, 2, 1)
         likelihood = float(self.likelihood[0])
         return Fit(self.posterior[:, 0], confusion, self.prior[0], likelihood, self.rounds, self.converged)

@@ -14,8 +14,8 @@ from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure, Sums, Tables, kinds_of, measure
 
 # Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. For example,
-# if 1,000 units have two answers each, and the only other labels are on 10 units, half of which agree, the interval of
-# alpha is 0.36 to 0.87.
+# if 10 of 1,000 units have such a label, and the two answers to a unit agree on 5 of the 10, the interval of alpha is
+# 0.36 to 0.87.
 LEAST_OTHERS = 10
 
 
@@ -194,7 +194,7 @@ class AgainstRest:
     """
 
     annotator: Hashable
-    units: int  # with an answer from somebody else
+    units: int
     agreement: Measure
     kappa: Measure
 
@@ -330,8 +330,8 @@ def _one_less(observed: Floats, expected: Floats) -> Floats:
 
 # --- Distances of label sets: MASI, Jaccard and F1.
 #
-# Each distance is an array (K, K) over K sets, from 0 for the same set to 1 for disjoint sets. An empty set raises
-# ValueError.
+# Each function returns the distances of K sets, (K, K), from 0 for the same set to 1 for disjoint sets. It raises
+# ValueError if a set is empty.
 
 
 Labels = AbstractSet[str]
@@ -395,7 +395,7 @@ def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
     columns = [place[label] for each in sets for label in each]
     sizes = np.array([len(each) for each in sets], dtype=np.float64)
     ends = np.concatenate([[0], np.cumsum([len(each) for each in sets], dtype=np.int64)])
-    # Sparse, because each set has only a few of thousands of labels.
+    # The table is sparse, because each set has only a few of thousands of labels.
     table = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), len(place)))
     common: Floats = (table @ table.T).toarray()
     return common, sizes[:, None], sizes[None, :]

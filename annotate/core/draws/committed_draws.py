@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
-# --- Gold answers among a person's work
+# --- Gold answers in a person's work
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
@@ -81,7 +81,7 @@ def drawn_before(lots: Lots, asked: str, key: str, among: int) -> int:
     return max(0, ceil(place(lots, f"place {asked}", key) * among - 0.5))
 
 
-# --- Sides
+# --- Order of two systems on the page
 
 
 def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> str:
@@ -123,7 +123,7 @@ def _each(lots: Lots, line: Line) -> Iterator[Checked]:
 def _count(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw of a fixed number of ids.
 
-    how: the count.
+    how: the number of ids.
     """
     return _sets(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
 
@@ -143,8 +143,8 @@ def _strangers(line: Line) -> Iterator[Checked]:
 def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the draw of decoys.
 
-    of: the language asked about.
-    how: the count.
+    of: the language that annotators are asked about.
+    how: the number of decoys.
     """
     [asked] = line["of"]
     return _sets(line, decoys(lots, asked, line["frame"], line["how"]["count"]))
@@ -153,7 +153,7 @@ def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
 def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the places of decoys.
 
-    of: the language asked about.
+    of: the language that annotators are asked about.
     how: the number of drawn posts.
     drawn: for each decoy of the frame, how many of the drawn posts come before it.
     """
@@ -166,7 +166,7 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the questions of a test.
 
     of: person, language and number of the test.
-    how: the count.
+    how: the number of questions.
     frame: pairs of a question of the pool and how often the person had been asked it.
     drawn: the questions in order.
     """

@@ -274,7 +274,7 @@ def total_variation(first: Counter[str], second: Counter[str]) -> float | None:
     one, other = first.total(), second.total()
     if not (one and other):
         return None
-    # Integers, so that the order of the labels cannot change the result.
+    # The sum uses integers, so that the order of the labels cannot change the result.
     apart = sum(abs(first[label] * other - second[label] * one) for label in first.keys() | second.keys())
     return float(Fraction(apart, 2 * one * other))
 

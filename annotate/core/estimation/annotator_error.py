@@ -184,8 +184,8 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
     """Return how many items change in the given way because of wrong labels, together with the way.
 
-    Some wrong labels are not what the predictor gave. They are assumed to be spread over the domain like all of the
-    predictor's misses, because a label given by mistake is usually a rare one.
+    Wrong labels that differ from the prediction are assumed to be spread over the domain like all of the predictor's
+    misses, because a label given by mistake is usually a rare one.
 
     way: what an item that changes adds to the domain and to the hits.
     posts: number of items that can change.

@@ -15,7 +15,7 @@ from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate
 
 # If judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
-MOST_CLASSES = 5  # of items by inclusion probability; if there are more probabilities, quantiles separate the classes
+MOST_CLASSES = 5  # maximum number; quantiles separate the classes if there are more inclusion probabilities
 Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
 ALL = slice(None)
 

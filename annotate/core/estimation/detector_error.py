@@ -276,7 +276,7 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
 
 
 def deviation(audit: Audit) -> float:
-    """Return the standard deviation of whether the detectors are wrong on an item (0 or 1)."""
+    """Return the standard deviation of a variable that is 1 if the detectors are wrong on an item, and 0 if not."""
     share = (audit.wrong + 0.5) / (audit.resolved + 1)
     return sqrt(share * (1 - share))
 

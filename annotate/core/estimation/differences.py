@@ -12,12 +12,12 @@ from annotate.core.estimation.proportions import SLACK, Estimate
 def mcnemar(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test that two predictors are right equally often.
 
-    Only items that exactly one predictor has right carry information. Under the null hypothesis, either predictor is
+    Only items on which exactly one predictor is right carry information. Under the null hypothesis, either predictor is
     equally likely to be right on such an item, so p is twice a tail of Binomial(only_first + only_second, 1/2), and at
     most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate test).
 
-    only_first: number of items that only the first predictor has right.
-    only_second: number of items that only the second predictor has right.
+    only_first: number of items on which only the first predictor is right.
+    only_second: number of items on which only the second predictor is right.
 
     Raise ValueError for a negative count.
     """
@@ -150,13 +150,18 @@ def visible(first: Estimate, second: Estimate) -> float | None:
 
 
 def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
-    """Return the mid-p value of Fisher's exact test, two-sided by probability (Lancaster 1961, JASA 56(294))."""
+    """Return the two-sided mid-p value of Fisher's exact test (Lancaster 1961, JASA 56(294)).
+
+    It is the probability of all tables that are less likely than the observed one, plus half the probability of those
+    that are equally likely.
+    """
     rare = hits + other_hits
     if 2 * rare > of + other_of:
         return _mid_p(of - hits, of, other_of - other_hits, other_of)
     if min(of, other_of, rare) == 0:
         return 1.0
-    # Log number of ways to get k rare outcomes in the first sample. Logarithms avoid overflow with large counts.
+    # The logarithm of the number of ways to get k rare outcomes in the first sample. It avoids overflow with large
+    # counts.
     ways = {
         k: -fsum(lgamma(1 + part) for part in (k, of - k, rare - k, other_of - rare + k))
         for k in range(max(0, rare - other_of), min(of, rare) + 1)

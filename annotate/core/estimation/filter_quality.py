@@ -185,7 +185,7 @@ def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
 
     def under(wanted: float) -> float:
         """Return the probability of a lower recall plus half the probability of exactly this one."""
-        # Recall is lower if more positives than this were kept.
+        # The recall is lower than `wanted` if more than `most` positives were kept.
         most = dropped_numbers[some] * ((1 - wanted) / wanted)
         slack = 1e-12 * np.maximum(1.0, most)
         at_most = below[np.searchsorted(kept_numbers, most + slack, side="right")]

@@ -48,8 +48,8 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
 # Below this many items, most approximations are unreliable.
 LEAST_COUNT = 5
 # An estimate that depends on guesses has no interval if its effective size is smaller than this. With a higher limit,
-# only estimates that look certain would have an interval, and the intervals of such labels cover the true value too
-# rarely. Plain counts always have an interval.
+# only the estimates that look certain would have intervals, and such intervals cover the true value too rarely. Plain
+# counts always have an interval.
 LEAST_KNOWN = 1
 # Effective counts come from bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative tolerance
@@ -332,9 +332,9 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """Return the guess of a stratum, with the ways in which the truth may differ.
 
     If the stratum has no guess, the guess is the most common outcome among the items read in `plain`, which are all
-    strata without a guess. The exception is if in each of these strata, all or none of the items read are in the
-    domain. The domain then counts as known for the unread items. A stratum of which nothing was read is in the domain
-    if all the others are.
+    strata without a guess. There is one exception: in each of these strata, all or none of the items read may be in the
+    domain. The domain then counts as known for the unread items too. A stratum of which nothing was read is in the
+    domain if all the others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:

@@ -36,12 +36,12 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
         p = (q + specificity - 1) / (sensitivity + specificity - 1)
 
     (Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of Epidemiology
-    107(1).) q is known for all unread items. Sensitivity and specificity are estimated from the items read. If the true
-    share is p, the expected q is p sensitivity + (1 - p) (1 - specificity). Its interval combines the Jeffreys
-    intervals of both terms by MOVER (Zou and Donner 2008, Statistics in Medicine 27(10)). The interval of the estimate
-    contains every p for which q lies in that interval. Unlike a normal approximation, it stays between 0 and 1, and it
-    is wide if the judge is hardly better than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of
-    Disease Adjusted for Estimated Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
+    107(1).) q is known for all unread items. Sensitivity and specificity are estimated from the items read, with
+    Jeffreys' intervals. For any p, MOVER combines these into an interval for p sensitivity + (1 - p) (1 - specificity)
+    (Zou and Donner 2008, Statistics in Medicine 27(10)). The interval of the estimate contains every p for which q lies
+    in that interval. Unlike a normal approximation, it stays between 0 and 1, and it is wide if the judge is hardly
+    better than chance (Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated
+    Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
 
     Fall back to people alone if all or none of the items read have the label, if the sensitivity does not exceed the
     false positive rate, or if no p fits q.

@@ -123,6 +123,6 @@ def _covariance(drawn: Sequence[tuple[float, Values, Values]]) -> float:
     found = 0.0
     for weight, a, b in drawn:
         moment, first, second = float((a * b).sum()) + both, float(a.sum()) + one, float(b.sum()) + other
-        # The sample covariance, with divisor n - 1, of the documents and the added one.
+        # This is the sample covariance, with divisor n - 1, of the documents and the added document.
         found += (weight / len(a)) ** 2 * (moment - first * second / (len(a) + 1))
     return found

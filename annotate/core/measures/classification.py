@@ -228,8 +228,8 @@ class Paired:
     def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
         """Estimate a measure between 0 and 1, with Jeffreys' interval at the effective size.
 
-        The effective size comes from the jackknife variance. If this variance is 0, the measure is treated as the mean
-        of one share per label, all of which are independent and have the numbers of units in `of_labels`.
+        The effective size comes from the jackknife variance. If this variance is 0, the measure is treated as a mean of
+        independent shares, one for each label, with the numbers of units in `of_labels`.
 
         measure: the measure.
         of_labels: number of units of each label that the measure averages over. By default, the measure is a single

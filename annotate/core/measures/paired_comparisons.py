@@ -136,7 +136,7 @@ class Judgment(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """The cluster within which judgments are dependent."""
+        """The message, or the unit if it has no message. Judgments within a cluster are dependent."""
         return self.unit if self.message is None else self.message
 
 
@@ -255,7 +255,7 @@ class Standing(NamedTuple):
 
 
 def standings(judgments: Sequence[Judgment]) -> list[Standing]:
-    """Return the win rate of each system, highest first."""
+    """Return the win rate of each system against all others, highest first."""
     found = []
     for system in systems_of(judgments):
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])

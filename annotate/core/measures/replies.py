@@ -147,8 +147,8 @@ def best_of(predictions: Iterable[str], reference: str) -> Best:
 class Example(NamedTuple):
     """A message with a reference reply.
 
-    message: the message, shared by all of its examples.
-    best: the best suggestion.
+    message: the message. Several examples may have the same message.
+    best: the suggestion with the best score.
     rank: rank of the reference among the suggestions, from 1; 0 if it is not among them; None if it is not in the
         response set.
     """
