@@ -171,7 +171,7 @@ def _spark() -> ModuleType:
 def full_disk_explained(what: str) -> Iterator[None]:
     """Replace an error about a full disk, raised by the system or the engine, with a CorpusError.
 
-    what: what could not be done, such as "no draw was made"
+    what: the consequence to report, such as "no draw was made"
     """
     try:
         yield

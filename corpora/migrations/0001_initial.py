@@ -1,4 +1,4 @@
-"""All of corpora's tables."""
+"""Create all tables of the app `corpora`."""
 
 import django.db.models.deletion
 from django.db import migrations, models

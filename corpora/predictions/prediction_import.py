@@ -108,7 +108,7 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
 
 
 def _check_header(path: Path, format: str | None) -> None:
-    """Check that the file has a label column. If it has only ids, it may hold a score for each label instead."""
+    """Check that the file has a label column. A file without one may hold a score for each label instead."""
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(

@@ -1,9 +1,8 @@
-"""Predictions in a file, and the mapping from a classifier's labels to ours. A prediction is a classifier's label for a
-post.
+"""Predictions in a file, and the mapping from a classifier's labels to ours.
 
-A classifier may use `nb` for our label `no`, or `zh` where annotators distinguish zh-CN and zh-TW. The user must
-declare what such labels stand for. If a label stands for one of our labels, it is renamed. If it stands for several, it
-is kept as a coarse class.
+A prediction is a classifier's label for a post or record. A classifier may use `nb` for our label `no`, or `zh` where
+annotators distinguish zh-CN and zh-TW. The user must declare what such labels stand for. If a label stands for one of
+our labels, it is renamed. If it stands for several, it is kept as a coarse class.
 """
 
 import math

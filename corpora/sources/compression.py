@@ -1,4 +1,4 @@
-"""Compression, formats, size limits and damage of files. These are checked before the rows of a file are read.
+"""Compressed files, file formats, size limits, and damaged files.
 
 gzip, zstd, xz, bzip2 and ZIP are supported. zstd windows may have up to 2 GB, as in Pushshift's dumps. A ZIP file must
 contain one file, or one file for each document. The compression is recognised by a file's first bytes rather than by

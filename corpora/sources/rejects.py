@@ -58,7 +58,7 @@ class Rejected:
     first: tuple[int, str] = (0, "")
 
     def check_hopeless(self, most: float) -> None:
-        """Stop reading if many rows, and most of the rows so far, were rejected.
+        """Stop reading if many of the rows that were read, and most of them, were rejected.
 
         Without this check, a single unclosed quote could cost an hour of reading and a list of millions of rejected
         rows.

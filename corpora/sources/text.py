@@ -58,8 +58,8 @@ def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
 def values_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
     """Yield each JSON value in a file with the number of its first line.
 
-    There may be one value per line, the file may hold one array of values, or objects that span several lines may
-    follow each other. If a value is longer than `limit` bytes, yield a Fault instead.
+    A file may have one value per line, an array of values, or a sequence of objects that each span several lines. If a
+    value is longer than `limit` bytes, yield a Fault instead.
 
     Raise CorpusError if the file is in UTF-16.
     """

@@ -41,7 +41,7 @@ Taken = TypeVar("Taken")
 def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
     """Lock a corpus and yield its directory and manifest.
 
-    what: the start of the error message if the disk is full, such as "nothing of a.csv was imported"
+    what: the consequence to report if the disk is full, such as "nothing of a.csv was imported"
     checked: a function that returns the manifest or raises an error if the import is impossible; it is called before
         anything is written, and again while the corpus is locked
     """

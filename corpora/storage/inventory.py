@@ -34,7 +34,7 @@ def corpora_there() -> list[dict[str, Any]]:
     """Return a dict for each corpus, sorted by name. It has these keys:
 
     corpus: the name
-    holds: posts, records, judged items (which have no manifest), or unknown if the manifest cannot be read
+    holds: posts, records, judged items (imported without their texts), or unknown if the manifest cannot be read
     rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and the database
     voted: the number of posts with votes
     agreed: the number of posts on which all detectors rank the same language first

@@ -179,7 +179,7 @@ def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term
 
 
 def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
-    """Count the resources that are not imported although they are collections or have a label, by type."""
+    """Count the resources that are not imported, by type. They are collections, or other resources with a label."""
     known = {*concepts, *schemes}
     found: Counter[str] = Counter()
     grouped = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}
