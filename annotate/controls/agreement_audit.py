@@ -1,8 +1,8 @@
 """Audit of the detectors' agreement.
 
-An item on which the detectors agree gets its label without people. In the audit, people read a random sample of these
-items. If a language fails the audit, people label all items that the detectors assigned to it. audit_report.py counts
-and presents the results.
+If the detectors agree on an item, it gets their label, and people do not have to read it. In the audit, people read a
+random sample of these items. If a language fails the audit, people label all items that the detectors assigned to it.
+audit_report.py counts and presents the results.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -49,9 +49,9 @@ AT_ONCE = 500  # if more units than this must be sent to people after an answer,
 
 
 def check_limit(unit: Unit) -> None:
-    """Check the audit of a unit's language, and send the rest of the language to people if the audit has failed.
+    """Check the audit of a unit's language. If the audit has failed, send the remaining items to people.
 
-    This is called after each judgment, when the caller has locked the unit. An unfinished audit cannot fail, because
+    This is called after each judgment. The caller has locked the unit. An unfinished audit cannot fail, because
     the error bounds from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
@@ -86,7 +86,7 @@ def _to_judge(task) -> QuerySet[Task]:
 
 @prepared
 def _to_fail(task, label) -> QuerySet[Task]:
-    """Return the task if the audit of a label is finished and some units still have the label from detectors alone.
+    """Return the task if the audit of a label is finished, and some units with the label were not sent to people.
 
     The subqueries are sorted so that PostgreSQL reads the first row of an index. It plans the query once for all
     labels. Without sorting, it would scan the table, because it expects an early match, and if there were no match, it
@@ -221,7 +221,8 @@ def _send(task: Task, chosen: Sequence[int], first: int) -> int:
     return sent
 
 
-# Error rate that is assumed for the detectors where they agree. The article reports "<1%".
+# Assumed error rate of the detectors where they agree. Evaluating language identification performance (2015) reports
+# "<1%".
 USUALLY_WRONG = 0.01
 
 

@@ -1,7 +1,7 @@
-"""Checks, which measure how often people are wrong whose answer alone decides a unit.
+"""Checks, which measure the error rates of readers and adjudicators who decide units alone.
 
-An adjudicator decides a random sample of units again, without seeing the first answer. Readers' units are drawn for
-this when they enter a queue. Adjudicators' units are drawn when the first adjudicator decides them (is_seconded).
+An adjudicator decides a random sample of their units again, without seeing the first answer. A reader's unit is drawn
+when it enters a queue, and an adjudicator's unit is drawn when the first adjudicator decides it (is_seconded).
 """
 
 from collections import Counter
@@ -335,7 +335,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 class Checks(QualityControl):
-    """Checks, in which an adjudicator decides a share of the units again that a single person has decided."""
+    """Checks, in which an adjudicator decides a random share of the units of single readers and adjudicators again."""
 
     name = "checks"
     manifest_key = "checks"
@@ -399,7 +399,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Yield the draw of units for a second adjudicator, which is made among the units that were settled."""
+        """Yield a record of the draw that chose units for a second adjudicator from all settled units."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

@@ -3,7 +3,7 @@
 A decoy is an item that is known not to be in the language that the question names, although a hasty reader might think
 so. It resembles the language: either a detector named the language, or the item is in a language that is easily
 confused with it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language
-(footnote 4 of the article).
+(Evaluating language identification performance, 2015, footnote 4).
 """
 
 from collections import Counter

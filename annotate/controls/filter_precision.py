@@ -1,8 +1,8 @@
 """Audit of a filter, which estimates its precision and recall.
 
-People read a random sample of the pairs that the filter kept, and another of those that it dropped. The two samples are
-mixed, so that people cannot tell them apart (corpora/draws/part_draws.py). core/estimation/filter_quality.py computes
-the estimates.
+People read a random sample of the pairs that the filter kept, and a second sample of the pairs that it dropped. The two
+samples are mixed, so that people do not know which pairs were kept (corpora/draws/part_draws.py).
+core/estimation/filter_quality.py computes the estimates.
 """
 
 from collections import Counter

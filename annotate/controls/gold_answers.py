@@ -187,9 +187,9 @@ def check_pool(task: Task) -> None:
 
 
 def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Return (right, total) by item key: how many people's answers to each gold answer were right, and how many exist.
+    """Return (right, total) by item key: the number of people's right answers to a gold answer, and of all answers.
 
-    Answers in tests and in the queue count, but not those in practice.
+    Answers in tests and in the queue count, but answers in practice do not.
     """
     known = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
@@ -222,8 +222,8 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     From now on, people's answers are compared with the new label. Tests that are finished and pauses that were imposed
     do not change.
 
-    Return the number of answers that agree with the new label, and the number of those that agree with the old label.
-    Both numbers are 0 if the label is unchanged.
+    Return how many answers agree with the new label, and how many agree with the old label. Both numbers are 0 if the
+    label is unchanged.
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)

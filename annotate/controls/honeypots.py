@@ -25,12 +25,12 @@ _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Turn(NamedTuple):
-    """The state of an annotator's draw of honeypots in a language, before they get a unit.
+    """The state of an annotator's draw of honeypots in a language, before the annotator gets a unit.
 
     It is stored with the lease so that the draw can be verified. The state does not depend on what annotators do with
     their units. Otherwise, an annotator who returns a unit could tell from the next one whether it was a honeypot.
 
-    given: number of units in the language that the annotator has got by the draw.
+    given: number of units in the language that the draw has given the annotator.
     known: number of honeypots among these units.
     size: size of a block of units in which one is a honeypot.
     """
@@ -76,7 +76,7 @@ def _after(task: Task, last: Sequence | None) -> Turn:
 
     last: None if there was no draw yet; otherwise the state before the last draw, whether the unit was a honeypot, and
         whether it was a returned honeypot that took the place of a unit of work. Such a honeypot counts as work,
-        because the draw had chosen work.
+        because the draw had chosen work for this place.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
@@ -100,7 +100,7 @@ def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool:
     """Return how many honeypots an annotator will get before they have done all their work in a task.
 
     turn: function that returns the state of the draw, given a task and a language.
-    work: number of units of work that the annotator has not got by the draw, by language.
+    work: number of units of work that the draw has not given the annotator yet, by language.
     pool: number of honeypots that the annotator can still get, by language.
     """
     coming = 0
@@ -120,7 +120,7 @@ def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int
     work: number of units of work that remain.
     pool: number of honeypots that remain.
     place: number of units that the draw has already given the annotator.
-    late: how many honeypots the annotator has got too few among these units; negative if they have got too many.
+    late: number of honeypots that are missing among these units; negative if there are too many.
     is_pot: function that returns whether the draw puts a honeypot at a place.
     """
     coming = 0
@@ -236,9 +236,9 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
     """Return the languages in which a person could get all honeypots before they have done all the work.
 
-    For each language, return the number of honeypots, and the number of units after which a person has got them all.
+    For each language, return the number of honeypots, and the number of units after which none is left.
     """
-    # Each block has one honeypot. Once a person has got the last honeypot, nothing monitors their work any more.
+    # Each block has one honeypot. After the last honeypot, nothing monitors the person's work any more.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 

@@ -1,7 +1,7 @@
 """The quality control `gold answers`, which hides gold answers in the queue and pauses people who fail too many.
 
-It also records which gold answers people got, so that the draws can be verified, and finds units whose answer is known
-because they repeat a gold answer or an example in the guidelines.
+It also records which gold answers people received, so that the draws can be verified, and finds units whose answer is
+known because they repeat a gold answer or an example in the guidelines.
 """
 
 import json
@@ -112,7 +112,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         """Return the gold answers in a language that a person can get in place of a unit of work.
 
         Each row has the key of the unit, the id of its item, whether the person has it open or has returned it, and how
-        many other people have got it who have not answered the unit of work.
+        many other people have received it without answering the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
@@ -134,7 +134,7 @@ _pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
 def _what_comes(
     leases: list[Lease], own: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
-    """Decide what an annotator gets when it is a unit of work's turn. The first possible choice is taken:
+    """Decide what an annotator gets when a unit of work is next in the queue. The first possible choice is taken:
 
     1. the unit or the gold answer that the annotator returned here before; this needs no draw
     2. a gold answer, if one is due
@@ -167,11 +167,11 @@ def _last_returned(leases: Iterable[Lease]) -> Lease | None:
     return max((each for each in leases if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
-# --- Records of the units that each person has got, with which the draws can be verified
+# --- Records of the units that each person has received, with which the draws can be verified
 
 
 def _gold_places(task: Task) -> Iterator[Line]:
-    """Yield a record for each person and language of the units that the person has got, in order."""
+    """Yield a record for each person and language, which lists the units that the person has received, in order."""
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
@@ -211,12 +211,13 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 
 
 def _entries(given) -> list[Any]:
-    """Return the units that a person has got, as entries of the draw's record.
+    """Return the units that a person has received, as entries of the draw's record.
 
     - Consecutive units of work that were drawn are one entry, with the state of the draw and their number.
     - A gold answer that was drawn is an entry with the state of the draw and its id.
     - A gold answer that was not drawn, but came back because it had been returned, is an entry with only its id. It is
-      listed only if the person has not got it before. If it took the place of work, it also counts as a unit of work.
+      listed only if the person has not received it before. If it took the place of a unit of work, it also counts as
+      one.
 
     given: for each unit, the state of the draw (None if there was no draw), whether it is a returned gold answer that
         took the place of work, and the id of the gold answer ("" for work).

@@ -1,4 +1,4 @@
-"""The quality control `sides`, which decides on which side each person sees which of two systems.
+"""The quality control `sides`, which draws for each person which of two systems is on the first side.
 
 The order is drawn with the task's secret, and stored when the person gets the unit. People see and submit sides,
 whereas the database stores the names of systems. Only this module converts between them, so people who answer never

@@ -89,7 +89,8 @@ class _Wanted:
     fill: whether to draw smaller sets if a class has too few documents, instead of raising an error
     fields: fields whose text determines whether two documents are equal
     classes: labels that are classes; a document is in the frame if it has exactly one of them
-    apart: fields that keep documents together: two documents with the same value are never in different sets
+    apart: fields that keep documents together: all documents with the same value are in the same one of test, dev and
+        train
     joint: number of documents that each language contributes to the joint sets
     leave_out: ids of documents to leave out of the frame
     """
@@ -142,12 +143,11 @@ def sample_balanced(
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
-    The parameters of each sample hold the ids of its sets (IDS). They also state what was left out of the frame, which
-    classes have too few documents, and what is wrong with the published lists.
+    The parameters of each sample hold the ids of its sets (IDS), what was left out of the frame, which classes have too
+    few documents, and what is wrong with published lists.
 
     test, dev, train: sizes of the sets (documents)
-    short: "fill" to allow smaller sets if a class has too few documents; this affects only train, or all sets if a
-        predictor's labels are the classes
+    short: "fill" to allow a smaller train set if a class has too few documents, or any smaller set with a predictor
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
     given: fields, classes, apart, joint and leave_out, as in _Wanted

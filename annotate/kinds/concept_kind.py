@@ -153,7 +153,7 @@ def unknown(item, task) -> list[str]:
 
 
 def list_row(unit, answers: Iterable[str]) -> list[str]:
-    """Return the cells of the adjudicators' list: the language, and the concepts with most votes first."""
+    """Return the cells of the adjudicators' list: the language, and the chosen concepts with their numbers of votes."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
     return [unit.item.language, "; ".join(told)]

@@ -58,7 +58,7 @@ class Panel:
 
 
 class Place(NamedTuple):
-    """The unit that a person gets when it is a unit of work's turn: that unit, or a hidden one in its place.
+    """The unit that a person gets when a unit of work is next in the queue: that unit, or a hidden one in its place.
 
     shown: key of the unit
     how: values for fields of the lease
@@ -146,7 +146,7 @@ class QualityControl:
     # --- Hooks for annotation.
 
     def place(self, unit: Unit, permit: Permit) -> Any:
-        """Return a function that decides what a person gets when it is a unit of work's turn.
+        """Return a function that decides what a person gets when a unit of work is next in the queue.
 
         The function is called before the unit is leased. It takes all leases of the unit and those of the person, and
         returns a Place. Return None if the person always gets the unit itself.

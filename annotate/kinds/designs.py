@@ -60,8 +60,8 @@ DRAW = "The draw"
 KEPT, DROPPED = 300, 100
 # Word in the option `sets` that allows train to be smaller if a class has too few documents.
 FILL = "fill"
-# Word in the option `sets` before the names of fields. Two documents with the same value in one of these fields are
-# never in different sets.
+# Word in the option `sets` before the names of fields. All documents with the same value in one of these fields are in
+# the same one of test, dev and train.
 APART = "apart"
 # If an option has no default here, the design either has its own default or does not restrict the draw.
 DRAW_OPTIONS: Mapping[str, Option] = {

@@ -416,7 +416,7 @@ class Kind:
 
     @cached_property
     def lease_minutes(self) -> int:
-        """How long a unit stays reserved for the person who got it (minutes)."""
+        """How long a unit stays reserved for the person who received it (minutes)."""
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property

@@ -20,7 +20,7 @@ def candidates(unit, routes):
     """Return the languages that the unit may be in, the most likely one first.
 
     They are ranked by the detectors' votes (summed reciprocal ranks). Languages without a label in the task are left
-    out. Additional languages come from the table of routes.
+    out; if none remains, the result begins with UND. The table of routes can add languages.
     """
     task = unit.task
     listed = set(task.labels)

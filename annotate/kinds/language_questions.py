@@ -16,8 +16,8 @@ from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
-# The reasons why a post has no single language, with the texts of their buttons. These are the four cases in the
-# article's instructions.
+# The reasons why a post has no single language, with the texts of their buttons. They are the four cases in the
+# instructions of Evaluating language identification performance (2015).
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
     "several": "fits several languages",

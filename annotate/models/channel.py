@@ -26,7 +26,7 @@ class Flags(models.QuerySet):
 
 
 class Flag(models.Model):
-    """A message from a person to the managers about a unit that the person has got."""
+    """A message from a person to the managers about a unit that the person has received."""
 
     DISTURBING, PERSONAL, BROKEN, QUESTION = "disturbing", "personal", "broken", "question"
     KINDS = (DISTURBING, PERSONAL, BROKEN, QUESTION)

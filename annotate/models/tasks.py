@@ -187,9 +187,9 @@ class Task(_Options, models.Model):
 
     @property
     def lots(self) -> Lots:
-        """The source of randomness for draws that affect people or quality control, which depend on the secret.
+        """The random numbers for draws that affect people or quality control. They are derived from the secret.
 
-        Draws of items from a corpus depend on the seed instead.
+        Draws of items from a corpus use the seed instead.
         """
         return by_secret(self.secret)
 

@@ -179,7 +179,7 @@ class Reserve(models.Model):
 
 
 class Lease(models.Model):
-    """A record that an annotator has got a unit.
+    """A record that an annotator has received a unit.
 
     Each unit has as many places as people are asked about it. An open lease holds one of the places, and its holder can
     answer the unit. An answered lease keeps the place.
