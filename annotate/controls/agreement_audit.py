@@ -253,7 +253,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 def _agreement(task: Task, counting: int, audited: int) -> str:
     """Return a sentence that explains on how many items the detectors' agreement counts.
 
-    This number is smaller than the one that `prelabel` reports, because some items are excluded.
+    The number can be smaller than the one that `prelabel` reports, because short texts and some languages are excluded.
 
     counting: number of items on which the agreement counts.
     audited: number of these items that are in the audit.

@@ -17,7 +17,7 @@ def new_pseudonym() -> str:
 
 
 class Annotator(models.Model):
-    """A person who answers units. If the person is also an adjudicator, they settle units on which people disagree.
+    """A person who answers units. An adjudicator also settles units, for example those on which people disagree.
 
     Managers are the staff users of Django.
     """
