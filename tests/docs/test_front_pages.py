@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from corpora.system import VERSION
 from tests.benchmarks.place import ROOT
 
-FRONT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md")
+FRONT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md", "deploy/README.md")
 
 
 def links(path):
