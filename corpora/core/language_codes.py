@@ -38,7 +38,7 @@ _READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
 class Meaning(NamedTuple):
     """The likely meaning of a language tag.
 
-    language, script, region: the likely subtags, where related varieties share one language
+    language, script, region: the likely subtags; a variety such as nb has the language that represents it, such as no
     written: the language subtag as it appears in the tag
     is_bare: whether the tag has no other subtag
     """
