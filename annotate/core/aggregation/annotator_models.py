@@ -40,7 +40,7 @@ def fit_dawid_skene(
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
     an error that was not observed would otherwise count as impossible: each c_akl gets SMOOTHING / K additional
     answers, where K is the number of labels in use. Posteriors are also averaged over all maxima with equal weight.
-    Weights by likelihood would prefer the maxima that fit chance errors if there are few answers.
+    With few answers, weights by likelihood would prefer maxima that fit chance errors.
     docs/explanation/agreement.md reports the effect of smoothing and averaging.
 
     The posteriors are not calibrated, because the model assumes that annotators err independently, even on the same

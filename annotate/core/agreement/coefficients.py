@@ -247,7 +247,7 @@ def against_rest(
 
 
 def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]:
-    """Count an annotator's answers and the others' answers on the units that both answered.
+    """Count the answers of an annotator and of all others, on the units that the annotator and somebody else answered.
 
     counts: number of answers by unit and label, (U, K).
     own: indices of the annotator's answers.

@@ -350,7 +350,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
     """Return the expected number of additional items to read because the language may be over the limit.
 
-    posts: number of items in the language.
+    posts: number of items in the language on which the detectors agree.
     audits, wrong, limit: see `contest_chance`.
     """
     return contest_chance(audits, wrong, limit) * (posts - audits)

@@ -54,7 +54,7 @@ class Difference:
 
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
-    """Return the difference of two estimates from the same items.
+    """Return the difference between two estimates from the same items.
 
     The interval is that of MOVER, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics in
     Medicine 27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).

@@ -276,7 +276,7 @@ def stratified(
     """Estimate the share of hits in the domain from a uniform draw, if people read some strata only in part.
 
     strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
-    further: by source, the items that differ although people read them.
+    further: for each source, the ways in which items differ although people read them, and the number of these items.
     normal: whether to use normal intervals if there are both hits that may be misses and misses that may be hits. The
         result is then close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023,
         Science 382).
@@ -332,8 +332,8 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """Return the guess of a stratum, with the ways in which the truth may differ.
 
     If the stratum has no guess, the guess is the most common outcome among the items read in `plain`, which are all
-    strata without a guess. There is one exception: in each of these strata, all or none of the items read may be in the
-    domain. The domain then counts as known for the unread items too. A stratum of which nothing was read is in the
+    strata without a guess. There is one exception: if all or none of the items read in each of these strata are in the
+    domain, the domain counts as known for their unread items too. A stratum of which nothing was read is then in the
     domain if all the others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
@@ -413,6 +413,8 @@ def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
 
 def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Combine independent sources of error by MOVER, and return the ends of the interval.
+
+    MOVER (method of variance estimates recovery) adds up the squared distances of the ends from the value.
 
     value: the estimate.
     ends: for each source, the lowest and the highest value that it leads to.

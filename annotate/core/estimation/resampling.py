@@ -84,10 +84,12 @@ def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
 
 
 def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Difference | None:
-    """Return the difference of two shares with its normal jackknife interval; None with fewer than LEAST_UNITS units.
+    """Return the difference between two shares with its normal jackknife interval.
 
     value: the difference.
     without: the difference if each unit in turn is left out, (units,).
+
+    Return None if there are fewer than LEAST_UNITS units.
     """
     if len(without) < LEAST_UNITS:
         return None

@@ -58,7 +58,7 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
 
 
 def difference(first: Sequence[Drawn], second: Sequence[Drawn]) -> Difference | None:
-    """Estimate the difference of two systems on the same documents, first minus second.
+    """Estimate the difference between two systems on the same documents, first minus second.
 
     The estimate is the mean amount by which the first system is better, minus the mean amount by which the second is
     better. Documents on which both systems are equal contribute to neither mean. The interval allows for the

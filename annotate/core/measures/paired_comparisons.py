@@ -226,7 +226,7 @@ def _of_units(hits: int, units: int) -> Estimate:
 
 
 def sign_test(first: int, second: int) -> float:
-    """Return the two-sided p-value of the sign test that neither system is preferred more often.
+    """Return the two-sided p-value of the sign test that both systems are preferred equally often.
 
     The test counts the majority of each unit, not single judgments. Annotators who see the same replies are not
     independent, so a test of single judgments would reject too often. It is the exact binomial test, as in `mcnemar`

@@ -199,7 +199,7 @@ def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
 
 
 def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str, Difference | None]:
-    """Estimate the difference of two systems in each measure, first minus second.
+    """Estimate the difference between two systems in each measure, first minus second.
 
     A difference is None with fewer than LEAST_UNITS messages. Raise ValueError unless both systems have the same
     messages in the same order.
@@ -213,7 +213,7 @@ def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str
 def _mean_difference(
     first: Sequence[Example], second: Sequence[Example], value: Callable[[Example], float | None]
 ) -> Difference | None:
-    """Estimate the difference of two means from the examples on which each system is better.
+    """Estimate the difference between two means from the examples on which each system is better.
 
     It is the mean amount by which the first system is better, minus the mean amount by which the second is better. Each
     of these has its own interval. The difference therefore has an interval even if it is the same in every example (see

@@ -39,7 +39,7 @@ BINS = 15
 
 
 class Bin(NamedTuple):
-    """Units whose confidence is above `above` and not above `most`.
+    """Units whose confidence is greater than `above` and at most `most`.
 
     units: number of units.
     weight: sum of their weights.
