@@ -24,8 +24,9 @@ REASON = 200  # characters
 def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """Pause an annotator and return their open units.
 
-    right, asked: number of known answers that they gave correctly and in all, since their last pause was lifted.
-    how: the manager (`by`) and the reason; empty for an automatic pause.
+    right: number of known answers that they gave correctly since their last pause was lifted.
+    asked: number of known answers that they were asked for in that time.
+    how: the manager (`by`) and the reason. Both are left out for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
@@ -36,7 +37,7 @@ def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
 
 @transaction.atomic
 def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
-    """Pause an annotator in a task. If they are paused already, the reason is added."""
+    """Pause an annotator in a task. If they are already paused, the reason is added to that pause."""
     reason = reason.strip()
     if not reason:
         raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
@@ -58,7 +59,7 @@ def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
 
 @transaction.atomic
 def lift(found: Pause, *, by) -> None:
-    """End a pause. Only known answers from now on count against the annotator."""
+    """End a pause. Only answers that the annotator gives from now on can lead to an automatic pause."""
     Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
@@ -74,38 +75,40 @@ class Voided(NamedTuple):
 
 
 def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """Return the judgments that voiding affects: answers, and skips, since these may have exhausted a unit.
+    """Return the judgments that voiding affects, which are answers and skips.
 
-    Flags remain, since a careless annotator may still be right that a text is disturbing.
+    Skips are included because they may have exhausted a unit. Flags are not, because a careless annotator may still be
+    right that a text is disturbing.
     """
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _rests_on(unit: Unit, judgment: Judgment) -> bool:
-    """Return whether a unit must be asked again without a judgment.
+    """Return whether people must be asked about a unit again if a judgment of it is voided.
 
-    That is so for an answer, and for a skip in the round that exhausted the unit.
+    That is so if the judgment is an answer, or if it is a skip in the round in which the unit was exhausted.
     """
     if judgment.kind == Judgment.ANSWER:
         return True
     if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED) or judgment.lease.round != unit.round:
         return False
     last = unit.transitions.last()
-    return last.event == "exhausted" and last.judgment_id is not None  # not by a manager for lack of readers
+    # If a manager gave the unit up for lack of readers, the transition has no judgment.
+    return last.event == "exhausted" and last.judgment_id is not None
 
 
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
-    """Return what voiding an annotator's judgments would do now.
+    """Return what voiding an annotator's judgments would do now, as a dict of counts.
 
-    answers: answers voided, including gold answers.
-    known: gold answers among them.
-    skips: skips voided.
+    answers: answers that would be voided, including answers to gold answers.
+    known: answers to gold answers among them.
+    skips: skips that would be voided.
     reopened: units that would return to the queue.
     settled: units that the remaining answers would decide at once.
-    waiting: units that are still in the queue.
-    decided: units that keep an adjudicator's decision.
-    reused: units of other tasks whose labels were taken from these units.
+    waiting: units that would lose a judgment but are still in the queue.
+    decided: units that would keep an adjudicator's decision.
+    reused: units of other tasks whose labels were taken from units that would lose an answer.
     """
     own = _said(annotator, task)
     said = {judgment.unit_id: judgment for judgment in own.of_work().select_related("lease")}
@@ -140,12 +143,12 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
     """Void all answers and skips of an annotator in a task, and pause the annotator.
 
-    Every unit that depends on them is reopened. The judgments are kept and marked, and the annotator never gets these
-    units again. A retry changes nothing.
+    Every unit that depends on these judgments is reopened. The judgments are marked as void but kept, and the annotator
+    never gets their units again. A retry changes nothing.
     """
     annotator.one_at_a_time()
-    # Units are locked in one order, and no other transaction waits for a unit while holding one. No unit is added
-    # meanwhile, since the annotator is locked.
+    # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds one, so
+    # there is no deadlock. The annotator is locked, so they cannot judge a unit in the meantime.
     units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
     found = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
     own = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in found]
@@ -159,8 +162,8 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
         if _rests_on(unit, judgment):
             reopen(unit, by)
         reopened += before != stages.QUEUED == unit.stage
-    # Last, because it closes the annotator's leases without locking their units; others waiting for the units need the
-    # leases.
+    # Pause the annotator last. This closes their leases without locking the units, and transactions that wait for the
+    # units need the leases too.
     pause(annotator, task, by=by, reason=reason)
     forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)
@@ -170,7 +173,7 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
 
 
 def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
-    """Return when the annotator consented to a task, None if they have not or have withdrawn consent."""
+    """Return when the annotator consented to a task, or None if they did not or have withdrawn their consent."""
     running = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
     return running.values_list("at", flat=True).first()
 
@@ -190,11 +193,11 @@ def agree(annotator: Annotator, task: str) -> None:
 
 
 def withdraw(annotator: Annotator, task: str) -> None:
-    """Withdraw consent and return open units; answers remain. A retry changes nothing."""
+    """Withdraw an annotator's consent and return their open units. Their answers remain. A retry changes nothing."""
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
-        # Otherwise, if the clock was set back, the withdrawal would precede the consent.
+        # The withdrawal must not precede the consent, even if the clock was set back.
         running.update(withdrawn_at=Greatest("at", timezone.now()))
         close_others([], annotator, permit.task, "released")
 

@@ -1,17 +1,19 @@
-"""Background jobs of managers and of the program; actions/job_worker.py runs them.
+"""Storage of background jobs, which managers or the program itself start. actions/job_worker.py runs the jobs.
 
-Django's own tasks report no progress and do not end a job whose worker was killed.
+Django's own tasks are not used, because they do not report progress and do not end a job whose worker was killed.
+
+The files of the jobs:
 
     DATA_DIR/jobs/bell               touched when there is work; annotate/job_watcher.py watches it
                   NUMBER/lock        held as long as the job's process lives
-                         cancel      present if the job is to end
+                         cancel      present if the job should end
                          pid         process id
                          progress.json    see `progress`
                          ended.json  the outcome, written by the job's process
                          log         output of the process if it crashed
                          out/        results to view and download
 
-Progress is stored in files, not in the database, since the job may hold the database's only write lock.
+Progress is stored in files instead of the database, because a job may hold the database's only write lock.
 """
 
 import fcntl
@@ -37,7 +39,7 @@ KILLED = (
     "had finished is kept, and the rest is undone. Begin it again."
 )
 STOPPED = "It was stopped. What was finished is kept, and the rest is undone."
-MOST_OF_LOG = 4_000  # last characters of the log that are kept
+MOST_OF_LOG = 4_000  # number of characters that are kept from the end of the log
 
 
 def jobs_folder() -> Path:
@@ -55,8 +57,8 @@ def begin(action: str, given: Mapping[str, Any], *, corpus: str = "", by: User |
 
     action: name of the action.
     given: its options, as JSON values.
-    corpus: corpus it works on, "" for none.
-    by: manager who starts it, None for the program.
+    corpus: name of the corpus that the action works on, "" if there is none.
+    by: manager who starts it, None for the program itself.
     """
     job = Job.objects.create(action=action, given=dict(given), corpus=corpus, by=by)
     transaction.on_commit(ring)
@@ -71,12 +73,14 @@ def ring() -> None:
 
 
 def progress(job: Job) -> dict[str, Any]:
-    """Return a job's progress.
+    """Return a job's progress, as a dict.
 
-    done, total: amount done, and in total if known.
+    done: amount of work done.
+    total: total amount of work, None if it is unknown.
     unit: unit of these amounts (B for bytes).
-    said: sentences on completed parts.
-    began, at: start of the work and time of this report, in seconds since 1970.
+    said: sentences about completed parts.
+    began: time at which the work began, in seconds since 1970.
+    at: time of this report, in seconds since 1970.
     """
     try:
         return json.loads((folder(job) / "progress.json").read_text(encoding="utf-8"))
@@ -86,7 +90,7 @@ def progress(job: Job) -> dict[str, Any]:
 
 @transaction.atomic
 def cancel(job: Job) -> None:
-    """Cancel a job: at once if it is waiting; like Ctrl-C if it is running.
+    """Cancel a job. A waiting job ends at once, and a running job is interrupted as if by Ctrl-C.
 
     Raises WrongStage if it has ended.
     """
@@ -119,9 +123,9 @@ def is_left() -> bool:
 
 
 def claim() -> tuple[Job, TextIO] | None:
-    """Start the next job and return it with its lock; None if no job can start now.
+    """Start the next job and return it with its lock. Returns None if no job can start now.
 
-    Jobs start in the order of requests, one per corpus at a time.
+    Jobs start in the order in which they were requested, but only one job per corpus runs at a time.
     """
     with suppress(IntegrityError), transaction.atomic():  # another worker started a job on the same corpus
         busy = set(Job.objects.filter(state=Job.RUNNING).exclude(corpus="").values_list("corpus", flat=True))
@@ -137,7 +141,7 @@ def claim() -> tuple[Job, TextIO] | None:
 
 
 def _lock(job: Job) -> TextIO | None:
-    """Return the job's lock, which child processes inherit; None if another process holds it."""
+    """Take the job's lock, which child processes inherit, and return it. Returns None if another process holds it."""
     where = folder(job)
     where.mkdir(FOLDER, parents=True, exist_ok=True)
     lock = (where / "lock").open("a")

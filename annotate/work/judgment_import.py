@@ -1,7 +1,7 @@
-"""Import of judgments made elsewhere, which are attached to the units of a task.
+"""Import of judgments that were made with a different tool, which are attached to the units of a task.
 
-actions/judgment_files.py decides which rows of a file are judgments. Their workers become annotators who cannot log in.
-routing.py treats the judgments like any others.
+actions/judgment_files.py decides which rows of a file are judgments. The workers who made them become annotators who
+cannot log in. routing.py treats imported judgments like any other judgments.
 """
 
 from collections import Counter, defaultdict
@@ -28,13 +28,17 @@ from corpora.database.bulk_rows import insert
 from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
 
-# --- the closed task of items judged in a file; only the items' ids are known, and they also serve as texts
+# --- the closed task that is created for the items of a file
+#
+# Only the ids of these items are known. They also serve as the items' texts.
 
 
 def systems_of(key: str) -> tuple[str, str]:
-    """Return the two systems compared by an item MESSAGE|SYSTEM|SYSTEM, in this order.
+    """Return the two systems that an item compares, in the order in which its id names them.
 
-    Raises ValueError if the item has another form.
+    key: id of the item, in the form MESSAGE|SYSTEM|SYSTEM.
+
+    Raises ValueError if the id does not have this form, or names the same system twice.
     """
     _, *systems = key.rsplit(BETWEEN, 2)
     if len(systems) < 2:
@@ -57,12 +61,12 @@ def imported_task(
     digest: str,
     pairs: bool = False,
 ) -> Task:
-    """Create the closed task of imported judgments and its corpus, within the caller's transaction.
+    """Create the closed task for imported judgments and its corpus, within the caller's transaction.
 
     name: name of the task.
-    items: id -> language, "" if unknown.
+    items: language of each item id, "" if it is unknown.
     labels: labels of the task.
-    in_order: whether the labels are in an order that somebody chose.
+    in_order: whether somebody chose the order of the labels.
     source: name of the file.
     digest: digest of the file.
     pairs: whether each item compares two systems.
@@ -80,7 +84,7 @@ def imported_task(
         )
     corpus = Corpus(name=name)
     save_new(task, corpus)
-    # Record a draw that took all items.
+    # Record a draw that contains all items.
     parameters = {"imported": source, "labels_in_order": in_order}
     taken = {"asked": len(items), "size": len(items), "frame_size": len(items), "parts": 0, "frame_digest": digest}
     task.draws.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
@@ -94,9 +98,9 @@ def imported_task(
     return task
 
 
-# Primary keys per query; databases limit their number.
+# Number of keys in one query. Databases limit this number.
 KEYS = 5000
-# Stage of a unit that accepts no more judgments -> the reason.
+# Stages in which a unit accepts no more judgments, each with the reason.
 CLOSED = {
     stages.COPIED: "has the same text as another item and takes its label; give the judgments of that item",
     stages.AGREED: "was labelled by the detectors, and nobody is asked about it",
@@ -106,7 +110,7 @@ CLOSED = {
 }
 
 Progress = Callable[[int], object]  # called with the number of rows stored; an exception from it rolls them back
-Rejects = dict[int, str]  # line number -> reason
+Rejects = dict[int, str]  # the reason for rejecting each line, by line number
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +134,15 @@ class Imported:
 
     is_new: whether the import created the task.
     judgments: number of answers stored.
-    repeats: number of workers' further answers that were kept.
-    already: number of rows that an earlier import stored.
+    repeats: number of repeated answers (a worker's second or later answer on the same item) that were kept.
+    already: number of rows that an earlier import had stored.
     annotators: number of annotators with new judgments.
     units: number of units with new answers.
-    stages: stages of these units after the import.
-    rejects: line number -> reason, for rejected rows.
-    further: lines among these with a worker's further answer.
-    rejects_file: file that lists the rejects, None if there are none.
-    notes: sentences on labels that were changed.
+    stages: number of units that have all their answers now, by their stage after the import.
+    rejects: the reason for rejecting each rejected line, by line number.
+    further: numbers of the rejected lines that contain a repeated answer.
+    rejects_file: file that lists the rejected lines, None if there are none.
+    notes: sentences about labels that were changed.
     """
 
     task: Task
@@ -165,11 +169,11 @@ class _Said:
 def add_judgments(
     imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
 ) -> None:
-    """Attach rows to the units and decide the units that have all their answers, within the caller's transaction.
+    """Attach judgments to the units and decide the units that have all their answers, within the caller's transaction.
 
     imported: the result, which is updated.
     rows: the judgments.
-    keep_repeats: whether to keep a worker's further answers on an item for analysis, instead of rejecting them.
+    keep_repeats: whether to keep repeated answers for analysis instead of rejecting them.
     progress: called as rows are stored.
     """
     task, rejects = imported.task, imported.rejects
@@ -198,7 +202,7 @@ def _batches(keys: Iterable) -> Iterator[list]:
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
-    """Return item -> unit for the items in the task, with the units' rows locked."""
+    """Return the unit of each item that is in the task, by the item's id, and lock the units' rows."""
     found: dict[str, Unit] = {}
     for some in _batches(keys):
         units = task.units.filter(item__key__in=some).select_related("item", "task")
@@ -207,7 +211,10 @@ def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
-    """Return worker -> annotator. User names with a colon cannot be typed, so these never clash with others."""
+    """Return the annotator of each worker. Missing annotators are created.
+
+    Their user names contain a colon, which is not allowed in other user names, so they never clash with these.
+    """
     names = {f"imported:{task.name}:{worker}": worker for worker in workers}
     there: set[str] = set()
     for some in _batches(names):
@@ -222,7 +229,10 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
 
 
 def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[list[_Said], list[_Said]]:
-    """Return new answers that count and new repeats that are kept. Other rows are rejected."""
+    """Return the new answers that count, and the new repeated answers that are kept.
+
+    Rows that an earlier import stored are counted in `imported`. All other rows are rejected.
+    """
     before = _before(each.unit for each in said)
     taken: Counter[tuple[int, int]] = Counter()
     answers, repeats = [], []
@@ -243,14 +253,17 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
             imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
         else:
             answers.append(each)
-            # Every further answer of this pair is a repeat.
+            # From now on, an answer by this worker on this item is a repeated answer.
             earlier.append(row.label)
             taken[pair] = 1
     return answers, repeats
 
 
 def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
-    """Return (unit, annotator) -> earlier answers in order, including voided ones."""
+    """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
+
+    A key of the result is a (unit, annotator) tuple.
+    """
     found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         said = Judgment.objects.filter(unit__in=some, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
@@ -260,7 +273,7 @@ def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
 
 
 def _store(answers: list[_Said], repeats: list[_Said], progress: Progress) -> None:
-    """Store each answer with a closed lease on the next free place of its unit, and repeats without a lease."""
+    """Store each answer with a closed lease for the next free place of its unit. Store repeats without a lease."""
     places: Counter[int] = Counter()
     for some in _batches(each.unit.pk for each in answers):
         held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
@@ -286,7 +299,7 @@ def _judgment(said: _Said, lease: Lease | None) -> Judgment:
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
-    """Route units that have all their answers. In a new task, no unit expects further answers."""
+    """Route the units that have all their answers. In a new task, these are all units, whatever their redundancy."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         for judgment in Judgment.objects.live().answers().filter(unit__in=some).order_by("pk"):

@@ -1,4 +1,4 @@
-"""Annotators' answers: judge, skip, pass on as disturbing, and undo."""
+"""Annotators' judgments: answering a unit, skipping it, and passing it on as disturbing."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,12 +26,12 @@ from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, prepared, tell, update_one
 
 _COUNT = sql("said")
-_answers = count(1)  # in this process
-COMMENT = 2000  # characters
-LONGEST = 10_000  # characters of an answer, which may list the ids of many labels
+_answers = count(1)  # counts the judgments that this process stores
+COMMENT = 2000  # greatest length of a comment, in characters
+LONGEST = 10_000  # greatest length of an answer, in characters; an answer may list the ids of many labels
 GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
 
-# An answer that is this late still counts unless somebody else has the unit.
+# After its lease has expired, an answer still counts for this long, unless somebody else has the unit.
 GRACE_MINUTES = 120
 
 
@@ -71,9 +71,9 @@ def judge_sheet(
 ) -> list[refusals.Refusal]:
     """Answer the units of a sheet. Returns the refusals; all other answers are saved.
 
-    Each answer is a separate judgment, so one that is refused does not affect the others.
+    Each answer is a separate judgment, so a refused answer does not affect the others.
 
-    answers: lease -> answer, None to skip the unit.
+    answers: the answer for each lease, by the lease's primary key; None to skip the unit.
     active_seconds: working time on the whole sheet.
     """
     each = None if active_seconds is None else active_seconds / len(answers)
@@ -91,10 +91,10 @@ def judge_sheet(
 class Closed:
     """Result of an answer, a skip or a flag.
 
-    permit: the annotator's permit after it, since they may have been paused.
+    permit: the annotator's permit afterwards. It may be new, because the judgment may have caused a pause.
     judgment: the judgment.
-    is_new: whether it was not a retry.
-    lease: the lease it was sent for.
+    is_new: whether the judgment was stored now. If not, the request was a retry.
+    lease: the lease for which the judgment was sent.
     held: the annotator's other open leases in the task.
     """
 
@@ -105,9 +105,10 @@ class Closed:
     held: list[Lease]
 
 
-# Outcome of a lease by kind of judgment.
+# The outcome of a lease for each kind of judgment.
 OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
-# Replies to a second answer for the same lease.
+# Messages that refuse a second answer for the same lease, by the kind of the first judgment. TAKEN_BACK is for a first
+# judgment that was taken back, STANDS for one that is in force.
 TAKEN_BACK = {
     Judgment.ANSWER: gettext_noop(
         "You answered %(answer)s here and took that back since. Please answer what is open now."
@@ -136,7 +137,7 @@ def close(
     *,
     is_disturbing: bool = False,
 ) -> Closed:
-    """Judge the unit of a lease in the annotator's transaction.
+    """Judge the unit of a lease, within the annotator's transaction.
 
     permit: the annotator's permit.
     lease_id: primary key of the lease.
@@ -146,15 +147,16 @@ def close(
     """
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     annotator, task = permit.annotator, permit.task
-    # All changes to a unit and its leases happen under this lock; for a gold answer, it is the lock of the unit of work
-    # that it replaces. no_key: otherwise an extension that adds copies of the unit would wait for it, and a control
-    # that locks the task would wait for the extension.
+    # All changes to a unit and its leases happen under this lock. For a gold answer, the unit of work that it replaces
+    # is locked. no_key prevents a deadlock: otherwise an extension that adds copies of the unit would wait for this
+    # transaction, while a control that locks the task would make this transaction wait for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
         raise refusals.NotFound(_("You have not been given such a unit."))
     [unit] = work
     unit.task = task
-    # Read after the lock, in a separate statement, since the transaction that held it may have changed the leases.
+    # Read the leases after the unit is locked, in a separate statement, because the transaction that held the lock
+    # before may have changed them.
     found = [each for each in _around(annotator.pk, unit.pk, unit.shown) if each.unit.task_id == task.pk]
     leases = [each for each in found if unit.pk in (each.unit_id, each.instead_of_id)]
     lease = next(each for each in found if each.pk == lease_id)
@@ -169,25 +171,27 @@ def close(
         return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
     if permit.stopped:
         raise permit.stopped
-    # The lease may have expired and been given to the same annotator again, in another tab.
+    # If the lease expired, the same annotator may have been given the unit again in another tab. Use the open lease
+    # then.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (getattr(each, "judgment", None) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
         return Closed(permit, _retried(before, kind, answer, shown), False, lease, held)
-    # Otherwise, if the clock was set back, the answer would precede the question.
+    # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
     others = [each for each in leases if each.pk != lease.pk]
-    # Others may have given an expired gold answer all its answers, as with work.
+    # As for a unit of work, others may have given all answers that are needed after this lease of a gold answer
+    # expired.
     is_late_gold = lease.instead_of_id and is_late
     is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
-        # A gold answer holds no place; it is too late if the unit that it replaces is. Its lease does not change
-        # meanwhile, so that a late gold answer runs the same statements as late work.
+        # A gold answer holds no place. It is too late if an answer to the unit that it replaces would be too late. Both
+        # cases run the same statements, because the lease changes only after the check.
         place = lease.place
         if is_late:
             free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
@@ -200,7 +204,7 @@ def close(
     else:
         lease.place = None
     if active_seconds is not None:
-        # In this order, NaN becomes 0.
+        # In this order of arguments, max and min turn NaN into 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
@@ -239,9 +243,9 @@ def close(
 
 
 def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """Update the backlog by an answer, a skip or a flag; flags count as neither answered nor skipped.
+    """Update the annotator's backlog after an answer, a skip or a flag. A flag counts neither as answer nor as skip.
 
-    number: 1, or -1 for a judgment that is taken back.
+    number: 1, or -1 if the judgment is taken back.
     """
     zone = timezone.get_default_timezone()
     today = timezone.localdate(timezone=zone)
@@ -252,9 +256,10 @@ def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
 
 
 def _found_disturbing(shown: Unit, work: Unit) -> None:
-    """Restrict a unit to people who accept disturbing texts, also if it is a gold answer.
+    """Restrict the unit that was shown to people who accept disturbing texts.
 
-    For a gold answer, the effect on the unit of work is computed as well.
+    If it is a gold answer, the unit of work that it replaced is marked as well, but not stored. It is then routed as if
+    it had been flagged itself.
     """
     shown.disturbing = work.disturbing = True
     update_one(shown, "disturbing")
@@ -273,7 +278,7 @@ def _work(lease, annotator, task) -> QuerySet[Unit]:
 
 @prepared
 def _around(annotator, unit, shown) -> QuerySet[Lease]:
-    """Return all leases of a unit of work, the annotator's open leases, and their leases of the unit shown.
+    """Return all leases of a unit of work, the annotator's open leases, and the annotator's leases of the unit shown.
 
     Each of the four conditions uses an index.
     """
@@ -285,9 +290,10 @@ def _around(annotator, unit, shown) -> QuerySet[Lease]:
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
     """Check that the annotator may still work in the language in which they were given a unit.
 
-    A late answer counts only from an annotator who could still be given the unit, and for GRACE_MINUTES.
+    A late answer counts only for GRACE_MINUTES, and only if the annotator could still be given the unit.
 
-    Raises NotAllowed or NotQualified if the annotator may not work there; WrongStage or LeaseExpired for a late answer.
+    Raises NotAllowed or NotQualified if the annotator is no longer allowed to work in the language, and WrongStage or
+    LeaseExpired if a late answer does not count.
     """
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
@@ -327,7 +333,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
-    """Return the first judgment for a retry, or raise a refusal that names it."""
+    """Return the first judgment if the new one is a retry of it, otherwise raise a refusal that states the first."""
     [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
@@ -350,9 +356,11 @@ def read_answer(
     comment: str = "",
     **details: Any,
 ) -> Answer:
-    """Parse the answer that a page or client sent. A reason without an answer stands for the answer that takes reasons.
+    """Parse the answer that a page or client sent.
 
-    details: further fields of Answer.
+    If only a reason was sent, the answer is the label that takes a reason.
+
+    details: other fields of Answer.
 
     Raises InvalidAnswer if it cannot be parsed or stored. `check` decides whether it fits a unit.
     """
@@ -383,7 +391,9 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 
 
 def check_words(*words: str) -> None:
-    """Check that text fields can be stored; the last of them is the comment.
+    """Check that text fields can be stored.
+
+    words: the text fields. The last one is the comment.
 
     Raises InvalidAnswer otherwise.
     """

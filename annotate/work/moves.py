@@ -1,7 +1,7 @@
-"""Moves of units between stages. Only this module writes Unit.stage, and stores a Transition for each move.
+"""Moves of units between stages. Only this module writes Unit.stage, and it stores a Transition for each move.
 
-Callers hold the unit's row lock or, when a task is opened, are the only ones who know the units. routing.py decides
-where a unit goes.
+Callers must hold the lock of the unit's row. This is not necessary while a task is being opened, because no other
+transaction can see its units yet. routing.py decides where a unit goes.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ BATCH = 2000
 PLAIN = plain(Transition)
 # Fields of a unit that change when it is sent to people.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
-# First stage of a new unit -> event; for a queue, the task's kind defines the event.
+# The event for each first stage of a new unit. If the unit starts in a queue, the task's kind defines the event.
 _BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 _BEGUN = sql("begun")
 # A primary key that no row has, since they start at 1.
@@ -35,8 +35,9 @@ def move(
 ) -> None:
     """Move a unit whose row the caller has locked, and store the transition.
 
-    changes: new values of label, round, language, visited and redundancy. Without a label, the unit loses its own.
-    keep: whether to store the move; otherwise the same statements run without effect.
+    changes: new values of label, round, language, visited and redundancy. Unless a label is given, the unit has no
+        label afterwards.
+    keep: whether to store the move. If not, the same statements run without effect.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
@@ -46,7 +47,7 @@ def move(
 def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
-    of: PLAIN for bulk insertion.
+    of: class of the transition; PLAIN is faster and is used for bulk insertion.
     """
     stages.check_move(unit.stage, event, to_stage)
     from_stage = unit.stage
@@ -84,7 +85,7 @@ def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
 
 
 def begin_with_people(unit: Any, routes: Routes) -> None:
-    """Set the first stage of a new unit that starts in a queue, like `begin`."""
+    """Put a new unit into its first queue. Like `begin`, this does not save the unit."""
     begin(unit, stages.QUEUED, **_first_queue(unit, routes))
 
 
@@ -115,9 +116,9 @@ def locked(task: Task) -> Task:
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
-    """Move AGREED units into queues. Returns their number."""
+    """Move units from the stage AGREED into queues. Returns their number."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
-    # no_key: otherwise this and an extension that adds copies of the units could wait for each other.
+    # no_key prevents a deadlock with an extension that adds copies of the units.
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes) for unit in found]
     for control in routes.task.controls:
@@ -127,22 +128,22 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 
 
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Iterable[str]) -> None:
-    # An upsert, because bulk_update takes many times as long, and people wait for this.
+    # Use an upsert instead of bulk_update, which takes many times as long while people wait.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     insert(transitions)
 
 
 def contested_labels(task: Task) -> set[str]:
-    """Return labels that the detectors agreed on but whose posts people label in full after a failed audit."""
+    """Return the labels whose audit failed, so that people label all posts on which the detectors agreed on them."""
     contested = task.units.filter(transitions__event="contested")
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
 
 
 def unread(task: Task) -> QuerySet[Unit]:
-    """Return the posts whose label rests on the detectors' agreement alone (stratum `agreed` of an exported set).
+    """Return the posts whose label comes from the detectors' agreement alone (stratum `agreed` of an exported set).
 
-    They were neither chosen for the audit nor contested. Posts are counted individually, so the text of such a post may
-    have been read as another post.
+    These posts were not chosen for the audit, and people do not label them because of a failed audit either. People may
+    still have read the text of such a post, if another post has the same text.
     """
     alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
     return task.units.exclude(agreed_label="").filter(alone, audited=False)

@@ -12,7 +12,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Note, NoteRead, Task
 from annotate.work.permit import Permit, permit_of
 
-LONGEST = 2000  # characters
+LONGEST = 2000  # greatest length of a note, in characters
 
 
 def write(task: Task, text: str, *, by: User, language: str = "") -> Note:
@@ -41,7 +41,10 @@ def notes_of(task: Task) -> QuerySet[Note]:
 
 
 def to_read(permits: Sequence[Permit]) -> list[Note]:
-    """Return the notes in the tasks of one annotator's permits that they have not dismissed, newest first."""
+    """Return the notes that an annotator has not dismissed, newest first.
+
+    permits: the annotator's permits, one for each task whose notes are wanted.
+    """
     if not permits:
         return []
     by_task = {permit.task.pk: permit for permit in permits}

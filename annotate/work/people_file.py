@@ -21,15 +21,15 @@ NAMELESS = "one without a name, between or after commas"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
-LONGEST = 150  # characters of a name, Django's own limit
+LONGEST = 150  # greatest length of a name, in characters, which is Django's own limit
 
 
 @dataclass(frozen=True)
 class Row:
     """One annotator.
 
-    levels: language -> 0 to 5.
-    adjudicates: whether they adjudicate; None leaves this unchanged.
+    levels: reading level of each language, from 0 to 5.
+    adjudicates: whether the person adjudicates; None leaves this unchanged.
     email: address for password links, "" if not stated.
     """
 
@@ -45,13 +45,14 @@ class BadTable(ValueError):
 
 
 def read_table(text: str) -> list[Row]:
-    """Parse a CSV table with the columns username, name and languages, the last like "de:5 en:4".
+    """Parse a CSV table with the columns username, name and languages.
 
-    The columns adjudicates (yes or no) and email are optional.
+    Languages are written with their levels, for example "de:5 en:4". The columns adjudicates (yes or no) and email are
+    optional.
 
     Raises BadTable with all faults.
     """
-    csv.field_size_limit(131_072)  # a setting of the process that an import may have raised
+    csv.field_size_limit(131_072)  # an import may have raised this limit, which applies to the whole process
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows: list[Row] = []
     faults, usernames = [], dict[str, str]()
@@ -91,7 +92,11 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
 
 
 def _missing(named: Sequence[str]) -> str:
-    """Return the fault of a first line that lacks a column. Spreadsheets in many countries use semicolons."""
+    """Return the message for a table whose first line does not name all required columns.
+
+    The message says so if the columns seem to be separated by semicolons or tabs, because spreadsheet programs in many
+    countries save tables with semicolons.
+    """
     told = f"The first line must name the columns {', '.join(COLUMNS)}; it names {', '.join(named) or 'none'}."
     for separator, words in OTHER_SEPARATORS.items():
         if any(column.strip() in COLUMNS for cell in named if separator in cell for column in cell.split(separator)):
@@ -100,9 +105,9 @@ def _missing(named: Sequence[str]) -> str:
 
 
 def twin(username: str, other: str) -> str:
-    """Return the fault of a user name that differs from another only in case.
+    """Return the message for a user name that differs from another one only in case.
 
-    People would log in to the wrong account.
+    Such names are refused because people would log in to the wrong account.
     """
     return f"the user name {username} differs from {other} only in case; use {other} if it is the same person."
 
@@ -110,10 +115,10 @@ def twin(username: str, other: str) -> str:
 def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
     """Parse one annotator. Returns the row and its faults.
 
-    cells: column -> cell.
-    taken: case-folded user name -> user name, of earlier rows.
+    cells: the cell in each column.
+    taken: user names of earlier rows, by their case-folded form.
     """
-    # Normalized like the input of Django's login form.
+    # Normalize the name in the same way as Django's login form does.
     username = User.normalize_username((cells["username"] or "").strip())
     name = _written(cells["name"])
     faults = []
@@ -156,7 +161,7 @@ def _passes(validate: Callable[[str], None], text: str) -> bool:
 
 
 def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
-    """Parse languages with levels. Returns language -> level, and the faults."""
+    """Parse languages with levels. Returns the level of each language, and the faults."""
     levels, faults = {}, []
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")

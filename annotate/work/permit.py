@@ -47,12 +47,13 @@ NOT_AGREED = gettext_noop(
 class Permit:
     """What an annotator may do in a task.
 
-    levels: language -> reading level, best first.
+    levels: reading level of each language, best first.
     reads: languages of the task that the annotator reads well enough.
-    majors: language -> major version of the guidelines in force; empty if the task has no test.
-    passed: languages whose test the annotator has passed under that version; empty if the task has no test.
-    has_agreed: whether the annotator consented, if the work is sensitive.
-    read_today: number of units of sensitive work answered, skipped or decided since midnight, including voided ones.
+    majors: major version of the guidelines in force in each language; empty if the task has no test.
+    passed: languages whose test the annotator has passed under these versions; empty if the task has no test.
+    has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
+    read_today: number of units of a sensitive task that the annotator answered, skipped or decided since midnight.
+        Units whose judgment was voided count too.
     """
 
     annotator: Annotator
@@ -89,15 +90,15 @@ class Permit:
 
     @cached_property
     def read_queues(self) -> list[str]:
-        """Queues in languages that the annotator reads, best first."""
+        """Queues of the languages that the annotator reads, starting with the language that they read best."""
         read_by = self.task.kind.routing.read_by
         return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, self.task, self.routes)))
 
     @cached_property
     def queues(self) -> list[str]:
-        """Queues in which the annotator may work: none if they are stopped, otherwise those whose test they passed.
+        """Queues in which the annotator may work, which are those whose test they have passed.
 
-        A task without a test lets them work in all queues that they read.
+        If the task has no test, they may work in all queues that they read. While they are stopped, there are none.
         """
         if self.stopped:
             return []
@@ -112,15 +113,16 @@ class Permit:
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
-    """Return a permit for reading. Operations use the permit from `acting`."""
+    """Return a permit for code that only reads. Code that changes something uses the permit from `acting`."""
     [permit] = permits(annotator, [task])
     return permit
 
 
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
-    """Return an annotator's permits for several tasks, in as many statements as for one task.
+    """Return an annotator's permits for several tasks, with as many statements as for one task.
 
-    tasks: the tasks. Those from Tasks.for_work carry whether the annotator is paused.
+    tasks: the tasks. If they come from Tasks.for_work, they already state whether the annotator is paused, which saves
+        a statement.
     """
     listed, levels = list(tasks), dict(_levels(annotator.pk))
     rows: dict[str, LanguageRoute] = {}
@@ -156,11 +158,14 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return, by task, the major versions of guidelines in force and the languages passed under them."""
+    """Return the major versions of the guidelines in force, and the languages whose test was passed under these.
+
+    Both are mappings from a task's primary key.
+    """
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
     versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
-    # One statement, since every answer runs it.
+    # Use a single statement, because this runs for every answer.
     rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
     majors = holding(tested, [row[:3] for row in rows if not row[3]])
     passed: dict[int, set[str]] = {task.pk: set() for task in tested}
@@ -173,7 +178,7 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
 def midnight() -> datetime:
     """Return the last midnight in the installation's time zone.
 
-    The annotator's own time zone is not used, since changing it would change how many units they get on a day.
+    The annotator's own time zone is not used, because annotators could change it to get more units on the same day.
     """
     here = timezone.localtime(timezone=timezone.get_default_timezone())
     return here.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -185,7 +190,7 @@ def day_of(at: datetime | None = None) -> date:
 
 
 def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
-    """Return task -> number of its units that the annotator answered, skipped or decided today.
+    """Return the number of units in each task that the annotator answered, skipped or decided today.
 
     Only tasks to which they consented are included.
     """
@@ -198,12 +203,12 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
 
 def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Check that an adjudicator, who works without a permit, may act in a task.
+    """Check that an adjudicator may act in a task. Adjudicators have no permit, so this is checked separately.
 
-    to_read_more: whether the daily limit of sensitive work applies.
+    to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
 
-    Raises Paused if they are paused, NotAgreed if the work is sensitive and they have not consented, EnoughToday at the
-    limit.
+    Raises Paused if they are paused, NotAgreed if the work is sensitive and they have not consented, and EnoughToday if
+    they have reached the daily limit.
     """
     if running(annotator, task):
         raise Paused(_(PAUSED))
@@ -218,8 +223,8 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
 def acting(user: User, task: str) -> Iterator[Permit]:
     """Open a transaction in which a user acts in a task, and yield the permit.
 
-    A second request of the same user waits here. This keeps two tabs on the same unit and prevents an answer from
-    escaping a pause or a voiding.
+    A second request by the same user waits until the transaction ends. Because of this, two tabs show the same unit,
+    and no answer is missed when the annotator is paused or their answers are voided.
 
     user: the user.
     task: name of the task.
@@ -248,7 +253,7 @@ def _task(annotator, name) -> QuerySet[Task]:
 def _locked(user) -> QuerySet[Annotator]:
     """Lock the annotator's row.
 
-    no_key: otherwise answers that refer to the annotator while holding a unit's lock would wait too.
+    no_key is used because otherwise transactions that hold a unit's lock and refer to the annotator would wait too.
     """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 
