@@ -161,8 +161,8 @@ def _judged(annotator: Annotator):
 def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
     """Return this adjudicator's decision of a unit, if it is in force and the task is open.
 
-    While the task is open, the page of such a unit shows only what happened before this decision. If adjudicators learned
-    that another one was asked as well, they could correct their own decision.
+    While the task is open, the page of such a unit shows only what happened before this decision. If adjudicators
+    learned that another one was asked as well, they could correct their own decision.
     """
     if not unit.task.is_open:
         return None

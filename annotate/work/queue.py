@@ -21,30 +21,31 @@ from annotate.work.permit import Permit, acting
 from annotate.work.sql import sql
 from corpora.database.statements import insert_one, prepared, update_one
 
-# Returns what is shown in place of a unit, from all its leases and the annotator's own leases among them.
+# Function that returns what is shown in place of a unit. Its arguments are all leases of the unit, and the annotator's
+# own leases among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
 # Greatest number of posts on a sheet.
 SHEET = 20
-# Units tried over all queues: more than others are likely to have locked at one moment. A process handles one request
-# at a time, which locks the unit that is answered and the next one.
+# Number of units that are tried over all queues. Others are not likely to have locked so many at one moment, because
+# each process handles one request at a time and locks only the unit that is answered and the next one.
 HEADS = 16
-# Least and greatest number of other answers after which annotators see again a unit that they returned, or work that a
-# gold answer replaced.
+# A unit that an annotator returned, or that a gold answer replaced, comes back to the annotator after a random number
+# of other answers. These are the least and the greatest number.
 BACK_AFTER = (10, 40)
-# Lease.is_wanted as a condition.
+# The condition of Lease.is_wanted for use in queries.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 
-# --- open leases
+# --- open leases; these functions change nothing
 
 
 Queues = Collection[str] | None
 
 
 def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> QuerySet[Lease]:
-    """Return an annotator's running leases in a task. Read-only.
+    """Return an annotator's running leases in a task.
 
-    queues: queues that count, None for all.
+    queues: only leases in these queues are returned; None for all queues.
     """
     running = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
     running = running if queues is None else running.filter(queue__in=list(queues))
@@ -52,24 +53,24 @@ def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> Quer
 
 
 def open_lease(annotator: Annotator, task: Task, queues: Queues = None) -> Lease | None:
-    """Return the open lease of a single unit, not of a sheet, if there is one. Read-only."""
+    """Return the annotator's open lease if there is one. Leases on a sheet do not count."""
     return _of(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
 
 
 def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[Lease]:
-    """Return the leases of the open sheet, in the order of the draw. Read-only."""
+    """Return the leases of the annotator's open sheet, in the order of the draw."""
     leases = open_leases(annotator, task, queues).filter(sheet=True)
     return [_of(lease, task) for lease in leases.order_by("unit__position")]
 
 
 def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
-    """Return a lease of the annotator in the task, whether or not it has expired. Read-only."""
+    """Return a lease of the annotator in the task, whether or not it has expired, or None if there is none."""
     own = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
     return _of(own.select_related("unit__item").first(), task)
 
 
 def _of(lease: Lease | None, task: Task) -> Lease | None:
-    """Set the task of a lease's unit, so that it is not read again."""
+    """Set the task of a lease's unit, so that it is not read from the database again."""
     if lease:
         lease.unit.task = task
     return lease
@@ -78,11 +79,11 @@ def _of(lease: Lease | None, task: Task) -> Lease | None:
 # --- the first units of an annotator's queues, in the order of the draw, which reveals nothing about votes
 
 
-# Query for the first units of one queue that an annotator may be given. Several are combined into one statement.
+# Query for the first units in one queue that an annotator may be given. One statement runs it for several queues.
 _HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
-# Condition that a unit is among the first of some queues, in the form in which each database looks up each queue by its
-# index. The index provides the order within a queue, so the cost does not grow with the number of waiting units. The
-# array makes PostgreSQL look up units by primary key, whatever its statistics suggest.
+# Condition that a unit is among the first units of some queues. It is written so that each database finds the units of
+# each queue with an index. The index is in the order of the queue, so the cost does not grow with the number of waiting
+# units. The array makes PostgreSQL look up units by primary key, whatever its statistics suggest.
 _FIRST = f"WITH put_off AS MATERIALIZED ({sql('put_off')}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
 _IS_HEAD = {
     "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
@@ -95,9 +96,9 @@ _IS_HEAD = {
 def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[Any]:
     """Return the first `number` units of each of the annotator's queues.
 
-    Units that the annotator returned recently are left out, unless nothing else is left.
+    Units that the annotator returned recently are left out, unless there are no other units.
 
-    find: _locked_head or _head_ids.
+    find: the query to run, either _locked_head or _head_ids.
     """
     now, own = timezone.now(), permit.annotator
     task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
@@ -110,7 +111,7 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
 
 @prepared
 def _locked_head(*values) -> QuerySet[Unit]:
-    """Return the first unit that nobody has locked."""
+    """Lock and return the first unit that nobody else has locked."""
     return _first(values).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
 
 
@@ -128,10 +129,10 @@ def _first(values: Sequence[Any]) -> QuerySet[Unit]:
 
 
 def take(annotator: Annotator, task: Task) -> Lease | None:
-    """Lease the next unit to the annotator, or return the lease they already hold; None if there is nothing to lease.
+    """Lease the next unit to the annotator, or return the lease that they already hold.
 
-    Each attempt is a separate transaction. Otherwise an annotator who waits for a unit while holding another could be
-    waiting for somebody who waits for them.
+    Returns None if there is nothing to lease. Each attempt is a separate transaction. Otherwise two annotators who each
+    hold a lock could wait for each other.
     """
     while True:
         with acting(annotator.user, task.name) as permit:
@@ -143,7 +144,8 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
                 # Count the backlog again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
-        # All these units are being judged or assigned right now: wait for the first, which may have another place.
+        # Other transactions are judging or assigning all of these units. Wait for the first, which may have a free
+        # place afterwards.
         with acting(annotator.user, task.name) as permit:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
             head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
@@ -156,11 +158,11 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
 def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | None:
     """Lease the next unit within the annotator's transaction, without waiting for locks.
 
-    Returns the lease that they already hold, if there is one; None if there is nothing to lease or others have locked
-    everything.
+    If the annotator already holds a lease, that lease is returned. Returns None if there is nothing to lease, or if
+    others have locked all units.
 
     permit: the annotator's permit.
-    held: the annotator's open leases in the task, if already read.
+    held: the annotator's open leases in the task, None if they have not been read yet.
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
@@ -168,19 +170,21 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     held = list(held)
     now = timezone.now()
     for lease in held:
-        # An answer in a queue that is no longer theirs would be refused again and again.
+        # A lease in a queue where the annotator may no longer work is not returned, because any answer would be
+        # refused.
         if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
             return _of(lease, task)
     lease = None
     if task.is_open and permit.queues:
-        # Enough units of each queue to find one that nobody has locked; one where nobody else can lock any.
+        # Try enough units of each queue to find one that nobody has locked. If the database has no row locks, one unit
+        # is enough.
         skips = connection.features.has_select_for_update_skip_locked
         for unit in _heads(permit, -(-HEADS // len(permit.queues)) if skips else 1, _locked_head):
             # The unit may have moved on, or been flagged as disturbing, before it was locked.
             is_theirs = unit.language in permit.queues and (annotator.takes_disturbing or not unit.disturbing)
             lease = lease_locked(unit, permit) if is_theirs and unit.stage == stages.QUEUED else None
     if held:
-        # Their earlier units have expired or moved on without them.
+        # The annotator's earlier leases have expired, or their units have moved on without an answer.
         close(held, [lease] if lease else [], "expired")
     return lease
 
@@ -192,7 +196,7 @@ def _held(annotator, task) -> QuerySet[Lease]:
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease up to `size` units that ask about one language, or return the sheet that is already open."""
+    """Lease a sheet of up to `size` units that ask about one language, or return the sheet that is already open."""
     with acting(annotator.user, task.name) as permit:
         return hand_out_sheet(permit, size)
 
@@ -200,13 +204,13 @@ def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Leas
 def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     """Lease a sheet within the annotator's transaction, or return the open one.
 
-    All units are leased in one transaction, so that another tab gets the whole sheet. It can lock many units because it
-    skips those that others have locked.
+    All units are leased in one transaction, so that a second tab shows the whole sheet. The transaction can lock many
+    units without a deadlock, because it skips those that others have locked.
     """
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
-    # Enough for several people who start a sheet at the same moment.
+    # Look up enough units for several people who start a sheet at the same moment.
     heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
     found = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
     found = not_left_to_others(found, takes_disturbing=annotator.takes_disturbing)
@@ -222,15 +226,15 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
 
 
 def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
-    """Lease a unit of work that the caller has just locked, or the unit that a control puts in its place.
+    """Lease a unit of work that the caller has just locked, or the unit that a quality control puts in its place.
 
-    The statements are the same in both cases, so that timing does not reveal the replacement. On a sheet, nothing is
-    replaced.
+    The statements are the same in both cases, so that the duration does not reveal the replacement. On a sheet, no unit
+    is replaced.
 
-    Places are counted in a separate statement: under READ COMMITTED, the statement that locked the row may have counted
-    before another transaction, for which it waited, took the place.
+    Places are counted in a separate statement after the row was locked. Under READ COMMITTED, the statement that locks
+    the row may have waited for another transaction, and would not count a place that this transaction took.
 
-    Returns None if the last place was taken meanwhile.
+    Returns None if the last place was taken in the meantime.
     """
     unit.task = permit.task
     places = [] if sheet else [control.place(unit, permit) for control in permit.task.controls]
@@ -242,7 +246,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
         if lease.unit_id == unit.pk and lease.outcome == "answered" and judgment and judgment.voided_at is None:
             return None
         if lease.closed_at is None and lease.expires_at > now:
-            # They hold it already in the other mode (on a sheet or singly), so it is assigned anew in this mode.
+            # The annotator already holds the unit in the other mode (on a sheet or alone), so assign it in this mode.
             _give_back([lease], "released")
     number = free_place(unit, leases)
     if number is None:
@@ -252,7 +256,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     if place is None:
         return _open(unit, unit, permit, number, times=len(own), **how)
     found = place(leases, own)
-    # Read in every case, so that a replacement takes no additional statement.
+    # Read the unit even if it is the unit of work itself, so that both cases run the same statements.
     [shown] = _shown(found.shown)
     shown.task = permit.task
     return _open(shown, unit, permit, number, times=len(own), **how, **found.how)
@@ -264,16 +268,19 @@ def _shown(key) -> QuerySet[Unit]:
 
 
 def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:
-    """Create the lease.
+    """Create a lease.
 
-    times: number of times that the annotator was given the unit of work before.
+    shown: the unit that the annotator sees.
+    work: the unit of work, which differs from `shown` if a quality control replaced it.
+    place: place of the unit of work that the lease holds.
+    times: how many times the annotator was given the unit of work before.
     """
     for control in permit.task.controls:
         control.shown(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER
     lot = secret_lot(permit.task.secret, "back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
-    # Read after the earlier leases were closed, so that this one does not start before they end.
+    # Read the time after earlier leases were closed, so that this lease does not start before they end.
     opened = timezone.now()
     lease = Lease(
         unit=shown,
@@ -290,17 +297,17 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
 
 
 def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
-    """Lease a unit again whose answer the annotator has just taken back. The caller has locked it.
+    """Lease a unit to an annotator again who has just taken back their answer to it. The caller has locked the unit.
 
-    They get a place in addition to those that others hold, so a waiting unit may then ask for one more answer. They
-    answer in the queue and round of the earlier lease, wherever the unit is now.
+    The annotator gets a place in addition to those that others hold, so a waiting unit may need one more answer
+    afterwards. They answer in the queue and round of the earlier lease, wherever the unit is now.
 
-    A gold answer replaces the same unit of work as before if that is waiting, otherwise the next one, or none if there
-    is none. The statements are the same for both.
+    A gold answer replaces the same unit of work as before if that unit still waits, and otherwise the next waiting
+    unit, if there is one. Gold answers and units of work run the same statements.
 
     unit: the unit.
     permit: the annotator's permit.
-    before: the lease of that answer.
+    before: the lease of the answer that was taken back.
     """
     heads = _heads(permit, 1, _head_ids)
     found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk))
@@ -332,16 +339,16 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
 
 @prepared
 def _leases(unit) -> QuerySet[Lease]:
-    """Return all leases of a unit of work, and those of gold answers that replaced it."""
+    """Return all leases of a unit of work, and all leases of gold answers that replaced it."""
     return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 
 
 def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = None) -> int | None:
-    """Return the lowest free place, None if there is none. Expired leases are closed.
+    """Close the expired leases of a unit and return its lowest free place, or None if there is none.
 
     unit: the unit, locked by the caller.
     leases: all current leases of the unit.
-    stand_in: gold answer that is to replace the unit; its answers then hold places too.
+    stand_in: primary key of a gold answer that replaces the unit. Its answers then hold places as well.
     """
     now = timezone.now()
     if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
@@ -352,7 +359,7 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
         if is_over(unit, stand_in, leases):
             return None
         number += answered_instead(unit, stand_in, leases)
-    # Gaps are possible: after a voiding, others may hold places beyond the unit's redundancy.
+    # Places need not be consecutive. After a voiding, other people may hold places beyond the unit's redundancy.
     return min(set(range(1, len(held) + 2)) - held) if number < unit.redundancy else None
 
 
@@ -360,7 +367,7 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
 
 
 def _give_back(leases: list[Lease], outcome: str) -> None:
-    """Close leases whose units' rows the caller has locked."""
+    """Close leases. The caller has locked the rows of their units."""
     now = timezone.now()
     Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(closed_at=now, place=None, outcome=outcome)
     for lease in leases:
@@ -376,9 +383,9 @@ def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcom
 def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
     """Close open leases of one annotator, except those to keep.
 
-    This is the last step and does not wait, since these rows change without their units' locks: two returning
-    annotators who are given each other's units would wait for one another. A transaction that has locked such a row is
-    about to close it.
+    This must be the last step of a transaction, because it changes leases without locking their units. It does not wait
+    for locked leases: if two annotators are given each other's returned units, they would wait for each other. A
+    transaction that has locked a lease is about to close it, so the lease can be skipped.
     """
     stay = {lease.pk for lease in kept}
     others = [lease.pk for lease in leases if lease.pk not in stay]
@@ -397,7 +404,7 @@ def release_all(annotator: Annotator, task: Task) -> None:
 
 @transaction.atomic
 def release(annotator: Annotator, lease_id: int) -> None:
-    """Return a unit without judging it. Returning it twice, or after it expired, changes nothing."""
+    """Return a unit without judging it. If its lease has already been closed, nothing changes."""
     closed = Lease.objects.filter(pk=lease_id, annotator=annotator, closed_at=None).update(
         closed_at=timezone.now(), place=None, outcome="released"
     )

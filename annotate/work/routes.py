@@ -14,21 +14,24 @@ from annotate.quality.guideline_versions import qualified_in
 from corpora.core.language_codes import code_of, hint
 from corpora.core.languages import LANGUAGES, UND
 
-# --- languages that tasks' files add to the list, known to a process once it has looked for them
+# --- languages that are not on the list but are added by the file of a task
 #
-# A process learns a task's languages when it uses the task's kind. Code that needs a language earlier, for example when
-# people or routes are entered, asks here.
+# A process registers the languages of a task's file when it uses the task's kind. Code that may need such a language
+# earlier, for example when people or routes are entered, calls these functions.
 
 
 def learn_languages() -> None:
-    """Register the languages of all tasks' files, in one statement."""
+    """Register the languages that the files of all tasks add."""
     files = Task.objects.filter(kind_file__contains="languages").order_by("pk")
     for slug, text in files.values_list("kind_slug", "kind_file").distinct():
         kind_of(slug, text)
 
 
 def is_language(code: str) -> bool:
-    """Return whether a code is on the list or added by a task's file. The tasks are read only for an unlisted code."""
+    """Return whether a language code is on the list, or was added by the file of a task.
+
+    The tasks are read only if the code is not on the list.
+    """
     if code not in LANGUAGES:
         learn_languages()
     return code in LANGUAGES
@@ -51,8 +54,8 @@ def unknown_code(code: str) -> str:
 
 # --- changes of routes
 #
-# Changes of queues and candidates apply to every open task from then on, `never_agree` to tasks opened later. Waiting
-# units stay in their queues until they are rerouted.
+# A change of the queue or the candidates applies to all open tasks at once. A change of `never_agree` applies only to
+# tasks that are opened later. Units that wait stay in their queues until they are rerouted.
 
 
 def route_of(language: str) -> LanguageRoute:
@@ -70,9 +73,9 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
     """Add a route for a language or `und`.
 
     language: language that the route is for.
-    queue: queue in which its texts wait.
-    extra_candidates: languages to try after it.
-    never_agree: whether the detectors' agreement on it does not count, in tasks opened later.
+    queue: queue in which texts in the language wait.
+    extra_candidates: languages whose queues are tried after that of `language`.
+    never_agree: whether to ignore the detectors' agreement on the language, in tasks that are opened later.
 
     Raises InvalidAnswer for an unknown code, or if the language has a route already.
     """
@@ -139,8 +142,8 @@ class Routes:
     def queue_of(self, language: str) -> str:
         """Return the queue of a language.
 
-        A code without a route that stands for finer labels uses the queue of the first of them. Languages that the
-        task's file adds under one code share a queue, since detectors cannot distinguish them.
+        If a code has no route but stands for several finer labels, its queue is that of the first label. If the task's
+        file adds several languages under one code, they share a queue, because detectors cannot distinguish them.
         """
         if route := self.rows.get(language):
             return route.queue
@@ -154,19 +157,19 @@ class Routes:
         return self.queue_of(first) if first != language else self.rows[under].queue if under in self.rows else under
 
     def queue_in(self, language: str) -> str:
-        """Return the queue of the task in which a language's texts wait."""
+        """Return the queue in which texts in a language wait in this task."""
         return self.task.kind.routing.queue(language, self)
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
-        """Queue -> its languages. The readers of a queue are the people who read one of these."""
+        """The languages of each queue. People who read one of these languages are the readers of the queue."""
         found: dict[str, list[str]] = defaultdict(list)
         for language in self.task.languages or self.task.labels:
             found[self.queue_in(language)].append(language)
         return dict(found)
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
-        """Return each candidate followed by the languages to try after it, without duplicates."""
+        """Return the candidates, each followed by the languages that its route says to try next, without duplicates."""
         widened: dict[str, None] = {}
         for code in candidates:
             route = self.rows.get(code)
@@ -174,18 +177,18 @@ class Routes:
         return list(widened)
 
     def readers(self) -> dict[str, set[int]]:
-        """Return queue -> ids of the active annotators who may work in it."""
+        """Return the ids of the active annotators who may work in each queue."""
         return readers_of([self])[self.task.pk].able
 
 
 @dataclass(frozen=True)
 class Readers:
-    """One task's readers, as queue -> ids of active annotators.
+    """The readers of one task. Each field contains the ids of active annotators for each queue.
 
-    reads: annotators who read one of its languages well enough.
-    passed: those of them who are qualified, if there is a test.
-    agreed: those of them who consented, if the work is sensitive.
-    able: those of them who are not paused and so may work.
+    reads: annotators who read one of the queue's languages well enough.
+    passed: annotators in `reads` who have passed the test; all of them if there is no test.
+    agreed: annotators in `passed` who have consented to the work; all of them if it is not sensitive.
+    able: annotators in `agreed` who are not paused. They may work in the queue.
     """
 
     reads: dict[str, set[int]]
@@ -195,7 +198,7 @@ class Readers:
 
 
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
-    """Return task id -> readers, in as many statements as for one task."""
+    """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
     paused: dict[int, set[int]] = defaultdict(set)
@@ -230,7 +233,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
 
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:
-    """Return language, level and annotator id for the languages of the tasks, for active annotators."""
+    """Return which active annotators read the tasks' languages, as (language, level, annotator id) tuples."""
     languages = {code for task in tasks for code in task.read_in}
     rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
     return list(rows.order_by().values_list("language", "level", "annotator_id"))

@@ -1,6 +1,6 @@
 """Routing: where a unit goes after a judgment, after answers were voided, or when its queue has too few readers.
 
-Callers hold the unit's row lock. moves.py makes the moves.
+Callers must hold the lock of the unit's row. moves.py makes the moves.
 """
 
 from collections import Counter, defaultdict
@@ -24,11 +24,11 @@ from corpora.models import Item
 
 
 class Reach(NamedTuple):
-    """People who can still be asked about a unit.
+    """The people who can still be asked about a unit.
 
     routes: routes of the unit's task.
-    readers: queue -> ids of its readers.
-    not_asked: ids of people who are not asked, whatever they read.
+    readers: ids of the readers of each queue.
+    not_asked: ids of people who are not asked, whatever languages they read.
     """
 
     routes: Routes
@@ -37,31 +37,33 @@ class Reach(NamedTuple):
 
 
 def _reach(unit: Unit, *judged: int) -> Reach:
-    """Return the people who can still be asked.
+    """Return the people who can still be asked about a unit.
 
-    judged: ids of people who have judged the unit, or a gold answer that replaced it.
+    judged: ids of people who have just judged the unit, or a gold answer that replaced it.
     """
     routes = Routes.load(unit.task)
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
 
 
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
-    """Route a unit after an answer, a skip or a flag: to its label, its next round, an adjudicator, or nowhere yet.
+    """Route a unit after an answer, a skip or a flag.
+
+    The unit gets its label, goes to its next round or to an adjudicator, or stays where it is.
 
     unit: the unit.
     judgment: the new judgment.
-    said: all annotators' judgments of the unit in force, with their leases, including this one.
-    keep: False for a gold answer that replaced the unit. Then everything is decided as if the unit had been answered,
-        by the same statements, without effect.
+    said: all judgments of the unit that are in force, with their leases, including the new one.
+    keep: False if the judgment is of a gold answer that replaced the unit. In that case the same statements run as if
+        the unit itself had been judged, but without effect.
     """
     if unit.stage != stages.QUEUED:
-        return  # it moved on without an answer that was taken back and is now given again
+        return  # an answer was taken back and given again, but the unit has moved on without it
     task, how = unit.task, {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [each for each in said if each.kind == Judgment.ANSWER]
     skipped = [each for each in said if each.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
-    # If the answer may name another queue's language, its readers are looked up whatever else decides about the unit,
-    # so that the statements do not reveal what it is.
+    # If the answer may name the language of a different queue, the readers are always looked up, even if something else
+    # decides about the unit. Otherwise the statements would reveal what kind of unit it is.
     if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, **how)
         return
@@ -69,13 +71,13 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     skipped = [each for each in skipped if each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
-    # Readers of records come and go with the test, so too few of them now is no reason to give a unit up. People who
-    # accept disturbing units may never come.
+    # In a task of records, units wait even if there are too few readers now, because more people may pass the test
+    # later. Disturbing units do not wait, because there may never be more people who accept them.
     waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
     if waits and judgment.kind == Judgment.ANSWER:
         return
-    # If a random draw has some units read by two people, this query also runs after the last answer, so that it does
-    # not reveal them. A person who judged the gold answer counts as having judged the unit.
+    # If a random draw assigns some units to two people, this query also runs after the last answer, so that it does not
+    # reveal these units. A person who judged a gold answer counts as having judged the unit that it replaced.
     reach = _reach(unit, judgment.annotator_id)
     is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
@@ -88,7 +90,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         return
     if skips < task.skip_limit and is_enough:
         if task.overlap_share:
-            # It stays in its queue, by the statements of a move.
+            # The unit stays in its queue. Run the statements of a move all the same, but without effect.
             move(copy(unit), "skipped", stages.QUEUED, **how | {"keep": False})
         return
     if task.overlap_share and len(answers) >= task.redundancy:
@@ -103,15 +105,16 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
 
 
 def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, **how: Any) -> None:
-    """Label a unit that has all its answers, ask one more person, or send it on.
+    """Decide a unit that has all its answers: label it, ask one more person, or send it on.
 
-    answers: its answers, with their leases.
-    reach: required if a single answer may name another queue's language.
+    answers: the unit's answers, with their leases.
+    reach: people who can still be asked; required if a single answer may name the language of a different queue.
     how: `by`, `judgment` and `keep`, see `moves.move`.
     """
     came_to = _came_to(unit, [each.label for each in answers])
-    # A doubted post goes there too, although an adjudicator decides it later. If only audited posts did not reach the
-    # readers of the language named, two readers who compare notes could recognize them.
+    # If a reader names a different language, readers of that language are asked, even about a doubted post, which an
+    # adjudicator decides later. If audited posts were the only ones not to reach these readers, two readers who compare
+    # notes could recognize them.
     event = "" if isinstance(came_to, int) else came_to[0]
     if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
         language = unit.task.kind.routing.named(answers[0].label)
@@ -128,7 +131,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = Non
 
 
 def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
-    """Have a language that one reader named confirmed by a second person who reads it."""
+    """Ask a second person, who reads the language that the first reader named, to confirm it."""
     if reach.readers.get(queue, set()) - reach.not_asked:
         visited = list(dict.fromkeys([*unit.visited, queue]))
         number = unit.round + 1
@@ -138,26 +141,26 @@ def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
 
 
 def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Return whether the only answer to a waiting unit named another queue's language."""
+    """Return whether the only answer to a unit named the language of a different queue, and nobody has confirmed it."""
     return len(answers) == 1 and _is_named(unit, answers)
 
 
 def _is_named(unit: Unit, answers: Iterable[Judgment]) -> bool:
-    """Return whether one of the answers sent the unit to the queue of the language it named."""
+    """Return whether one of the answers named a language and so sent the unit to that language's queue."""
     return unit.transitions.filter(event="named", judgment__in=answers).exists()
 
 
 def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     """Return whether missing answers cannot change a unit's label.
 
-    That is so if more than half of the people to be asked gave the same answer.
+    That is so if more than half of the people who should be asked have given the same answer.
     """
     asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
     return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
 
 
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how) -> None:
-    """Give a unit the label of its majority, although nobody else can be asked."""
+    """Decide a unit from the answers that it has, without asking anybody else."""
     unit.redundancy = len(answers)
     decide(unit, answers, **how)
 
@@ -165,7 +168,7 @@ def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how) -> None:
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
     """Decide many units at once. The caller has locked their rows.
 
-    judgments: unit -> its answers, in order.
+    judgments: the answers to each unit, in order, by the unit's primary key.
     """
     transitions = []
     for unit in units:
@@ -180,7 +183,10 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=No
 
 
 def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
-    """Return the result of a unit's answers as event, stage and label, or the number of answers it needs now."""
+    """Return the event, the stage and the label that result from a unit's answers.
+
+    If the answers do not decide the unit yet, return the number of answers that it needs now.
+    """
     task = unit.task
     label = outcome(
         answers,
@@ -194,15 +200,16 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
         if decided := control.decided(unit, answers, label):
             return decided
     if label is None:
-        # A unit that was hidden among the work needs no label.
+        # A unit with a known answer was hidden among the work, so it does not need a label.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
     return "answered", stages.LABELLED, label
 
 
 def ask_again(unit: Unit, *, keep: bool = True) -> None:
-    """Set the redundancy of a unit that has lost answers.
+    """Set again how many answers a unit needs, after it has lost answers.
 
-    People who were asked only because these answers differed are no longer needed.
+    If people are asked one by one, some may have been asked only because the lost answers differed from others. Their
+    answers are no longer needed.
 
     keep: see `after_judgment`.
     """
@@ -215,9 +222,10 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:
-    """Return whether a unit's remaining answers decide it after others were voided, so that nobody is asked again.
+    """Return whether the answers that remain after a voiding decide a unit, so that nobody is asked again.
 
-    If people are asked one by one, those who agree may suffice. Nobody else can be asked about imported units.
+    This is possible if people are asked one by one, because the remaining answers may agree. An imported unit is
+    decided by its remaining answers if it has left its queue, because nobody else can be asked about it.
     """
     task = unit.task
     if not task.kind.answered_here:
@@ -227,16 +235,16 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
 
 
 def is_settled(unit: Unit) -> bool:
-    """Return whether an adjudicator decided the unit or a manager excluded it, which no answer changes."""
+    """Return whether an adjudicator decided the unit or a manager excluded it, so that answers cannot change it."""
     decided = Q(judgment__in=unit.judgments.live().decisions().order_by())
     return unit.transitions.filter(decided | Q(event="withdrawn")).exists()
 
 
 def reopen(unit: Unit, by=None) -> None:
-    """Ask again after answers were voided: return the unit to its last queue, unless it is there already.
+    """Return a unit to its last queue after answers were voided, so that people are asked about it again.
 
-    Decisions of adjudicators and managers remain in force, since they do not depend on the answers. The caller has
-    locked the unit.
+    If the remaining answers decide the unit, it is decided at once. Decisions by adjudicators and managers remain in
+    force, because they do not depend on the answers. The caller has locked the unit.
     """
     live = unit.judgments.live()
     if unit.honeypot or is_settled(unit):
@@ -249,8 +257,8 @@ def reopen(unit: Unit, by=None) -> None:
     else:
         ask_again(unit)
         if unit.transitions.filter(event="named").exists():
-            # The annotator who named the language, which a second person was asked to confirm, may be the one whose
-            # answer is void.
+            # One annotator named a language, and a second person was asked to confirm it. If the first annotator's
+            # answer is void, there is nothing to confirm.
             unit.redundancy = min(unit.redundancy, len(answers) + 1)
             unit.save(update_fields=["redundancy"])
     if unit.stage != stages.QUEUED:
@@ -260,28 +268,31 @@ def reopen(unit: Unit, by=None) -> None:
 
 
 def is_audit(unit: Unit) -> bool:
-    """Return whether the unit is with people because it, or a copy of it, was chosen for the audit."""
+    """Return whether people label the unit because it, or a copy of it, was chosen for the audit."""
     if not hasattr(unit, "is_audit"):
         unit.is_audit = unit.transitions.filter(event="audited").exists()
     return bool(unit.agreed_label) and unit.is_audit
 
 
 def _when_exhausted(unit: Unit) -> str:
-    """Return the stage of a unit about which nobody can be asked. A unit is not given up because it is disturbing."""
+    """Return the stage to which a unit moves if nobody else can be asked about it.
+
+    A disturbing unit goes to an adjudicator, because it must not be given up only for being disturbing.
+    """
     if unit.disturbing and not unit.known_answer:
         return stages.ADJUDICATION
     return unit.task.kind.routing.when_exhausted(unit)
 
 
 def _not_asked(unit: Unit) -> set[int]:
-    """Return people who are not asked about a unit, whatever they read.
+    """Return the ids of the people who are not asked about a unit, whatever languages they read.
 
-    They have judged it, have seen the text of a hidden unit elsewhere, or do not accept a disturbing unit.
+    These are people who have judged the unit. If the unit is disturbing, people who do not accept disturbing units are
+    added. Otherwise, if it is hidden, people who have seen its text in another unit are added.
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
-        # A hidden unit is not given to people who saw its text as another unit. The statement is the same for every
-        # unit.
+        # The same statement runs for units that are not hidden, so that it does not reveal the hidden ones.
         text = unit.item.text if unit.known_answer or unit.audited else ""
         begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
         same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
@@ -292,14 +303,15 @@ def _not_asked(unit: Unit) -> set[int]:
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
-    """Return whether the unit's queue has enough readers who may still judge it for the missing answers."""
+    """Return whether enough readers of the unit's queue may still judge it to give the missing answers."""
     return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
 
 
 def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
-    """Return the first candidate's queue that the unit has not visited and that has a reader who may still judge it.
+    """Return the queue to try next, which is that of the first suitable candidate, or None if there is none.
 
-    Returns None for a unit that awaits confirmation, which only readers of the language named can give.
+    A queue is suitable if the unit has not visited it and if one of its readers may still judge the unit. A unit that
+    waits for the confirmation of a language has no next queue, because only readers of that language can confirm it.
     """
     if _is_named(unit, answers):
         return None
@@ -311,7 +323,12 @@ def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | 
 
 
 def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
-    """Return queued units with fewer possible readers than missing answers, as id -> queue, in order of id."""
+    """Return the queue of each queued unit that has fewer possible readers than missing answers, in the order of ids.
+
+    The keys of the result are the primary keys of the units.
+
+    readers: ids of the readers of each queue.
+    """
     judged: dict[int, set[int]] = {}
     answers: Counter[int] = Counter()
     live = Judgment.objects.binding().filter(unit__task=task, unit__stage=stages.QUEUED).order_by()
@@ -339,13 +356,14 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
 def reroute(task: Task) -> dict[str, int]:
     """Send on the units whose queues have too few readers left. This does not use up a round.
 
-    A manager starts this, since a queue may lack readers only until the next person is invited. Decoys that nobody can
-    be asked about are dropped.
+    A manager must start this, because a queue may lack readers only until the next person is invited. Decoys about
+    which nobody can be asked are discarded.
 
-    Returns the number of units sent to "queues" and to "adjudication", and of those "decided" by their answers.
+    Returns the numbers of units that were sent to other "queues", that went to "adjudication", and that were "decided"
+    by the answers that they have.
 
-    Raises WrongStage for records that are not decided: each has one language, and a lack of people who have passed its
-    test yet is no reason to give it up.
+    Raises WrongStage in a task of records if no unit could be decided. Records are not sent on, because each has one
+    language, and more people may pass the test in this language later.
     """
     routes = Routes.load(task)
     readers = routes.readers()
@@ -354,7 +372,7 @@ def reroute(task: Task) -> dict[str, int]:
         # no_key: see judgments.py.
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = list(unit.judgments.live().answers().select_related("lease"))
-        # It may have been judged since.
+        # The unit may have been judged in the meantime.
         not_asked = _not_asked(unit)
         if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, len(answers)):
             continue
