@@ -1,6 +1,7 @@
-"""Creation of a task (checking, drawing, making and routing its units) and its extension by a larger draw.
+"""Creation of a task from a draw, and extension of a task by a larger draw.
 
-Each either succeeds as a whole or changes nothing.
+To create a task, its fields are checked, items are drawn, and a unit is created and routed for each item. Creation and
+extension either succeed completely or change nothing.
 """
 
 from collections import Counter
@@ -34,15 +35,15 @@ from corpora.predictions.predictor_labels import find_imported
 from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
 
-Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> document id -> labels, best first
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # by system, the labels of each document, best first
 Progress = Callable[[int], object]  # called with the number of units made; an exception from it rolls them back
 
-FEW = 3  # languages in a generated title
-DEPTH = 20  # labels per system stored with a unit
+FEW = 3  # a generated title names at most this many languages
+DEPTH = 20  # greatest number of labels per system that are stored with a unit
 
 
 class TaskError(Exception):
-    """Raised if a task cannot be opened or extended. Nothing was changed; the message gives the remedy."""
+    """Raised if a task cannot be opened or extended. Nothing was changed, and the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ class Opened:
     """Result of opening or extending a task.
 
     stages: number of units per stage.
-    samples: posts drawn and the frame, by language.
-    decoys: number of decoys, by language.
-    wanted: number of decoys wanted, by language.
-    reused: number of labels reused, by language.
-    contested: language that had failed its audit -> number of posts on which the detectors agree and which people now
-        label.
+    samples: the samples that were drawn, one for each language if each language is drawn separately.
+    decoys: number of decoys in each language.
+    wanted: number of decoys that were wanted in each language.
+    reused: number of reused labels in each language.
+    contested: for each language that had failed its audit, the number of posts that people now label although the
+        detectors agree on them.
     """
 
     task: Task
@@ -77,16 +78,16 @@ class Opened:
 
 @dataclass
 class Entry:
-    """Items about to enter a task, which the task's quality controls may change.
+    """Items that are about to enter a task. The task's quality controls may change them.
 
     items: items that were drawn.
-    asked: language that all items ask about, "" if any may be answered.
+    asked: language that people are asked about for all items, "" if an answer may be any language.
     gold: records with a known answer.
     reuses: whether labels of other tasks are reused.
-    suggested: id -> system -> replies.
+    suggested: for each item id, the replies that each system suggests.
     shared: data that controls pass from one entry to the next.
-    known_answers: item -> known answer, for items hidden among the others.
-    reused: item -> unit of another task whose label is reused, and the label.
+    known_answers: the known answer of each item that is hidden among the others, by the item's primary key.
+    reused: for each item whose label is reused, the unit of a different task that has the label, and the label.
     """
 
     task: Task
@@ -103,7 +104,7 @@ class Entry:
     reused: Mapping[int, tuple[Unit, str]] = field(default_factory=dict)
 
     def add_units(self, **how: Any) -> int:
-        """Create the units, after the controls have changed the entry. Returns their number."""
+        """Let the quality controls change the entry, then create the units. Returns the number of units."""
         for control in self.task.kind.quality_controls:
             control.enter(self)
         made = add_units(
@@ -140,31 +141,31 @@ def open_task(
     then: Callable[[Opened], object] = lambda opened: None,
     **fields: Any,
 ) -> Opened:
-    """Draw from a corpus by a design, and create a task that asks the kind's question about the sample.
+    """Draw a sample from a corpus, and create a task that asks the kind's question about each item in the sample.
 
     name: name of the task.
     corpus: corpus to draw from.
     kind: kind of the task.
     seed: seed of the draw.
-    design: name of the design, "" for the kind's first.
-    size: number of units in total or per language, or of groups if the kind keeps records together; None for the
-        design's default, or all.
+    design: name of the design, "" for the first design of the kind.
+    size: number of units, in total or per language. If the kind keeps records together, it is the number of groups.
+        None for the design's default, which may be all units.
     languages: languages to draw for, None for all.
     chosen: options of the draw.
     gold: records with a known answer.
     reuse: whether to reuse labels of other tasks, or labels that came with documents.
     suggest_from: ranked predictors whose labels are suggested.
-    guidelines: language -> text, None for the kind's own.
-    progress: called as units are made.
-    then: called with the result before it is stored.
+    guidelines: text of the guidelines in each language, None for the kind's own guidelines.
+    progress: called while units are created.
+    then: called with the result before the transaction is committed.
     fields: title, labels and options of the task.
 
-    Raises TaskError, GoldAnswerError or CorpusError if the task is refused; nothing was changed.
+    Raises TaskError, GoldAnswerError or CorpusError if the task is refused. Nothing is changed in that case.
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
     wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=frozenset(row.id for row in gold))
-    # Files are read before the transaction, during which nobody else may write.
+    # Read files before the transaction begins, because nobody else can write to the database during the transaction.
     opened = _drawn(name, how, wanted, reuse=reuse, **fields)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, suggest_from, [*keys, *wanted.leave_out]) if suggest_from else {}
@@ -232,7 +233,7 @@ def _check_inputs(task: Task, how: Design, wanted: Wanted) -> None:
 
 
 def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
-    """Return the possible answers if the draw defines classes: these, then the kind's own answers."""
+    """Return the possible answers if the draw defines classes, which are the classes and the kind's own answers."""
     if taken := [label for label in classes if label in kind.answers]:
         raise TaskError(
             f"The class {taken[0]} is called as an answer of {kind.slug} that means something else; give the class "
@@ -242,7 +243,7 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _unread(name: str, corpus: Corpus) -> dict[str, str]:
-    """Return id -> label on which the detectors agree, for the unread posts of a uniform task."""
+    """Return the label on which the detectors agree for each unread post of a uniform task, by the post's id."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r} whose posts could be drawn; name a uniform task of {corpus}.")
@@ -258,7 +259,7 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
 
 
 def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
-    """Create the units of a task that asks about each language separately."""
+    """Create the units of a task that has a separate question for each language."""
     for sample in entry.opened.samples:
         draw, items = record(sample)
         entry.task.draws.add(draw)
@@ -266,7 +267,7 @@ def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
 
 
 def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
-    """Create the units of a task that asks the same question about everything drawn."""
+    """Create the units of a task that asks the same question about all items."""
     task, samples = entry.task, entry.opened.samples
     hides = any(control.hides for control in task.kind.quality_controls)
     drawn, orders = [], {}
@@ -309,7 +310,7 @@ def new_task(
 
 
 def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
-    """Return a task without a name, to try the effect of its options on posts.
+    """Return a task without a name, with which the effect of its options on posts can be tried.
 
     Raises TaskError if they are refused.
     """
@@ -334,7 +335,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
 def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of a kind with their values.
 
-    Raises TaskError for an option that the kind does not have or an invalid value.
+    Raises TaskError for an option that the kind does not have, and for an invalid value.
     """
     if strange := [OPTIONS[name].spelled for name in given if name not in kind.options]:
         raise TaskError(f"{', '.join(strange)}: not an option of {kind.slug} tasks. Leave it out.")
@@ -365,7 +366,7 @@ def check_task(task: Task) -> None:
         raise TaskError(" ".join(faults)) from error
 
 
-# Code of a Django validation error -> message.
+# The message for each code of a Django validation error.
 FAULTS = {
     "blank": "is empty; give it one.",
     "null": "is missing; give it one.",
@@ -383,9 +384,9 @@ def _fault(field: str, fault: ValidationError) -> str:
 
 
 def save_new(task: Task, *others: Model) -> None:
-    """Save a checked task, and other rows with its name.
+    """Save a checked task, and other rows that have the same name.
 
-    Raises TaskError if somebody else has created one with this name meanwhile.
+    Raises TaskError if somebody else has created a task with this name in the meantime.
     """
     try:
         with transaction.atomic():
@@ -412,9 +413,15 @@ def extend_task(
     progress: Progress = lambda units: None,
     then: Callable[[Opened], object] = lambda opened: None,
 ) -> Opened:
-    """Enlarge a task's draw to `size` posts from the same frame with the same seed, if its design allows that.
+    """Enlarge a task's draw to `size` posts, from the same frame and with the same seed.
 
-    Posts added in a language that has failed its audit also go to people, unless they are audited themselves.
+    If a language has failed its audit, people also label the new posts on which the detectors agree on this language.
+
+    size: number of posts in the enlarged draw.
+    progress: called with the number of units created.
+    then: called with the result before the transaction is committed.
+
+    Raises TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
     """
     draw = task.draw
     how = DESIGNS[draw.design]
@@ -427,7 +434,7 @@ def extend_task(
         raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        # Here the task is locked first; an answer that has locked an audited post locks the task afterwards.
+        # Lock the task first. An answer to an audited post locks the post before the task.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
@@ -441,15 +448,15 @@ def extend_task(
 
 # --- suggestions of ranked predictors for a task's documents, stored when the task is opened
 #
-# The task thus keeps its suggestions if the predictors are removed. controls/concept_suggestions.py decides who sees
-# them.
+# Because they are stored, the task keeps its suggestions if the predictors are removed. controls/concept_suggestions.py
+# decides who sees them.
 
 
 def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
-    """Return system -> document id -> labels, best first, without deprecated concepts.
+    """Return the labels that each predictor suggests for each document, best first. Deprecated concepts are left out.
 
-    Raises CorpusError if there is no such predictor or it ranks nothing, TaskError for a label outside the task's
-    vocabulary.
+    Raises CorpusError if there is no such predictor or if it has no rankings, and TaskError if a label is not in the
+    task's vocabulary.
     """
     keys = list(ids)
     if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
@@ -470,7 +477,7 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
 
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
-    """Store suggestions for each unit that people may be asked about, including hidden gold answers."""
+    """Store the suggestions for each unit about which people may be asked, including hidden gold answers."""
     units = task.units.filter(copy_of=None).values_list("pk", "item__key") if rankings else ()
     insert(
         Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])

@@ -1,6 +1,6 @@
-"""Settings of a task that can be changed while people work: title, labels, and options that are not fixed.
+"""Settings of a task that can be changed while people work: the title, the labels, and options that are not fixed.
 
-Fixed options cannot change after the task was opened, since draws and published figures depend on them.
+A fixed option cannot be changed once the task is open, because draws and published figures depend on it.
 """
 
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ def fixed(task: Task) -> list[Option]:
 def may_relabel(task: Task) -> bool:
     """Return whether the labels can be changed.
 
-    They are fixed if each language has its own draw, or if the kind defines them.
+    They cannot be changed if each language has its own draw, or if the task's kind defines them.
     """
     return task.kind.routing.is_routed and not DESIGNS[task.draw.design].asks_each
 
 
 def told(task: Task, name: str) -> str:
-    """Return a setting as shown in a form."""
+    """Return the value of a setting as it is shown in a form."""
     value = getattr(task, name)
     if value is None:
         return "as many as needed"
@@ -52,11 +52,11 @@ def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = Mappin
     """Change settings of a task. Returns the names of those that changed.
 
     task: the task.
-    given: name -> new value: the title, the labels as codes, and options, as text or values.
-    was: name -> value that the manager was shown, as returned by `told`.
+    given: the new value of each setting, by name. The labels are codes, and options may be texts or values.
+    was: the value of each setting that the manager was shown, as returned by `told`.
 
-    Raises InvalidAnswer for an invalid value, WrongStage if a setting has changed since it was shown; nothing is
-    changed.
+    Raises InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
+    Nothing is changed in either case.
     """
     found = locked(task)
     if stale := [name for name in given if name in was and was[name] != told(found, name)]:

@@ -24,21 +24,21 @@ from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same
 
-# Redundancy of a unit that everybody answers: the largest number that the column holds.
+# Redundancy of a unit that everybody should answer. It is the largest number that the column can hold.
 EVERYBODY = 32767
 CHUNK = 2000  # units written at once
 _Plain = plain(Unit)
 
 
-Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
+Orders = Mapping[str, Mapping[str, list[str]]]  # by language and class, the ids of items in the order of the draw
 
 
-# --- a compact index of the texts so far, with 24 bytes per text, a tenth of what a dictionary needs
+# --- a compact index of the texts in a task, which takes 24 bytes per text, a tenth of what a dictionary takes
 
 
-# Both halves of 16-byte digests and their keys, sorted by the first half.
+# The first halves of 16-byte digests, their second halves, and their keys, all sorted by the first half.
 _Run = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
-_TIMES = 4  # each run is at least this many times as large as the next, so there are few
+_TIMES = 4  # each run is at least this many times as large as the next one, so there are only a few runs
 
 
 class Seen:
@@ -48,7 +48,7 @@ class Seen:
         self._runs: list[_Run] = []
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the keys of those digests that were added before."""
+        """Return the keys of the given digests. Digests that were not added before are left out."""
         asked = list(dict.fromkeys(digests))
         first, second = _halves(asked)
         found: dict[bytes, int] = {}
@@ -65,7 +65,7 @@ class Seen:
         return found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
-        """Add digests and their keys. None of the digests may have been added before."""
+        """Add digests and their keys. The digests must be new."""
         if not keys:
             return
         self._runs.append(_in_order((*_halves([*keys]), np.fromiter(keys.values(), np.int64, len(keys)))))
@@ -86,7 +86,7 @@ def _in_order(run: _Run) -> _Run:
 
 
 class _Original(NamedTuple):
-    """The values kept of a unit that another may be a copy of."""
+    """The values that are needed of a unit when other units become copies of it."""
 
     pk: int
     agreed_label: str
@@ -109,13 +109,15 @@ def add_units(
 
     task: the task.
     items: the items.
-    asked: language that all items ask about, "" if any may be answered.
-    known_answers: item -> known answer, for items hidden among the work.
+    asked: language that people are asked about for all items, "" if an answer may be any language.
+    known_answers: the known answer of each item that is hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
-    reuse: item -> unit of another task that people labelled, and its label as it applies here.
-    predicted: id -> class with which a predictor selected the item; people label all of these.
-    suggested: id -> system -> replies, if people compare two systems. Each pair of systems then gets a unit.
-    asks_all: whether people label everything, even where machines agree.
+    reuse: for each item whose label is reused, the unit of a different task that people labelled, and its label as it
+        applies in this task.
+    predicted: for each id of an item that a predictor selected, the predicted class. People label all of these items.
+    suggested: if people compare systems, the replies that each system suggests for each item id. A unit is then created
+        for each pair of systems.
+    asks_all: whether people label all items, even those on which the detectors agree.
     """
     texts, first = _texts_of(task, asked), task.units.count() + 1
     fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
@@ -145,13 +147,16 @@ def _route(
     reuse: Mapping[int, tuple[Unit, str]],
     asks_all: bool,
 ) -> None:
-    """Set the first stage of new units and store them. Memory holds a few thousand units, and 24 bytes per text.
+    """Set the first stage of new units and store them.
 
-    Items whose text the task already has become copies, since people judge a text once. A disputed unit enters the
-    queue of its most likely language even if nobody reads it; the manager is warned and can reroute it.
+    If the task already has a unit with the same text, the new unit becomes a copy of it, because people judge each text
+    only once. If the detectors disagree about a unit, it enters the queue of its most likely language, even if nobody
+    reads that language. The manager is warned about such units and can reroute them.
 
-    compared: the two sets of replies of each unit, None unless it compares systems.
-    texts: texts of all units so far.
+    units: the new units, a few thousand at most, so that memory is not exhausted.
+    compared: the two sets of replies that each unit compares, None for a unit that does not compare systems.
+    texts: index of the texts of all earlier units, which is extended.
+    reuse, asks_all: see `add_units`.
     """
     task = units[0].task
     routes, agreed = Routes.load(task), task.kind.routing.agreed
@@ -182,7 +187,7 @@ def _route(
 
 
 def _texts_of(task: Task, asked: str) -> Seen:
-    """Return the texts shown to people in the task's units, without those of known answers."""
+    """Return an index of the texts of the task's units. Units with a known answer are left out."""
     texts = Seen()
     units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
     while some := list(islice(units, CHUNK)):
@@ -191,7 +196,7 @@ def _texts_of(task: Task, asked: str) -> Seen:
 
 
 def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
-    """Return digest -> unit, for texts that a unit of the task has."""
+    """Return the unit that has each digest. Digests that no unit of the task has are left out."""
     known = texts.find(digest for digest in digests if digest)
     if not known:
         return {}
@@ -203,7 +208,11 @@ def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]
 def _questions(
     task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
 ) -> Iterable[tuple[Item, int, Compared | None]]:
-    """Return the questions: one per item, or one per pair of systems in an order that does not reveal them."""
+    """Return the questions of a task, each of which becomes a unit.
+
+    There is one question per item. If people compare systems, there is one for each item and pair of systems, in a
+    random order that does not reveal the systems.
+    """
     if not suggested:
         return ((item, 0, None) for item in items)
     pairs = [
@@ -215,7 +224,7 @@ def _questions(
 
 
 def _digest(unit: Any, sets: Compared | None) -> bytes:
-    """Return a digest of what a reader sees, equal for units that look the same."""
+    """Return a digest of what a reader sees. Units that look the same have the same digest."""
     item = unit.item
     shown: tuple[Any, ...] = same(item)
     if sets is not None:
@@ -224,7 +233,11 @@ def _digest(unit: Any, sets: Compared | None) -> bytes:
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
-    """Store items that may be drawn later, except those taken now. Returns id -> class for all items."""
+    """Store the items that may be drawn later. Returns the class of each item in `orders`, by id.
+
+    orders: ids of the items in each language and class, in the order of the draw.
+    taken: ids of items that are drawn now and therefore not stored.
+    """
     insert(
         Reserve(task=task, language=language, predicted=label, place=place, key=key)
         for language, of_class in orders.items()
@@ -236,14 +249,14 @@ def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str
 
 
 def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
-    """Return the items in random order, which separates items that were drawn together.
+    """Return the items in a random order, so that items that were drawn together are not next to each other.
 
-    Among the pages of one query, a page of another would be recognizable as a hidden gold answer, and neighbours would
-    reveal a class.
+    Otherwise, a page of a different query among the pages of one query could be recognized as a hidden gold answer, and
+    the items next to an item could reveal its class.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))
 
 
 def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
-    """Return the ids of new units that the random draw assigns to two people, where other units get one."""
+    """Return the ids of the new units that the random draw assigns to two people instead of one."""
     return commitments.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()
