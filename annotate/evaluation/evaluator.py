@@ -168,7 +168,7 @@ def _warnings(units: Units) -> list[str]:
         )
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
-    left_out.pop("unfinished", None)  # warnings on unfinished sets cover these
+    left_out.pop("unfinished", None)  # a separate warning covers unfinished sets
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
         drawn = counts.get(f"{units.noun}s", 0)

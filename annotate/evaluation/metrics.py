@@ -152,7 +152,7 @@ def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
 def strata_of(
     uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
 ) -> list[Stratum]:
-    """Return the strata of a uniform set, each with its number of posts in the domain and of right posts.
+    """Return the strata of a uniform set, with the number of posts in each that are in the domain and that are right.
 
     For posts that nobody read, the label on which the detectors agreed serves as a guess at the truth.
 

@@ -27,7 +27,7 @@ UNFAIR_LOOK = (
 
 
 class EvaluationError(Exception):
-    """Raised if an evaluation is refused. Nothing was written; the message gives the reason and the remedy."""
+    """Raised if an evaluation is refused. Nothing was written, and the message says why and what to do."""
 
 
 @dataclass(frozen=True)

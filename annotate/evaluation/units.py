@@ -1,4 +1,4 @@
-"""Units of an exported set in which each unit has one label, as used by the evaluation of such sets."""
+"""Units of an exported set, read for an evaluation. Each unit has one label."""
 
 import json
 import sys
@@ -188,7 +188,8 @@ class _Columns:
     together: str
     split: str
     splits: set[str] = field(default_factory=set)
-    # Language and probability of each unit, and the number of units of all splits with the same values.
+    # `strata` contains the language and the probability of each unit. `every` counts the units of all splits by the
+    # same two values.
     strata: list[Stratum] = field(default_factory=list)
     every: Counter[Stratum] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Evaluation on XGLUE's tasks. Line n of TASK/LANGUAGE.prediction is the prediction for row n of the test file.
 
-As in XGLUE's own evaluation, the measures are accuracy, nDCG by query and BLEU-4, per language and averaged. Two
-systems are compared row by row.
+As in XGLUE's own evaluation, the measures are accuracy, nDCG and BLEU-4. Each is reported for every language and as a
+mean over the languages. nDCG is computed for each query. Two systems are compared row by row.
 """
 
 import math

@@ -24,8 +24,8 @@ REASON = 200  # characters
 def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """Pause an annotator and return their open units.
 
-    right: number of known answers that they gave correctly since their last pause was lifted.
-    asked: number of known answers that they were asked for in that time.
+    right: number of units with a known answer that they answered correctly since their last pause was lifted.
+    asked: number of units with a known answer that they answered in that time, correctly or not.
     how: the manager (`by`) and the reason. Both are left out for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
@@ -101,8 +101,8 @@ def _rests_on(unit: Unit, judgment: Judgment) -> bool:
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     """Return what voiding an annotator's judgments would do now, as a dict of counts.
 
-    answers: answers that would be voided, including answers to gold answers.
-    known: answers to gold answers among them.
+    answers: answers that would be voided, including those to hidden gold answers.
+    known: how many of these are answers to hidden gold answers.
     skips: skips that would be voided.
     reopened: units that would return to the queue.
     settled: units that the remaining answers would decide at once.

@@ -1,6 +1,7 @@
--- The first units of one queue that an annotator may be given: not judged by them, with a free place.
--- Used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator accepts disturbing
--- units, annotator, annotator, whether the annotator adjudicates, now, now, number of units.
+-- The first units in one queue that an annotator may be given. The annotator has not judged these units, and each has a
+-- free place.
+-- This is used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator accepts
+-- disturbing units, annotator, annotator, whether the annotator adjudicates, now, now, number of units.
 SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
@@ -8,10 +9,10 @@ WHERE unit.task_id = %s
   AND unit.language = queue.value
   AND NOT unit.honeypot
   AND (%s OR NOT unit.disturbing)
-  -- No hidden unit whose text they have seen, see eligible.py.
+  -- Leave out hidden units whose text the annotator has seen, see eligible.py.
   AND NOT ({seen})
-  -- A count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all judgments of the
-  -- annotator. "< 1" instead of "= 0", which PostgreSQL would consider rare and therefore scan the queue.
+  -- Use a count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all judgments of the
+  -- annotator. Use "< 1" instead of "= 0", which PostgreSQL would consider rare, so that it would scan the queue.
   AND (
       SELECT COUNT(*)
       FROM annotate_judgment AS judgment
@@ -19,7 +20,7 @@ WHERE unit.task_id = %s
         AND judgment.annotator_id = %s
         AND (judgment.voided_at IS NULL OR judgment.voided_by_id IS NOT NULL)
   ) < 1
-  -- Adjudicators could have read others' answers there.
+  -- Leave out reopened units for adjudicators, who could have read the answers to them.
   AND NOT (%s AND EXISTS (
       SELECT 1
       FROM annotate_transition AS transition

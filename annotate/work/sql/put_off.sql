@@ -1,6 +1,6 @@
--- Units that an annotator gets after others: units they returned or let expire, and work that a gold answer replaced.
--- The unit after a gold answer may thus be in any language, like the unit after work. A unit whose place was taken by a
--- gold answer that somebody returned comes last.
+-- Units that an annotator gets only after other units: units that they returned or let expire, and units of work that a
+-- gold answer replaced. Because of this, the unit that follows a gold answer may be in any language, like the unit that
+-- follows work. A unit comes last if a gold answer that somebody returned has taken its place.
 -- Parameters: annotator, whether to put units off, now, annotator, number of answers after which no unit is put off;
 -- annotator, whether to put units off.
 SELECT COALESCE(own.instead_of_id, own.unit_id) AS unit_id
@@ -12,7 +12,7 @@ WHERE own.annotator_id = %s
       OR (own.closed_at IS NULL AND own.expires_at <= %s)
       OR (own.instead_of_id IS NOT NULL AND own.outcome IN ('answered', 'skipped', 'flagged'))
   )
-  -- Limits the count to recent leases, however much they have done.
+  -- Consider only recent leases, so that the count below stays small even if the annotator has judged many units.
   AND own.opened_at > COALESCE(
       (
           SELECT said.answered_at
