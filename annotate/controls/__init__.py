@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 
 from annotate.kinds.control import QualityControl, register
+from annotate.kinds.options import OPTIONS
 
 
 def load() -> None:
@@ -19,10 +20,19 @@ def load() -> None:
 
 
 def add(control: QualityControl) -> None:
-    """Register a control of an installed package, and add its options to Task as attributes."""
+    """Register a control of an installed package, and add its options to Task as attributes.
+
+    Raise ValueError if tasks already have an option or another attribute with the name of one of its options.
+    """
     from annotate.models import Task
     from annotate.models.tasks import option
 
+    for each in control.options:
+        if hasattr(Task, each.name) and OPTIONS.get(each.name) is not each:
+            raise ValueError(
+                f"The quality control {control.name!r} has an option named {each.name!r}, and tasks already have "
+                f"something of that name; give the option another name."
+            )
     register(control)
     for each in control.options:
         setattr(Task, each.name, option(each.name))

@@ -365,7 +365,13 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
     for control in kind.quality_controls:
-        found |= {name: _of_control(values) for name, values in control.columns(task).items()}
+        for name, values in control.columns(task).items():
+            if name in found:
+                raise ValueError(
+                    f"The quality control {control.name!r} adds a column named {name!r}, and the set already has one; "
+                    f"give the column another name."
+                )
+            found[name] = _of_control(values)
     return {name: column for name, column in found.items() if with_text or not column.with_text}
 
 

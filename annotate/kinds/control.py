@@ -235,8 +235,11 @@ class QualityControl:
         """
         return None
 
-    def columns(self, task: Task) -> Mapping[str, Mapping[int, Any]]:
-        """Return columns for an exported set, as a mapping from column name to unit key to value."""
+    def columns(self, task: Task) -> Mapping[str, Mapping[int, str]]:
+        """Return columns for an exported set: for each new name, a mapping from the key of a unit to its text.
+
+        Units that are not in the mapping have no value.
+        """
         return {}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:

@@ -97,7 +97,10 @@ def test_two_forms_cannot_have_one_name(rating):
         register(Rating())
 
 
-@pytest.mark.parametrize("file", ["rating.py", "funny.toml", "templates/rating/question.html", "common_words.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["rating.py", "funny.toml", "templates/rating/question.html", "templates/rating/bench.html", "common_words.py"],
+)
 def test_the_documentation_shows_these_files(file):
     page = (settings.BASE_DIR / "annotate/docs/how-to/develop.md").read_text(encoding="utf-8")
     assert (HERE / file).read_text(encoding="utf-8") in page

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from annotate import controls
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
-from annotate.kinds.control import CONTROLS
+from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.work.judgments import judge
@@ -49,6 +50,22 @@ def plugged():
     yield CONTROL
     del CONTROLS[CONTROL.name], OPTIONS[EVERY.name]
     delattr(Task, EVERY.name)
+
+
+@pytest.mark.parametrize("name", ["redundancy", "name", "pk"])
+def test_a_control_must_not_take_the_name_of_an_option_or_attribute_that_tasks_have(name):
+    taker = type("Taker", (QualityControl,), {"name": "taker", "options": (replace(EVERY, name=name),)})()
+    with pytest.raises(ValueError, match=f"The quality control 'taker' has an option named '{name}'"):
+        controls.add(taker)
+    assert "taker" not in CONTROLS
+    assert name not in OPTIONS or OPTIONS[name].help != EVERY.help
+
+
+def test_a_control_must_not_replace_a_column_of_the_set(task, monkeypatch, tmp_path):
+    monkeypatch.setattr(type(CONTROL), "columns", lambda self, task: {"label": {}})
+    with pytest.raises(ValueError, match="'second reader' adds a column named 'label', and the set already has one"):
+        call_command("export_gold", "content", out=str(tmp_path / "set"), verbosity=0)
+    assert not (tmp_path / "set").exists()
 
 
 @pytest.fixture
