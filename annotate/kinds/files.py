@@ -160,6 +160,8 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     based = "base" in top.raw
     if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
         raise top.fault(own, f"a kind with a base cannot have its own {own}; leave it out, or leave base out.")
+    if not based and "form" in top.raw:
+        _form(top)  # first, because the keys of a form that is not installed are unknown
     of_forms = (key for form in FORMS.values() for key in form.tables)
     keys = KEYS_WITH_BASE if based else [*dict.fromkeys((*KEYS, *of_forms))]
     top.check_keys(keys, "a kind with a base" if based else "a kind's file")
@@ -276,7 +278,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
 def _form(top: Table) -> Form:
     name = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
     if name not in FORMS:
-        raise top.fault("form", f"{name!r} is not a form of answers; {nearest(name, FORMS)}.")
+        raise top.fault("form", f"{name!r} is not a form of answers that is installed; {nearest(name, FORMS)}.")
     for other in FORMS.values():
         for key in set(other.tables).difference(FORMS[name].tables).intersection(top.raw):
             raise top.fault(key, f'the table [{key}] goes with form = "{other.slug}"; write that, or leave {key} out.')

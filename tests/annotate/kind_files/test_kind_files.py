@@ -83,7 +83,7 @@ WRONG = [
         mood('form = "grades"\n', ""),
         'line 1: there is no form; write one, such as form = "choice"; there is choice, grades, labels and pair.',
     ),
-    (mood('"grades"', '"grade"'), "line 3: 'grade' is not a form of answers; the nearest is grades."),
+    (mood('"grades"', '"grade"'), "line 3: 'grade' is not a form of answers that is installed; the nearest is grades."),
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
     (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
