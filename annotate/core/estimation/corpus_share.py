@@ -10,7 +10,7 @@ from math import fsum, sqrt
 
 import numpy as np
 
-from annotate.core.aggregation.answer_table import Bools, Floats, Ints
+from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Unread, Z, moved
 
 # If judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
@@ -113,34 +113,19 @@ class Counts:
 
     @classmethod
     def of(cls, sample: ReadSample, place: int) -> "Counts":
-        judged = float(sample.corpus[place])
+        """Tabulate the items read: in row 1 those that the judge gave a label, in column 1 those that people gave it.
+
+        place: index of the label.
+        """
+        judged, chances = float(sample.corpus[place]), sample.chances
         corpus = np.array([float(sample.corpus.sum()) - judged, judged])
-        return cls._tabulated(corpus, sample.judge == place, sample.people == place, sample.chances)
-
-    @classmethod
-    def of_accuracy(cls, sample: ReadSample) -> "Counts":
-        """Count how often judge and people agree.
-
-        Column 1 has the items on which they agree. All items are in row 0.
-        """
-        agreed: Bools = sample.judge == sample.people
-        corpus = np.array([float(sample.corpus.sum()), 0.0])
-        return cls._tabulated(corpus, np.zeros_like(agreed), agreed, sample.chances)
-
-    @classmethod
-    def _tabulated(cls, corpus: Floats, rows: Bools, columns: Bools, chances: Floats) -> "Counts":
-        """Tabulate the items read.
-
-        corpus: number of corpus items by row, (2,).
-        rows, columns: row and column of each item read, 0 or 1, (n,).
-        chances: inclusion probability of each item read, (n,).
-        """
-        distinct, place = np.unique(chances, return_inverse=True)
+        rows, columns = sample.judge == place, sample.people == place
+        distinct, class_of = np.unique(chances, return_inverse=True)
         if len(distinct) > MOST_CLASSES:
             edges = np.quantile(chances, np.arange(1, MOST_CLASSES) / MOST_CLASSES)
-            place = np.searchsorted(edges, chances, side="right")
+            class_of = np.searchsorted(edges, chances, side="right")
         number = min(MOST_CLASSES, max(1, len(distinct)))
-        cell, weights = 4 * place + 2 * rows.astype(np.int64) + columns, 1 / chances
+        cell, weights = 4 * class_of + 2 * rows.astype(np.int64) + columns, 1 / chances
         read, weight, squares = (
             np.bincount(cell, weights=each, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
             for each in (np.ones(len(cell)), weights, weights**2)
@@ -265,8 +250,3 @@ def people_alone(counts: Counts) -> CorpusShare:
 def fallback(counts: Counts, reason: Reason) -> CorpusShare:
     """Return the estimate from people alone, with the reason why another estimator falls back to it."""
     return replace(people_alone(counts), reasons=(reason,))
-
-
-def judge_accuracy(sample: ReadSample) -> CorpusShare:
-    """Estimate the share of the corpus on which people would agree with the judge, weighted by the design."""
-    return people_alone(Counts.of_accuracy(sample))
