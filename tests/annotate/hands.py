@@ -50,16 +50,24 @@ def posts_of(page):
     return posted
 
 
-def lose_reply(page, address):
-    """Drop the server's next reply to this address. The server has received the request and carried it out."""
-    network = page.context.new_cdp_session(page)
+def lose_reply(page, ending):
+    """Drop the next reply to an address that ends so. The server has received the request and carried it out.
 
-    def drop(event):
-        network.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "ConnectionReset"})
-        network.detach()
-
-    network.once("Fetch.requestPaused", drop)
-    network.send("Fetch.enable", {"patterns": [{"urlPattern": address, "requestStage": "Response"}]})
+    The page itself drops it: the browser's interception of requests sometimes begins only after it said that it had.
+    """
+    page.evaluate(
+        """ending => {
+          const { open, send } = XMLHttpRequest.prototype;
+          XMLHttpRequest.prototype.open = function (method, url, ...rest) {
+            if (url.endsWith(ending)) {
+              XMLHttpRequest.prototype.open = open;
+              this.send = body => { this.onload = this.onerror; send.call(this, body); };
+            }
+            return open.call(this, method, url, ...rest);
+          };
+        }""",
+        ending,
+    )
 
 
 class Hands:

@@ -194,6 +194,7 @@ def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kep
     page, before = hands.page, hands.post
     held = []
     page.route("**/judge/", lambda route: held.append(route), times=1)
+    page.reload()  # a page that is already there may go on for a moment without the route
     page.fill("[name=comment]", "first")
     page.locator("#post").focus()
     let_guard_pass(page)

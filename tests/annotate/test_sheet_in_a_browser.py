@@ -182,7 +182,7 @@ def test_a_sheet_whose_reply_was_lost_is_counted_once(on_sheet, make_task, ann, 
     make_task([DISPUTED] * 3, asked="de")
     hands = on_sheet(ann)
     press(hands, "KeyN")
-    lose_reply(hands.page, "*/sheet/judge/")
+    lose_reply(hands.page, "/sheet/judge/")
     hands.page.keyboard.press("Control+Enter")
     hands.page.wait_for_selector("text=There is no connection")
     hands.page.keyboard.press("Control+Enter")
