@@ -23,29 +23,29 @@ test-slow: .venv/.requirements-test
 test-all: test test-slow
 
 # Speed and memory, as ratios of what is measured side by side: at a tenth of the sizes in some ten minutes, or in full.
-# DATA has posts in many languages, as python -m tests.benchmarks says; DOCCANO=program measures that beside it.
+# DATA has posts in many languages, as python -m benchmarks says; DOCCANO=program measures that beside it.
 DATA = fixtures
-SPEED = $(PYTHON) -m tests.benchmarks $(DATA) detectors prelabel_speed answer idle pages load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
+SPEED = $(PYTHON) -m benchmarks $(DATA) detectors prelabel_speed answer idle pages load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
 bench: .venv/.requirements-test
 	$(SPEED) --speed-posts 10000 --repetitions 1 --answer-units 10000 100000 --load-units 1000 --load-seconds 15 \
 	    --bulk-posts 100000 --draw-posts 2000000 --draw-fewer 200000 --draw-on-spark 200000
-	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks $(DATA) load --load-of posts gold \
+	$(PYTHON) -m tests.postgres $(PYTHON) -m benchmarks $(DATA) load --load-of posts gold \
 	    --load-moments analyzed pilot --load-units 2600 --load-people 16 --load-seconds 15
 
 bench-full: .venv/.requirements-test
 	$(SPEED) --speed-posts 400000 --answer-units 10000 1000000 --load-units 10000 1000000 --load-seconds 60 \
 	    --page-judgments 10000 1000000 --bulk-posts 1000000
-	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks $(DATA) load --load-of posts records gold \
+	$(PYTHON) -m tests.postgres $(PYTHON) -m benchmarks $(DATA) load --load-of posts records gold \
 	    --load-moments new analyzed pilot earlier --load-units 10000 --load-seconds 60
 
 # The simulations behind the figures of the documentation: make bench-figures DATA=folder
 bench-figures: .venv/.requirements-test
-	$(PYTHON) -m tests.benchmarks $(DATA)
+	$(PYTHON) -m benchmarks $(DATA)
 
 # Kills, full disks and lost connections, on either database.
 bench-faults: .venv/.requirements-test
-	$(PYTHON) -m tests.benchmarks fixtures faults
-	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks fixtures faults
+	$(PYTHON) -m benchmarks fixtures faults
+	$(PYTHON) -m tests.postgres $(PYTHON) -m benchmarks fixtures faults
 
 # After a change of the dependencies in pyproject.toml; needs uv.
 lock:

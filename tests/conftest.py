@@ -70,7 +70,7 @@ OF_THE_PROGRAM = (
     "tests.corpora.",
     "tests.docs.",
     "tests.inputs.",
-    "tests.load.",
+    "tests.test_server_load",
     "tests.test_notebook",
     "tests.test_package",
 )
@@ -95,7 +95,7 @@ SLOW = """
     annotate.test_set_up_in_the_browser annotate.test_tongues_of_pages annotate.test_unread_triggers
     annotate.test_veil corpora.test_bounds corpora.test_crash corpora.test_draw_by_language corpora.test_rights
     corpora.test_spark docs.test_how_to docs.test_looks docs.test_tutorial inputs.test_fuzzed_rows
-    inputs.test_inputs inputs.test_signals load.test_load test_agreeing test_audits test_crowd_run test_faults
+    inputs.test_inputs inputs.test_signals test_server_load test_agreeing test_audits test_crowd_run test_faults
     test_notebook test_notebook_tables test_package test_restore test_server test_stream test_whole_run
 """.split()  # noqa: SIM905 - as above
 OTHER_DATABASE = {

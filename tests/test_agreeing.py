@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.benchmarks.agreeing import WORLDS, World
-from tests.benchmarks.agreeing_work import OTHERS, measures, populate, rows, set_row, truths
+from benchmarks.agreeing import WORLDS, World
+from benchmarks.agreeing_work import OTHERS, measures, populate, rows, set_row, truths
 
 
 @pytest.mark.parametrize("world", OTHERS[2:6])

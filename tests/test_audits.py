@@ -4,10 +4,10 @@ import pytest
 from django.conf import settings as django_settings
 
 from annotate.core import stages
+from benchmarks import audits_work
+from benchmarks.audits_work import Crew, Frame, measured, work
 from tests.annotate.acts import open_task
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
-from tests.benchmarks import audits_work
-from tests.benchmarks.audits_work import Crew, Frame, measured, work
 
 
 @pytest.fixture

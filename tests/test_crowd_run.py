@@ -16,12 +16,12 @@ from annotate.core.pause_rule import DEFAULT, Rule
 from annotate.models import Judgment, Task
 from annotate.work.accounts import add_annotators
 from annotate.work.people_file import Row
-from tests.benchmarks import crowd as benchmark
-from tests.benchmarks.clients import Log
-from tests.benchmarks.crowd_clients import Told, let_loose
-from tests.benchmarks.crowd_seeds import EntryTest, Guard, exactly, paused_by, run
-from tests.benchmarks.crowd_work import facts, void_paused
-from tests.benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
+from benchmarks import crowd as benchmark
+from benchmarks.clients import Log
+from benchmarks.crowd_clients import Told, let_loose
+from benchmarks.crowd_seeds import EntryTest, Guard, exactly, paused_by, run
+from benchmarks.crowd_work import facts, void_paused
+from benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
 
 SEED = "2015"
 UNITS = 36

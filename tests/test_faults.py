@@ -2,9 +2,9 @@
 
 import random
 
-from tests.benchmarks import faults_server as server
-from tests.benchmarks.faults_commands import Undisturbed, half_written
-from tests.benchmarks.place import new_place
+from benchmarks import faults_server as server
+from benchmarks.faults_commands import Undisturbed, half_written
+from benchmarks.place import new_place
 
 
 def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_were_killed(migrated):

@@ -46,8 +46,8 @@ def imports_from(folder, *rooms):
 @pytest.mark.parametrize(
     ("folder", "rooms"),
     [
-        ("corpora", ("annotate", "deploy", "tests")),
-        ("annotate", ("deploy", "tests")),
+        ("corpora", ("annotate", "benchmarks", "deploy", "tests")),
+        ("annotate", ("benchmarks", "deploy", "tests")),
         ("corpora/core", ("django", "rest_framework")),
         ("annotate/core", ("django", "rest_framework")),
         ("annotate/kinds/forms", ("django", "rest_framework")),

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.place import free_port
 from corpora.system import VERSION
-from tests.benchmarks.place import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 # Writes down what a process of the environment opens or lists of the checkout, besides the packages that are needed.

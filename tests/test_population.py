@@ -11,15 +11,15 @@ from django.conf import settings as django_settings
 from django.test import override_settings
 
 from annotate.actions.commands import call_command
+from benchmarks import population_report, population_work
+from benchmarks.place import BenchmarkFailed
+from benchmarks.population_report import cells_of
+from benchmarks.population_stream import HISTORY, WINDOW, AuthorModel, fit, make_stream, write_jsonl
+from benchmarks.population_texts import MADE_KINDS
+from benchmarks.population_work import NAME, cells, frames, load, reached, samples, truths
 from corpora.core.languages import UND
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
-from tests.benchmarks import population_report, population_work
-from tests.benchmarks.place import BenchmarkFailed
-from tests.benchmarks.population_report import cells_of
-from tests.benchmarks.population_stream import HISTORY, WINDOW, AuthorModel, fit, make_stream, write_jsonl
-from tests.benchmarks.population_texts import MADE_KINDS
-from tests.benchmarks.population_work import NAME, cells, frames, load, reached, samples, truths
 
 POSTS = 5_000
 SEEDS = [f"small-{number}" for number in range(6)]

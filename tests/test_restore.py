@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from django.db import connection
 
-from tests.benchmarks.place import Place, new_place
+from benchmarks.place import Place, new_place
 from tests.docs.markdown import DOCS
 from tests.docs.newcomer import steps
 from tests.postgres import find_binaries

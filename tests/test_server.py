@@ -17,8 +17,8 @@ import pytest
 import yaml
 from django.urls import reverse
 
+from benchmarks.place import free_port, wait_for_server
 from deploy import masked
-from tests.benchmarks.place import free_port, wait_for_server
 from tests.running import DATA, ROOT, begin, environment, install
 from tests.together import until
 

@@ -8,12 +8,12 @@ from django.conf import settings as django_settings
 
 from annotate.evaluation.subjects import Subject
 from annotate.models import Annotator, Judgment, Task
+from benchmarks import audits_work, stream_work
+from benchmarks.material import MissingData, mixed
+from benchmarks.stream import Figure, held, report, report_rule
+from benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
-from tests.benchmarks import audits_work, stream_work
-from tests.benchmarks.material import MissingData, mixed
-from tests.benchmarks.stream import Figure, held, report, report_rule
-from tests.benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 
 ABOUT = {
     "accuracy with und",

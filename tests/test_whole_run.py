@@ -15,13 +15,13 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Unit
 from annotate.work.accounts import add_annotators
 from annotate.work.people_file import read_table
+from benchmarks import tally
+from benchmarks.clients import Browser, Log, adjudicate, let_read
+from benchmarks.material import Post, write_jsonl
+from benchmarks.whole_run import acknowledged
+from benchmarks.world import Reader, World
 from corpora.core.languages import COVERAGE
 from corpora.core.masking import clean_for_detectors, count_letters
-from tests.benchmarks import tally
-from tests.benchmarks.clients import Browser, Log, adjudicate, let_read
-from tests.benchmarks.material import Post, write_jsonl
-from tests.benchmarks.whole_run import acknowledged
-from tests.benchmarks.world import Reader, World
 
 SEED = "2015"
 SLIP = 0.015

@@ -3,7 +3,7 @@
 This module has no access to the database: `finish_forecast.py` reads the remaining work and the annotators. The
 simulation does not follow single units, but only the amount of work in each queue, day by day. A few hundred futures
 are simulated in parallel. Each future has its own paces, days and shares, to the extent that these are unknown. The
-range goes from the 5% quantile to the 95% quantile. tests/benchmarks/forecasts.py measures how often simulated
+range goes from the 5% quantile to the 95% quantile. benchmarks/forecasts.py measures how often simulated
 campaigns end within the range.
 
 The following quantities are unknown, so they are drawn at random:
@@ -41,7 +41,7 @@ LITTLE = 0.5  # a smaller number of answers counts as zero
 # Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED between the assumption and
 # the mean of all annotators, BETWEEN between annotators, and WITHIN between the answers (or days) of one annotator.
 # DRIFT is for changes over time, because annotators learn or get tired. These and the following values are large enough
-# for different campaigns to end within the range (tests/benchmarks).
+# for different campaigns to end within the range (benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
 # Used instead of ASSUMED and HOURS_ASSUMED if the pace of any annotator was measured, so that data outweigh the
 # assumption.

@@ -29,7 +29,7 @@ from corpora.storage.schemas import schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
 # If sorts and joins need more memory than this, DuckDB uses the disk. Its peak can exceed the limit, and the rest of
-# the process needs memory too: 225 MB for a draw from 20 million posts (python -m tests.benchmarks FOLDER draws). With
+# the process needs memory too: 225 MB for a draw from 20 million posts (python -m benchmarks FOLDER draws). With
 # this limit, the process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000

@@ -43,7 +43,7 @@ from corpora.vocabulary.thesaurus import words_of
 # label's score is the sum of the squared similarities of the selected documents that have the label.
 #
 # In both methods, a word in the title counts TITLE times. The constants were chosen with the train and dev documents of
-# EURLEX57K in tests/benchmarks/suggestions.py. The test documents were not used.
+# EURLEX57K in benchmarks/suggestions.py. The test documents were not used.
 
 
 TITLE = 4  # weight of a word in the title

@@ -1,5 +1,5 @@
 """No pair of acts tells gold answers, audits, checks, second decisions or decoys from others. Pair by pair, on more
-units, it is the benchmark tests/benchmarks/oracle_pairs.py.
+units, it is the benchmark benchmarks/oracle_pairs.py.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""Whatever is sent to the API, it answers as its description says. tests/benchmarks/api.py sends more."""
+"""Whatever is sent to the API, it answers as its description says. benchmarks/api.py sends more."""
 
 from tests.annotate import api_cases
 from tests.annotate.access.world import World

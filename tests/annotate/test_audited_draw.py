@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from annotate.core.estimation.share_estimators import AuditedDraw, shares_of_draw
-from tests.benchmarks.judge import WORLDS
-from tests.benchmarks.judge_work import estimate
+from benchmarks.judge import WORLDS
+from benchmarks.judge_work import estimate
 
 LABELS = ("no", "yes")
 WAYS = ("people", "rogan_gladen", "prediction_powered")

@@ -5,8 +5,8 @@ from math import inf
 import pytest
 
 from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Queue, Reader, Share, forecast, with_more
-from tests.benchmarks.forecasts import within
-from tests.benchmarks.forecasts_work import World, run
+from benchmarks.forecasts import within
+from benchmarks.forecasts_work import World, run
 
 USUAL = Assumed(seconds=12, weekly=10)
 CREW = [Reader(f"p{n}", (("de", "en"), ("en",), ("hr",), ("hr", "en"))[n % 4]) for n in range(12)]

@@ -1,5 +1,5 @@
 """Hidden units cannot be told from others by what comes of returning them, of time that runs out, of taking answers
-back, or by what they cost. The attacks on many units are a benchmark, tests/benchmarks/oracle.py.
+back, or by what they cost. The attacks on many units are a benchmark, benchmarks/oracle.py.
 """
 
 from datetime import timedelta

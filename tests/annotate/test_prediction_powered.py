@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from annotate.core.estimation.corpus_share import Counts, ReadSample, Reason, people_alone
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.estimation.share_estimators import corpus_shares, power
-from tests.benchmarks.judge import WORLDS
-from tests.benchmarks.judge_work import estimate
+from benchmarks.judge import WORLDS
+from benchmarks.judge_work import estimate
 
 LABELS = ("no", "yes")
 WAYS = ("people", "rogan_gladen", "prediction_powered")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from tests.benchmarks.place import ROOT, Place, free_port, wait_for_server
+from benchmarks.place import ROOT, Place, free_port, wait_for_server
 
 DOCS = ROOT / "annotate" / "docs"
 FILES = ("toml", "csv")

@@ -5,8 +5,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
+from benchmarks.place import ROOT
 from corpora.system import VERSION
-from tests.benchmarks.place import ROOT
 
 FRONT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md", "deploy/README.md")
 

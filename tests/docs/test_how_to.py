@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.benchmarks.place import new_place
+from benchmarks.place import new_place
 from tests.docs.newcomer import DOCS, Newcomer
 
 HOW_TO = DOCS / "how-to"

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from tests.benchmarks.clients import Browser, Log, Said, adjudicate, key_of, let_read
-from tests.benchmarks.place import new_place
-from tests.benchmarks.world import Reader
+from benchmarks.clients import Browser, Log, Said, adjudicate, key_of, let_read
+from benchmarks.place import new_place
+from benchmarks.world import Reader
 from tests.docs.newcomer import DOCS, Newcomer, matches
 
 TASK = "language-small"

@@ -1,6 +1,6 @@
 """Whatever stands in the rows of a file: each is accepted, refused or was there before, and the program says so.
 
-The long run is a benchmark, tests/benchmarks/rows.py.
+The long run is a benchmark, benchmarks/rows.py.
 """
 
 import itertools

@@ -8,7 +8,7 @@ Imaginary units are added to the observed ones: half a unit on which all agree o
 on which all agree on another label, and half a unit on which all differ, with labels at their observed frequencies.
 With two labels and two answers per unit, this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the imaginary
 units, outcomes that were not observed would count as impossible, and the intervals would be too narrow if a label is
-rare (tests/benchmarks/agreeing.py compares both).
+rare (benchmarks/agreeing.py compares both).
 
 The annotators are treated as fixed, so an interval applies to other units of this kind, but not to other annotators.
 """

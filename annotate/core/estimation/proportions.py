@@ -299,7 +299,7 @@ def stratified(
     Distinction between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262);
     Cochran 1977, Sampling Techniques, section 2.14, for comparisons of domains).
 
-    docs/explanation/measuring.md reports the coverage and the widths that tests/benchmarks/measuring.py measures.
+    docs/explanation/measuring.md reports the coverage and the widths that benchmarks/measuring.py measures.
 
     Return UNKNOWN if no item in the domain was read. Also return it if there are unread items without a guess, and
     nothing was read in any of their strata. Raise ValueError for a stratum with inconsistent counts.

@@ -2,7 +2,7 @@
 
 They are people alone (corpus_share.py), the Rogan-Gladen correction, and prediction-powered inference. The module also
 computes how many more items people must read for a target width. judge_agreement.py measures how well the judge agrees
-with people, and tests/benchmarks/judge.py measures the coverage of the intervals.
+with people, and benchmarks/judge.py measures the coverage of the intervals.
 """
 
 from collections.abc import Callable
@@ -214,7 +214,7 @@ def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: 
 # This is two-phase sampling (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
 # estimator is applied twice. First it is applied to the corpus, as if people had read the whole draw. Then it is
 # applied to each stratum of the draw, with the items that people did read. MOVER combines the two intervals (Zou and
-# Donner 2008, Statistics in Medicine 27(10)). tests/benchmarks/judge.py measures the coverage.
+# Donner 2008, Statistics in Medicine 27(10)). benchmarks/judge.py measures the coverage.
 
 
 Way = Callable[[Counts], CorpusShare]

@@ -9,7 +9,7 @@ The coverage of the intervals was measured by simulation. The simulated tasks in
 agree, tasks in which four of five judgments are ties, and an annotator who only looks at the position. Intervals of
 shares covered the true value in 93.2% to 96.7% of 1,000 tasks each with 50, 100 and 500 messages, and in at least 91%
 with 10 messages. Intervals of differences in strength covered it in 93.3% to 97.1% of 300 tasks each with 10, 20, 50
-and 200 messages and three and five systems (`python -m tests.benchmarks FOLDER preferences`).
+and 200 messages and three and five systems (`python -m benchmarks FOLDER preferences`).
 """
 
 from collections import Counter, defaultdict

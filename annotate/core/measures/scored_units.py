@@ -3,7 +3,7 @@
 The intervals use the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans,
 chapter 6). It computes the derivative of a figure with respect to the weight of each row. The influence of a row is the
 derivative times its weight, (n,). The variance comes from the influences, added up by group. It is close to that of the
-jackknife in resampling.py, but it supports weights and needs no loop over groups. tests/benchmarks/scores.py measures
+jackknife in resampling.py, but it supports weights and needs no loop over groups. benchmarks/scores.py measures
 the coverage.
 """
 

@@ -13,8 +13,8 @@ from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, pr
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision
 from annotate.evaluation.uniform import Cell, Uniform
-from tests.benchmarks import comparing_work
-from tests.benchmarks.made_posts import SMALL, World, draw, populate
+from benchmarks import comparing_work
+from benchmarks.made_posts import SMALL, World, draw, populate
 
 COUNTS = st.integers(1, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
 CORRELATIONS = st.floats(-1, 1)

@@ -14,10 +14,10 @@ from annotate.evaluation.metrics import accuracy, bounds_of, precision, recall
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.uniform import NOT_TOLD, Cell, Uniform
 from annotate.models import Unit
+from benchmarks.made_posts import World, draw, populate
 from corpora.core.languages import UND
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
 from tests.annotate.evaluation.figures import written
-from tests.benchmarks.made_posts import World, draw, populate
 
 
 def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:

@@ -16,10 +16,10 @@ from annotate.reports.report_renderer import as_text
 from annotate.work.adjudication import settle, to_adjudicate
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from benchmarks.made_posts import World, draw, populate
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
 from tests.annotate.evaluation.figures import run
-from tests.benchmarks.made_posts import World, draw, populate
 
 EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
 

@@ -1,0 +1,199 @@
+"""The draws from one population of agreeing.py, and the coefficients of all its units."""
+
+from functools import cache
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from zlib import crc32
+
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Answers
+from annotate.core.agreement import coefficients
+from annotate.core.agreement.pair_intervals import Measure
+from annotate.core.estimation.resampling import LEAST_UNITS, percentiles
+from benchmarks.agreeing import ANSWERS, ERRORS, WORLDS, Row, World
+
+REPLICATES = 500
+ALPHA = ("alpha", "alpha, percentile bootstrap")
+# The worlds in which all the other coefficients are measured too, which takes longer.
+OTHERS = [
+    world
+    for world in WORLDS
+    if (world.labels, world.answers) == (3, "uneven") and world.errors in ("miss 20%, by mistake 1%", "20% either way")
+]
+Ends = tuple[float, float] | None  # of an interval, None where there is none
+
+
+def rows(world: World, sizes: tuple[int, ...], draws: int, seed: str) -> list[Row]:
+    kinds, shares = populate(world)
+    measured = measures if world in OTHERS else alphas
+    true = truths(kinds, shares)
+    chance = np.random.default_rng(crc32(f"{seed} {world}".encode()))
+    found = []
+    for units in sizes:
+        drawn = [measured(kinds, number, chance) for number in chance.multinomial(units, shares, size=draws)]
+        for measure in drawn[0]:
+            value = true[measure]
+            ends = np.array([each[measure] for each in drawn if each[measure] is not None]).reshape(-1, 2)
+            covers = (ends[:, 0] - 1e-9 <= value) & (value <= ends[:, 1] + 1e-9)
+            widths = float((ends[:, 1] - ends[:, 0]).sum())
+            found.append(Row(measure, world, units, len(ends), int(covers.sum()), widths))
+    return found
+
+
+# --- answers that are sets of labels
+
+
+def set_row(people: int, units: int, draws: int, seed: str) -> tuple[int, float]:
+    """How many intervals of alpha with MASI hold the truth, and their mean width."""
+    chance = np.random.default_rng(crc32(f"{seed} {people} {units}".encode()))
+    true, held, width = set_truth(), 0, 0.0
+    for draw in range(draws):
+        said = chosen(units, people, chance)
+        kinds = list(dict.fromkeys(each for unit in said for each in unit))
+        place = {each: number for number, each in enumerate(kinds)}
+        counts = np.array([np.bincount([place[each] for each in unit], minlength=len(kinds)) for unit in said])
+        found = coefficients.alpha(counts, coefficients.masi(kinds), seed=draw, replicates=REPLICATES)
+        held, width = held + (found.low <= true <= found.high), width + found.high - found.low
+    return held, width / draws
+
+
+@cache
+def set_truth() -> float:
+    """Alpha of 10,000 units, in blocks of 1,000, of which each two sets have a distance."""
+    same, apart, lots = 0.0, 0.0, np.random.default_rng(1)
+    for _ in range(10):
+        first, second = zip(*chosen(1_000, 2, lots), strict=True)
+        distances = coefficients.masi([*first, *second])[:1_000, 1_000:]
+        same += float(distances.trace()) / 1_000
+        apart += float(distances.sum() - distances.trace()) / (1_000 * 999)
+    return 1 - same / apart
+
+
+def chosen(units: int, people: int, chance: np.random.Generator) -> list[list[frozenset[str]]]:
+    """Of each unit one to seven of 400 labels, common ones more often, of which each person misses a quarter; half a
+    label more is given by mistake."""
+    frequent = 1 / np.arange(1, 401)
+    frequent /= frequent.sum()
+    found = []
+    for size in chance.integers(1, 8, units):
+        true = chance.choice(400, size, replace=False, p=frequent)
+        found.append([])
+        for _ in range(people):
+            own = {*true[chance.random(size) > 0.25], *chance.choice(400, chance.poisson(0.5), p=frequent)}
+            found[-1].append(frozenset(map(str, own or {true[0]})))
+    return found
+
+
+def populate(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """Each number of answers by label that a unit may have, (kinds, K), and its share of all units."""
+    true = np.full(world.labels, world.rare / (world.labels - 1))
+    true[0] = 1 - world.rare
+    if (errors := ERRORS[world.errors]) is None:
+        said = np.tile(true, (world.labels, 1))
+    else:
+        # Who misses a rare label gives the frequent one; if all are as likely to be missed, any other.
+        by_mistake, missed = errors
+        said = np.full((world.labels, world.labels), missed / (world.labels - 1))
+        if by_mistake < missed:
+            said[1:] = [missed, *[0.0] * (world.labels - 1)]
+        said[0] = by_mistake / (world.labels - 1)
+        np.fill_diagonal(said, [1 - by_mistake, *[1 - missed] * (world.labels - 1)])
+    kinds, shares = [], []
+    for answers, share in ANSWERS[world.answers].items():
+        for given in combinations_with_replacement(range(world.labels), answers):
+            counts = np.bincount(given, minlength=world.labels)
+            orders = factorial(answers) / prod(factorial(number) for number in counts.tolist())
+            kinds.append(counts)
+            shares.append(share * orders * float(true @ np.prod(said**counts, axis=1)))
+    return np.array(kinds), np.array(shares) / sum(shares)
+
+
+def coincidences(kinds: np.ndarray) -> np.ndarray:
+    """How many of the pairs of a unit's answers are c and k, over its answers less one: (kinds, K, K)."""
+    pairs = np.array([np.outer(row, row) - np.diag(row) for row in kinds])
+    return pairs / (kinds.sum(axis=1) - 1)[:, None, None]
+
+
+def corrected(table: np.ndarray, apart: np.ndarray) -> float:
+    """1 - observed/expected disagreement."""
+    margins = table.sum(axis=1) / table.sum()
+    return float(1 - (table * apart).sum() / table.sum() / (margins @ apart @ margins))
+
+
+def ordinal(table: np.ndarray) -> np.ndarray:
+    middle = np.cumsum(table.sum(axis=1)) - table.sum(axis=1) / 2
+    return (middle[:, None] - middle[None, :]) ** 2
+
+
+def truths(kinds: np.ndarray, shares: np.ndarray) -> dict[str, float]:
+    size = kinds.shape[1]
+    nominal = 1 - np.eye(size)
+    each = coincidences(kinds)
+    table = np.tensordot(shares, each, 1)
+    # Each unit as heavy as any other.
+    even = np.tensordot(shares / kinds.sum(axis=1), each, 1)
+    margins = even.sum(axis=1)
+    by_chance = (margins * (1 - margins)).sum() / (size - 1)
+    last = np.eye(2)[[*[0] * (size - 1), 1]]
+    return {
+        "alpha": corrected(table, nominal),
+        "alpha, percentile bootstrap": corrected(table, nominal),
+        "ordinal alpha": corrected(table, ordinal(table)),
+        "alpha of one rare label": corrected(last.T @ table @ last, 1 - np.eye(2)),
+        "observed agreement": float(np.trace(table) / table.sum()),
+        "AC1": float((np.trace(even) - by_chance) / (1 - by_chance)),
+        "agreement with the rest": float(np.trace(even)),
+        "kappa with the rest": corrected(even, nominal),
+    }
+
+
+def alphas(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> dict[str, Ends]:
+    made = coefficients.alpha(np.repeat(kinds, number, axis=0), seed=int(chance.integers(2**32)), replicates=REPLICATES)
+    return dict(zip(ALPHA, (ends(made), bootstrap(kinds[number > 0], number[number > 0], chance)), strict=True))
+
+
+def measures(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> dict[str, Ends]:
+    counts = np.repeat(kinds, number, axis=0)
+    drawn = {"seed": int(chance.integers(2**32)), "replicates": REPLICATES}
+    of_labels = {one.label: one.alpha for one in coefficients.by_label(counts, **drawn)}
+    first, _ = coefficients.against_rest(table_of(counts, chance), **drawn)
+    return alphas(kinds, number, chance) | {
+        "ordinal alpha": ends(coefficients.alpha(counts, coefficients.ordinal, **drawn)),
+        "alpha of one rare label": ends(of_labels.get(kinds.shape[1] - 1)),
+        "observed agreement": ends(coefficients.observed_agreement(counts, **drawn)),
+        "AC1": ends(coefficients.ac1(counts, **drawn)),
+        "agreement with the rest": ends(first.agreement),
+        "kappa with the rest": ends(first.kappa),
+    }
+
+
+def ends(made: Measure | None) -> Ends:
+    return None if made is None or made.low is None else (made.low, made.high)
+
+
+def table_of(counts: np.ndarray, chance: np.random.Generator) -> Answers:
+    """Each unit's answers in any order: one by the first annotator, and all others by a second."""
+    units, labels = counts.shape
+    unit = np.repeat(np.arange(units), counts.sum(axis=1))
+    label = np.repeat(np.tile(np.arange(labels), units), counts.ravel())
+    label = label[np.lexsort([chance.random(len(unit)), unit])]
+    who = np.minimum(np.arange(len(unit)) - np.searchsorted(unit, unit), 1)
+    return Answers(tuple(range(units)), (0, 1), tuple(map(str, range(labels))), unit, who, label)
+
+
+def bootstrap(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> Ends:
+    """Between percentiles of alpha on units drawn anew with replacement."""
+    units = number.sum()
+    if units < LEAST_UNITS or len(kinds) < 2:
+        return None
+    size = kinds.shape[1]
+    times = chance.multinomial(units, number / units, size=REPLICATES)
+    tables = (times @ coincidences(kinds).reshape(len(kinds), -1)).reshape(-1, size, size)
+    margins = tables.sum(axis=2)
+    answers = margins.sum(axis=1)
+    expected = answers**2 - (margins**2).sum(axis=1)
+    differ = answers - np.trace(tables, axis1=1, axis2=2)
+    defined = expected > 0
+    drawn = 1 - differ[defined] * (answers[defined] - 1) / expected[defined]
+    return percentiles(drawn) if len(drawn) and drawn.min() < drawn.max() else None

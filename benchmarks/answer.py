@@ -1,0 +1,70 @@
+"""One answer and the next unit: what it costs, what of that is the database's, and the plans of its statements.
+
+It runs in one process, by Django's test client, for somebody who reads twenty languages. The floor is the time in the
+database's driver. Tasks of two sizes are measured in turns: what an answer costs should not grow with what waits.
+"""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks.place import new_place
+from benchmarks.tables import show
+
+ROUNDS = 3
+MOST_TIMES = 1.2
+PARTS = {
+    "permit": "lock the person, and what they may do",
+    "close": "store the answer, and what follows",
+    "hand_out": "the next unit",
+    "commit": "commit, which waits for the disk",
+    "show": "the response",
+}
+
+
+def add_options(parser) -> None:
+    parser.add_argument(
+        "--answer-units", type=int, nargs=2, default=[10_000, 100_000], help="that wait; in full 10000 1000000"
+    )
+    parser.add_argument("--answers", type=int, default=200, help="of each round (default %(default)s)")
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    rounds: dict[int, list[dict]] = {units: [] for units in options.answer_units}
+    with ExitStack() as stack:
+        places = {}
+        for units in rounds:
+            places[units] = place = stack.enter_context(new_place())
+            place.manage("django", "migrate", "--verbosity=0")
+            place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+            place.run("-m", "benchmarks.load_work", "open", str(units), "1")
+        for _ in range(ROUNDS):
+            for units, place in places.items():
+                said = place.run("-m", "benchmarks.answer_work", str(options.answers))
+                rounds[units].append(json.loads(said))
+        database = place.database
+    best = {units: min(found, key=lambda each: each["median"]) for units, found in rounds.items()}
+    show(
+        f"An answer and the next unit on {database}, milliseconds",
+        ["units that wait", "median", "processor", "in the driver", "with the commit", "statements", "bytes"],
+        [
+            [units, *(each[name] for name in ("median", "processor", "driver", "floor", "statements", "bytes"))]
+            for units, each in best.items()
+        ],
+    )
+    few, many = best.values()
+    show(
+        "Where the time goes, milliseconds",
+        ["", *(f"{units:,} units" for units in best)],
+        [
+            *([words, few["parts"][part], many["parts"][part]] for part, words in PARTS.items()),
+            ["who it is, and the rest of Django", few["rest"], many["rest"]],
+        ],
+    )
+    for each in many["plans"]:
+        print(f"{each['milliseconds']:.3f} ms  {each['sql']}")
+        print("".join(f"              {line}\n" for line in each["plan"]), end="")
+    times = many["median"] / few["median"]
+    more = options.answer_units[1] / options.answer_units[0]
+    print(f"\nWith {more:.0f} times as many units it takes {times:.2f} times as long (asked: at most {MOST_TIMES}).\n")

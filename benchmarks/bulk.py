@@ -1,0 +1,47 @@
+"""Import, open_task and export_gold of many posts: rows a second beside their floors, and the most memory each takes.
+
+No data are needed. Posts and votes are made up, and what people say is written as it would stand. A floor is the same
+rows with nothing of ours about them: JSON into Parquet; the task's rows into tables with the same indexes; the same
+tables fetched, and the set's rows written as Parquet. Floors and steps alternate, each in a process of its own, on an
+installation of a quarter of the posts and on one of all: memory should not differ.
+"""
+
+import json
+from pathlib import Path
+
+from benchmarks.place import new_place
+from benchmarks.sampling import tell
+from benchmarks.tables import show
+
+MEASURED = {"import": "import_corpus", "open": "open_task", "export": "export_gold"}
+# In the order in which one needs the other.
+STEPS = ("posts", "import", "import_floor", "vote", "open", "open_floor", "answer", "export", "export_floor")
+HEADS = ["", "rows", "rows/s", "floor rows/s", "times the floor's seconds", "MB at the start", "MB at most"]
+
+
+def add_options(parser) -> None:
+    parser.add_argument(
+        "--bulk-posts", type=int, default=100_000, help="posts; in full 1,000,000 (default %(default)s)"
+    )
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    for posts in (options.bulk_posts // 4, options.bulk_posts):
+        with new_place() as place:
+            place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+            place.manage("django", "migrate", "-v0")
+            work = ("-m", "benchmarks.bulk_work")
+            took = {step: json.loads(place.run(*work, step, str(place.folder), str(posts))) for step in STEPS}
+            show(
+                f"{posts:,} posts on {place.database}",
+                HEADS,
+                [_row(name, took[step], took[f"{step}_floor"]) for step, name in MEASURED.items()],
+            )
+    for step, name in MEASURED.items():
+        tell(f"Where the time of {name} goes", took[step]["where"])
+
+
+def _row(name: str, ours: dict, floor: dict) -> list[object]:
+    pace, most = ours["rows"] / ours["seconds"], floor["rows"] / floor["seconds"]
+    return [name, ours["rows"], int(pace), int(most), most / pace, int(ours["start"]), int(ours["peak"])]

@@ -1,0 +1,161 @@
+"""The crowd at the server: each takes the test, then works, over the API. Plain HTTP, no Django."""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from benchmarks.clients import ApiClient, Log, Shift
+from benchmarks.crowd_world import LANGUAGE, Labeler, World
+from benchmarks.place import BenchmarkFailed
+
+# The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
+AGAIN = 0.02
+# The share of units after which somebody connects anew: else who shares a server process with few is always quick.
+RECONNECTS = 0.1
+
+
+@dataclass
+class Told:
+    """What the server has acknowledged, and what it refused; shared by threads."""
+
+    # (name, question, kind, label)
+    judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
+    # name -> right answers in each test taken, and whether the last one was passed
+    tests: dict[str, list[int]] = field(default_factory=dict)
+    passed: dict[str, bool] = field(default_factory=dict)
+    # name -> judgments made when the pause was told
+    paused: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class CrowdClient(ApiClient):
+    """One labeler's program."""
+
+    def __init__(self, address: str, log: Log, token: str, task: str, labeler: Labeler, world: World) -> None:
+        super().__init__(address, log, token)
+        self.task, self.labeler, self.world = task, labeler, world
+        self.chance = random.Random(f"{world.seed} {task} {labeler.name}")
+
+    def try_post(self, path: str, **body: object) -> tuple[int, dict]:
+        status, _, text = self.ask("POST", f"/api/v1/{path}", json.dumps(body), self.headers)
+        return status, json.loads(text) if text else {}
+
+    def next(self) -> dict:
+        found = self.post(f"tasks/{self.task}/next/")
+        if found["lease"] and self.chance.random() < AGAIN:
+            again = self.post(f"tasks/{self.task}/next/")
+            if not again["lease"] or again["lease"]["id"] != found["lease"]["id"]:
+                raise BenchmarkFailed(f"{self.labeler.name} was given another unit in a second tab.")
+        return found
+
+    def judge(self, lease: dict, label: str) -> dict:
+        path, said = f"leases/{lease['id']}/judge/", {"label": label, "active_seconds": 3.5}
+        judgment = self.post(path, **said)
+        if self.chance.random() < AGAIN and self.post(path, **said)["id"] != judgment["id"]:
+            raise BenchmarkFailed(f"An answer of {self.labeler.name} that was sent twice was counted twice.")
+        return judgment
+
+    def answer_all(self, path: str) -> dict:
+        """Go through a practice or a test to its end; what came of it."""
+        trial = self.post(path)
+        while question := trial["question"]:
+            label = self.world.says(self.labeler, question_of(question))
+            answer, said = f"qualification/answers/{question['id']}/", {"label": label}
+            result = self.post(answer, **said)["result"]
+            if self.chance.random() < AGAIN:
+                self.post(answer, **said)
+            if result:
+                return result
+            trial = self.post(path)
+        return trial["result"]
+
+
+def question_of(shown: Mapping) -> str:
+    """Of a unit, or of a question of the test."""
+    return shown["fields"]["question"]
+
+
+def take_test(client: CrowdClient, told: Told) -> None:
+    """Practise, and take the test until it is passed or no tries are left."""
+    path, rights, passed = f"tasks/{client.task}/qualification/{LANGUAGE}", [], False
+    client.answer_all(f"{path}/practice/")
+    # Nobody who has failed looks again whether they may work: the server must keep them out.
+    while not passed:
+        status, trial = client.try_post(f"{path}/test/")
+        if status == 403 and trial["code"] == "not_qualified":
+            break
+        if status != 200:
+            raise BenchmarkFailed(f"{client.labeler.name} could not take the test: {trial}.")
+        result = client.answer_all(f"{path}/test/")
+        rights.append(result["right"])
+        passed = result["passed"]
+    with told.lock:
+        told.tests[client.labeler.name], told.passed[client.labeler.name] = rights, passed
+
+
+def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None:
+    """Take, look, answer or skip, until there is nothing for anybody."""
+    labeler, world, made = client.labeler, client.world, 0
+    while not shift.over:
+        seen = shift.calls
+        found = client.next()
+        lease = found["lease"]
+        if lease is None:
+            if "paused" in found["why"]:
+                with told.lock:
+                    told.paused.setdefault(labeler.name, made)
+            if shift.wait(seen):
+                time.sleep(pause)
+            continue
+        question = question_of(lease)
+        if world.skips(labeler, question):
+            judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
+        else:
+            judgment = client.judge(lease, world.says(labeler, question))
+        shift.answered(skipped=judgment["kind"] == "skip")
+        made += 1
+        if client.chance.random() < RECONNECTS:
+            client.close()
+        with told.lock:
+            told.judgments.append((labeler.name, question, judgment["kind"], judgment["label"]))
+
+
+def let_loose(
+    address: str,
+    task: str,
+    tokens: Mapping[Labeler, str],
+    world: World,
+    told: Told,
+    log: Log,
+    *,
+    tested: bool = False,
+    pause: float = 0.5,
+) -> None:
+    """All of them at once, each with their own connection and token, until nothing is left for anybody.
+
+    tested: each takes the test first, as often as they are let; all ask for work then, whether or not they passed.
+    """
+    shift = Shift(len(tokens))
+
+    def live(labeler: Labeler, token: str) -> None:
+        client = CrowdClient(address, log, token, task, labeler, world)
+        try:
+            if tested and labeler.name not in told.passed:
+                take_test(client, told)
+            work_on(client, told, shift, pause)
+        except BaseException:
+            shift.stop()
+            raise
+        finally:
+            client.close()
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        done = [pool.submit(live, labeler, token) for labeler, token in tokens.items()]
+    log.seconds += time.monotonic() - start
+    for future in done:
+        future.result()

@@ -1,0 +1,160 @@
+"""The crowd of crowd_world without server and database, so that it can be let loose many times. No input or output.
+
+The schedule is that of the queue: everybody works at one speed and is given the first unit that has a free place and
+that they have not answered, but one of each block, at a place drawn by lot, is a gold answer. After each of these the
+rule is asked. When nothing is left, the manager voids all answers of paused people, the units that rest on them are
+asked again, and so on until nobody more is paused.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import comb
+
+from annotate.core.pause_rule import Rule, chance_of_pause, pauses
+from benchmarks.crowd_world import Labeler
+
+
+@dataclass(frozen=True)
+class EntryTest:
+    """items questions, of which a share `mark` must be right, in one of so many tries."""
+
+    items: int
+    mark: float
+    tries: int
+
+    def passed(self, right: int) -> bool:
+        return right >= self.mark * self.items - 1e-9
+
+    def chance(self, accuracy: float) -> float:
+        """To pass it in one of the tries, where each is of other questions."""
+        failed = sum(
+            comb(self.items, right) * accuracy**right * (1 - accuracy) ** (self.items - right)
+            for right in range(self.items + 1)
+            if not self.passed(right)
+        )
+        return 1 - failed**self.tries
+
+
+@dataclass(frozen=True)
+class Guard:
+    """How a task guards itself; None where it does not."""
+
+    test: EntryTest | None
+    rule: Rule | None
+    gold_share: float = 0.0
+    gold_pool: int = 0
+
+
+@dataclass
+class Work:
+    """One person's part in a run."""
+
+    labeler: Labeler
+    admitted: bool = True
+    answered: int = 0  # units, gold answers not among them
+    gold: list[bool] = field(default_factory=list)  # whether right, in order
+    paused: bool = False
+    pot: int = 0  # where in the block that has begun the gold answer stands
+
+    def gold_is_due(self, guard: Guard, rng: random.Random) -> bool:
+        """As controls/honeypots.py has it."""
+        if not guard.rule or len(self.gold) >= guard.gold_pool:
+            return False
+        size = max(2, round(1 / guard.gold_share))
+        at = (self.answered + len(self.gold)) % size
+        if at == 0:
+            self.pot = rng.randrange(size)
+        return at == self.pot
+
+
+@dataclass
+class Run:
+    work: list[Work]
+    right: int  # units whose label is right
+    units: int
+    answers: int
+    voided: int
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.units
+
+
+def run(labelers: Sequence[Labeler], guard: Guard, *, units: int, redundancy: int, seed: str) -> Run:
+    """One task; what anybody says of a unit is the same under every guard."""
+    rng = random.Random(f"{seed} answers")
+    says = [[rng.random() < labeler.accuracy for _ in range(units)] for labeler in labelers]
+    rng = random.Random(f"{seed} schedule")
+    people = [Work(labeler, admitted=_passes(labeler, guard.test, rng)) for labeler in labelers]
+    answers: list[dict[int, bool]] = [{} for _ in range(units)]  # by person
+    queue, made, voided = list(range(units)), 0, 0
+    at_work = [number for number, person in enumerate(people) if person.admitted]
+    void: list[int] = []
+    while queue:
+        made += _work(people, at_work, queue, says, answers, guard, redundancy, rng)
+        gone = [n for n in at_work if people[n].paused]
+        void += gone
+        at_work = [n for n in at_work if n not in gone]
+        for given in answers:
+            for number in gone:
+                voided += given.pop(number, None) is not None
+        queue = [unit for unit, given in enumerate(answers) if len(given) < redundancy]
+        if not gone:
+            break
+    right = sum(2 * sum(given.values()) > redundancy for given in answers if len(given) == redundancy)
+    return Run(people, right, units - len(queue), made, voided)
+
+
+def _passes(labeler: Labeler, test: EntryTest | None, rng: random.Random) -> bool:
+    if test is None:
+        return True
+    tries = [sum(rng.random() < labeler.tested for _ in range(test.items)) for _ in range(test.tries)]
+    return any(test.passed(right) for right in tries)
+
+
+def _work(people, at_work, queue, says, answers, guard, redundancy, rng) -> int:
+    """Everybody in turn, in an order by lot, until nobody finds anything; how many units were answered."""
+    made, active = 0, list(at_work)
+    while active:
+        rng.shuffle(active)
+        for number in list(active):
+            person = people[number]
+            place = next((at for at, unit in enumerate(queue) if number not in answers[unit]), None)
+            if place is None:
+                active.remove(number)
+                continue
+            if person.gold_is_due(guard, rng):
+                person.gold.append(rng.random() < person.labeler.accuracy)
+                person.paused = pauses(sum(person.gold), len(person.gold), guard.rule)
+                if person.paused:
+                    active.remove(number)
+                continue
+            given = answers[queue[place]]
+            given[number] = says[number][queue[place]]
+            person.answered, made = person.answered + 1, made + 1
+            if len(given) == redundancy:
+                del queue[place]
+    return made
+
+
+def paused_by(work: Iterable[Work], asked: int) -> float:
+    """The share paused by so many gold answers, where some were asked fewer: Kaplan and Meier's estimate.
+
+    Who was asked fewer and not paused counts as long as they were asked.
+    """
+    listed, going_on = list(work), 1.0
+    for number in range(1, asked + 1):
+        reached = [person for person in listed if len(person.gold) >= number]
+        stopped = sum(person.paused and len(person.gold) == number for person in reached)
+        going_on *= 1 - stopped / len(reached) if reached else 1.0
+    return 1 - going_on
+
+
+def exactly(work: Iterable[Work], asked: int, rule: Rule) -> float:
+    """The same by the exact table, on average over these people."""
+    chances = {person.labeler.accuracy: 0.0 for person in work}
+    listed = [person.labeler.accuracy for person in work]
+    for accuracy in chances:
+        chances[accuracy] = chance_of_pause(accuracy, asked, rule)[-1]
+    return sum(chances[accuracy] for accuracy in listed) / len(listed)

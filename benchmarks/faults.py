@@ -1,0 +1,151 @@
+"""Faults by the hundred: kills, full disks and lost connections at random points, of the server and of commands.
+
+Clients answer over HTTP and note what was acknowledged; each of these answers is looked for in the database. Each
+command that writes is run again after its fault, and what is then there is compared, file by file and table by table,
+with what an undisturbed run gives. On SQLite, or where DATABASE_URL names one on PostgreSQL (python -m tests.postgres).
+No data are needed.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from benchmarks import faults_commands as commands
+from benchmarks import faults_server as server
+from benchmarks.faults_disk import may_mount, small_disk
+from benchmarks.place import BenchmarkFailed, Place, copy_of, new_place
+from benchmarks.tables import show
+
+WHAT = ("server", "commands")
+KILLS_OF_WHOLE, KILLS_OF_WORKERS = 0.1, 0.4  # of all kills; the others are of commands
+OTHERS = 0.1  # of all kills: the lost connections and full disks of each sort
+RECORDS_PER_FAULT = 20  # so that there is always something left to answer
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--kills", type=int, default=200, help="kills in all (default %(default)s)")
+    parser.add_argument("--befalls", nargs="*", choices=WHAT, default=WHAT, help="server, commands (default: both)")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="commands at a time (default: a core each)")
+
+
+@dataclass
+class Sum:
+    """What came of all kills, and of all faults what must not be."""
+
+    kills: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    half_written: int = 0
+    unrepeatable: int = 0
+    bad: list[str] = field(default_factory=list)
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    total, others = Sum(), max(1, round(options.kills * OTHERS))
+    print(f"Faults come at points drawn by the seed {options.seed}; kills: {options.kills}.\n")
+    if not may_mount():
+        print("Full disks are left out: to mount a small one takes root.\n")
+    whole, workers = round(options.kills * KILLS_OF_WHOLE), round(options.kills * KILLS_OF_WORKERS)
+    if "server" in options.befalls:
+        _server(whole, workers, others, options.seed, total)
+    if "commands" in options.befalls:
+        _commands(options.kills - whole - workers, others, options.seed, options.at_once, total)
+    print(
+        f"In {total.kills:,} kills {total.lost:,} of {total.acknowledged:,} acknowledged answers were lost, "
+        f"{total.half_written:,} files were half-written, and {total.unrepeatable:,} runs could not be repeated.\n"
+    )
+    if total.bad:
+        raise BenchmarkFailed("\n".join(total.bad))
+
+
+def _server(whole: int, workers: int, others: int, seed: str, total: Sum) -> None:
+    chance, rows = random.Random(f"{seed} server"), []
+    with new_place() as base:
+        tokens = server.prepare(base, (whole + workers + 4 * others) * RECORDS_PER_FAULT)
+        on_postgres = base.database == "PostgreSQL"
+        # name -> fault, how often, and whether it is a kill
+        sorts: dict[str, tuple[server.Fault, int, bool]] = {
+            "kill -9 of the whole server": (server.whole, whole, True),
+            "kill -9 of a worker": (server.worker, workers, True),
+        }
+        if on_postgres:
+            sorts["lost connections"] = (server.cut_off, others, False)
+            sorts["PostgreSQL restarted"] = (server.restarted, -(-others // 4), False)
+
+        def note(name: str, times: int, place: Place, notes: server.Notes) -> server.Found:
+            found = server.found(place, notes)
+            failed = sum(count for status, count in notes.statuses.items() if status >= 500)
+            rows.append([name, times, found.acknowledged, found.lost, found.unasked, found.too_many, failed])
+            print(f"{name}, {times} times: {found}", file=sys.stderr, flush=True)
+            if found.lost or found.unasked or found.too_many:
+                total.bad.append(f"{name}: {found}")
+            return found
+
+        # The manual has several workers on PostgreSQL; on SQLite a second one is there so that one is left.
+        processes = 3 if on_postgres else 2
+        for name, (fault, times, is_kill) in sorts.items():
+            with copy_of(base) as place:
+                with server.at_work(place, tokens, processes) as (running, notes):
+                    server.befallen(running, notes, fault, times, chance)
+                found = note(name, times, place, notes)
+                if is_kill:
+                    total.kills += times
+                    total.acknowledged += found.acknowledged
+                    total.lost += found.lost
+        if may_mount():
+            times = -(-others // 4)
+            with small_disk() as disk, copy_of(base, on=disk.folder) as place:
+                with server.at_work(place, tokens, processes) as (running, notes):
+                    server.out_of_room(notes, disk, times, chance)
+                note("full disk", times, place, notes)
+        head = ["fault", "times", "acknowledged", "lost", "nobody sent", "too many in a unit", "5xx"]
+        show(f"The server, {processes} workers, {server.PEOPLE} people at work, {base.database}", head, rows)
+
+
+def _commands(kills: int, others: int, seed: str, at_once: int, total: Sum) -> None:
+    sorts: dict[str, tuple[commands.Fault, int]] = {"kill -9": (commands.killed, kills)}
+    with new_place() as base, ThreadPoolExecutor(at_once) as pool:
+        if base.database == "PostgreSQL":
+            sorts["lost connections"] = (commands.cut_off, others)
+        if may_mount():
+            sorts["full disk"] = (commands.without_room, others)
+        commands.prepare(base)
+        expected = list(pool.map(partial(commands.undisturbed, base), commands.COMMANDS))
+        for name, (fault, times) in sorts.items():
+            each = -(-times // len(commands.COMMANDS))
+
+            def befallen(words: str, of: commands.Undisturbed, name=name, fault=fault, each=each) -> commands.Tally:
+                tally = commands.befallen(base, words, fault, each, seed, of)
+                print(f"{name}: {words}: {_counts([tally])}", file=sys.stderr, flush=True)
+                return tally
+
+            # PostgreSQL makes a checkpoint of all databases when one is dropped: so one disk is full at a time.
+            mapped = map if fault is commands.without_room else pool.map
+            tallies = list(mapped(befallen, commands.COMMANDS, expected))
+            rows = [[words, *_counts([tally])] for words, tally in zip(commands.COMMANDS, tallies, strict=True)]
+            head = ["command", "times", "ended before", "done already", "half-written", "not repeatable", "ill told"]
+            show(f"Commands, {name}, {base.database}", head, [*rows, ["all", *_counts(tallies)]])
+            for tally in tallies:
+                total.bad += [*tally.half_written, *tally.unrepeatable, *tally.ill_told]
+            if fault is commands.killed:
+                times, _, _, half_written, unrepeatable, _ = _counts(tallies)
+                total.kills += times
+                total.half_written += half_written
+                total.unrepeatable += unrepeatable
+
+
+def _counts(tallies: Sequence[commands.Tally]) -> list[int]:
+    return [
+        sum(tally.faults for tally in tallies),
+        sum(tally.too_late for tally in tallies),
+        sum(tally.done_already for tally in tallies),
+        sum(len(tally.half_written) for tally in tallies),
+        sum(len(tally.unrepeatable) for tally in tallies),
+        sum(len(tally.ill_told) for tally in tallies),
+    ]

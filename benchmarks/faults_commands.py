@@ -1,0 +1,298 @@
+"""Every command that writes: killed, cut off from the database or out of room at a random point, and run again.
+
+What it leaves is compared with what an undisturbed run leaves, file by file and table by table.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.faults_disk import small_disk
+from benchmarks.faults_work import HANGS, Begun, begin
+from benchmarks.place import BenchmarkFailed, Place, copy_of
+from tests import digests
+from tests.running import DATA, ROOT
+
+FIXTURES = ROOT / "fixtures"
+# Fixture -> how many of its lines the commands read; what is cut has the folder's name before it.
+MATERIAL = {
+    "demo_posts.jsonl": 200,
+    "eurlex/train.jsonl": 20,
+    "oasst1/messages.jsonl": 200,
+    "crowd/cf_amt.labels.tsv": 1500,
+    "twitter_langid/uniformly_sampled.tsv": 900,
+    "records/qa_match.en.jsonl": None,
+    "eurovoc/concepts.json": None,
+    "eurovoc/schemes.json": None,
+}
+ROWS = 20_000  # of the file whose import takes a while
+# What all commands begin with, in this order.
+BASE = (
+    "import_corpus posts posts.jsonl --licence CC-BY-4.0",
+    "prelabel posts",
+    "import_corpus unread posts.jsonl --licence CC-BY-4.0",
+    "import_corpus acts train.jsonl --format eurlex --licence CC-BY-4.0",
+    "import_threads threads messages.jsonl --licence Apache-2.0 --text-may-leave",
+    "import_vocabulary eurovoc concepts.json --schemes schemes.json",
+    "import_judgments crowd cf_amt.labels.tsv",
+    "import_gold uniformly_sampled.tsv --out out/published --design uniform --name published",
+    "add_annotators staff.csv",
+    'import_corpus questions qa_match.en.jsonl --fields "question passage" --licence CC0-1.0',
+    "open_task doubted --kind qa_match --corpus questions --seed 1 --redundancy 2 --test-items 0 --gold-share 0 "
+    "--on-conflict ADJUDICATION",
+    "import_judgments doubted doubted.csv",
+    "open_task language --corpus posts --size 100 --seed 1",
+    "open_task unsaid --corpus posts --size 100 --seed 2",
+    "export_gold crowd --out out/crowd",
+    "evaluate guesses.csv --gold out/published --out out/report",
+)
+# Each is run on a copy of that.
+COMMANDS = (
+    "import_corpus many many.jsonl --licence CC0-1.0",
+    "import_corpus posts more.jsonl --licence CC-BY-4.0",
+    "prelabel unread --processes 1",
+    "import_predictions posts predictions.tsv --name mine --version 1",
+    "import_threads again messages.jsonl --licence Apache-2.0 --text-may-leave",
+    "import_scores threads scores.csv --name toxic --threshold 0.5",
+    "import_vocabulary other concepts.json --schemes schemes.json",
+    "suggest acts --vocabulary eurovoc",
+    "open_task second --corpus posts --size 150 --seed 3",
+    "open_task language --extend --size 150",
+    "import_judgments elsewhere cf_amt.labels.tsv",
+    "import_judgments doubted others.csv",
+    "adjudicate doubted decisions.csv --as ada",
+    "adjudicate doubted --as ada --out out/waiting.csv",
+    "add_annotators people.csv",
+    "add_manager maria --yes",
+    "reroute language",
+    "close language",
+    "delete unsaid --yes",
+    "delete --corpus unread --yes",
+    "import_gold uniformly_sampled.tsv --out out/imported --design uniform --name imported",
+    "export_gold doubted --out out/doubted",
+    "export_gold crowd --out out/crowd",
+    "export_gold crowd --out out/crowd --tell-secret",
+    "export_pairs threads --out out/pairs --seed 1",
+    "evaluate guesses.csv --gold out/published --out out/fresh",
+    "evaluate guesses.csv --gold out/published --out out/report",
+    "check_kind mood.toml --out out/mood.html",
+)
+
+
+@dataclass
+class Tally:
+    """What came of the faults of one sort in one command."""
+
+    faults: int = 0
+    too_late: int = 0
+    done_already: int = 0
+    half_written: list[str] = field(default_factory=list)
+    unrepeatable: list[str] = field(default_factory=list)
+    ill_told: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Undisturbed:
+    """A command without any fault: how long it takes in seconds, how much it writes in bytes, and what is there before
+    and after it."""
+
+    seconds: float
+    room: int
+    before: dict[str, str]
+    after: dict[str, str]
+    meaning: dict[str, str]
+
+
+def prepare(place: Place) -> None:
+    """The files that the commands read, and what is there before any of them."""
+    write_material(place.folder)
+    place.manage("django", "migrate", "--verbosity=0")
+    for words in BASE:
+        begun = begin(place, words)
+        if begun.end():
+            raise BenchmarkFailed(f"{words} failed:\n{begun.said}")
+
+
+def write_material(folder: Path) -> None:
+    for name, count in MATERIAL.items():
+        lines = (FIXTURES / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / Path(name).name).write_text("".join(lines[:count]), encoding="utf-8")
+    (folder / "out").mkdir()
+    posts = (FIXTURES / "demo_posts.jsonl").read_text(encoding="utf-8").splitlines()
+    (folder / "posts.jsonl").write_text("\n".join(posts[:200]) + "\n", encoding="utf-8")
+    (folder / "more.jsonl").write_text("\n".join(posts[200:]) + "\n", encoding="utf-8")
+    ids = [json.loads(line)["id"] for line in posts[:200]]
+    (folder / "predictions.tsv").write_text("".join(f"{key}\tde\t0.5\n" for key in ids))
+    many = (json.dumps({"id": n, "text": f"Das ist der Text mit der Nummer {n}."}) for n in range(ROWS))
+    (folder / "many.jsonl").write_text("\n".join(many) + "\n")
+    messages = [json.loads(line)["id"] for line in (folder / "messages.jsonl").read_text("utf-8").splitlines()]
+    (folder / "scores.csv").write_text("id,score\n" + "".join(f"{key},0.{n % 10}\n" for n, key in enumerate(messages)))
+    # One against one, which somebody has to settle.
+    questions = [json.loads(line)["id"] for line in (folder / "qa_match.en.jsonl").read_text("utf-8").splitlines()]
+    half = len(questions) // 2
+    for name, some in (("doubted.csv", questions[:half]), ("others.csv", questions[half:])):
+        rows = [f"{key},worker{label},{label}" for key in some for label in (0, 1)]
+        (folder / name).write_text("\n".join(["task,worker,label", *rows]) + "\n")
+    rows = [f"{key},{n % 2},I have read it" for n, key in enumerate(questions[:half])]
+    (folder / "decisions.csv").write_text("\n".join(["id,label,reason", *rows]) + "\n")
+    (folder / "staff.csv").write_text("username,name,languages,adjudicates\nada,Ada,en:5,yes\nben,Ben,de:5 en:5,\n")
+    published = (folder / "uniformly_sampled.tsv").read_text(encoding="utf-8").split("\n")
+    guesses = [f"{line.split(chr(9))[1]},en" for line in published if line]
+    (folder / "guesses.csv").write_text("\n".join(["id,label", *guesses]) + "\n")
+    people = [f"person{n:03},Invented,de:5 en:4" for n in range(50)]
+    (folder / "people.csv").write_text("\n".join(["username,name,languages", *people]) + "\n")
+    (folder / "mood.toml").write_text(MOOD)
+
+
+MOOD = """
+title = "How content is the reviewer?"
+form = "grades"
+
+[[layout]]
+style = "passage"
+fields = ["review"]
+
+[[answers]]
+code = "2"
+name = "Content"
+key = "a"
+
+[[answers]]
+code = "1"
+name = "Annoyed"
+key = "l"
+
+[guidelines]
+en = '''
+Read the whole review before you answer.
+'''
+"""
+
+
+def undisturbed(base: Place, words: str) -> Undisturbed:
+    with copy_of(base) as place:
+        before, room = _files(place.folder), _bytes(place.folder)
+        begun, start = begin(place, words, tells_meaning=True), time.monotonic()
+        begun.wait_until_done()
+        seconds, meaning = time.monotonic() - start, begun.meaning()
+        if begun.end():
+            raise BenchmarkFailed(f"{words} failed without any fault:\n{begun.said}")
+        return Undisturbed(seconds, _bytes(place.folder) - room, before, _files(place.folder), meaning)
+
+
+# A fault: where what is there before is copied from, the command, after which part of its time or its room the fault
+# comes, what is expected, and where it is noted what came of it.
+Fault = Callable[[Place, str, float, Undisturbed, Tally], None]
+
+
+def killed(base: Place, words: str, part: float, expected: Undisturbed, tally: Tally) -> None:
+    with copy_of(base) as place:
+        begun, start = begin(place, words), time.monotonic()
+        if begun.ends(part * expected.seconds):
+            # The machine has less to do than when it was learned how long the command takes.
+            expected.seconds = min(expected.seconds, time.monotonic() - start)
+        else:
+            begun.kill()
+        _look(place, words, begun, expected, tally)
+
+
+def cut_off(base: Place, words: str, part: float, expected: Undisturbed, tally: Tally) -> None:
+    """PostgreSQL ends the connection that the command has then, or else the next one that it opens."""
+    with copy_of(base) as place:
+        begun = begin(place, words)
+        if not begun.ends(part * expected.seconds):
+            with psycopg.connect(place.env["DATABASE_URL"], autocommit=True) as connection:
+                while not connection.execute(CUT_OFF).fetchall() and not begun.ends(0.02):
+                    pass
+        _look(place, words, begun, expected, tally)
+
+
+CUT_OFF = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+
+
+def without_room(base: Place, words: str, part: float, expected: Undisturbed, tally: Tally) -> None:
+    """The disk has room for a part of what the command writes, and later for all."""
+    with small_disk() as disk, copy_of(base, on=disk.folder) as place:
+        disk.leave(int(part * expected.room))
+        begun = begin(place, words)
+        begun.ends(HANGS)
+        disk.empty()
+        _look(place, words, begun, expected, tally)
+
+
+def befallen(base: Place, words: str, fault: Fault, times: int, seed: str, expected: Undisturbed) -> Tally:
+    """A command that a fault befalls so often. Where it ended before the fault came, it is run once more; of those that
+    always do, as what writes hardly anything to a full disk, no more is asked."""
+    tally, chance = Tally(), random.Random(f"{seed} {words}")
+    while tally.faults < times and tally.too_late < PATIENCE * times:
+        fault(base, words, chance.random(), expected, tally)
+    return tally
+
+
+PATIENCE = 3
+
+
+def _look(place: Place, words: str, begun: Begun, expected: Undisturbed, tally: Tally) -> None:
+    """What is there after the fault, and after the command has been run again."""
+    status, said = begun.end(), begun.said
+    if status == 0:
+        tally.too_late += 1
+        return
+    tally.faults += 1
+    if status > 0 and (status != 1 or "Traceback" in said or not said.strip()):
+        tally.ill_told.append(f"{words} ended with {status}: {said}")
+    tally.half_written += [f"{words}: {name}" for name in half_written(_files(place.folder), expected)]
+    again = begin(place, words, tells_meaning=True)
+    again.wait_until_done()
+    meaning, status = again.meaning(), again.end()
+    if apart := _apart(_files(place.folder), expected.after) + _apart(meaning, expected.meaning):
+        tally.unrepeatable.append(f"{words}, run again ({status}), gave something else: {', '.join(apart)}")
+    elif status == 1:
+        # It was killed when all was done: what it deletes is not there any more, or what it writes is there.
+        tally.done_already += 1
+    elif status:
+        tally.unrepeatable.append(f"{words} ended with {status} when run again: {again.said}")
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return digests.files(folder, [digests.SQLITE])
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _apart(found: dict[str, str], expected: dict[str, str]) -> list[str]:
+    return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+
+
+def half_written(found: dict[str, str], expected: Undisturbed) -> list[str]:
+    """The files and folders that are neither as before nor as after the command.
+
+    A set is its whole folder. Of a corpus its manifest says what there is: beside that it may have files that nothing
+    names yet, or any more, and that nobody reads. The same goes for files outside of both.
+    """
+    before, after = expected.before, expected.after
+    there = before.keys() | after.keys()
+    folders = {str(Path(name).parent) for name in there if Path(name).name == "manifest.json"}
+    faulty = []
+    for folder in folders:
+        manifest = f"{folder}/manifest.json"
+        whole = [_within(folder, state) for state in (before, after) if state.get(manifest) == found.get(manifest)]
+        now, is_set = _within(folder, found), not folder.startswith(f"{DATA}/")
+        if not any(now == state if is_set else state.items() <= now.items() for state in whole):
+            faulty.append(folder)
+    alone = {name for name in there if not any(name.startswith(f"{folder}/") for folder in folders)}
+    return faulty + [name for name in alone if found.get(name) not in (before.get(name), after.get(name))]
+
+
+def _within(folder: str, state: dict[str, str]) -> dict[str, str]:
+    return {name: digest for name, digest in state.items() if name.startswith(f"{folder}/")}

@@ -1,0 +1,120 @@
+"""A command of the program in a process of its own that is easily begun by the hundred, and easily killed.
+
+A server of processes has loaded the libraries, and forks; what is of the project is loaded by each process itself.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import secrets
+import shlex
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.place import BenchmarkFailed, Place
+
+LIBRARIES = ["duckdb", "pyarrow.parquet", "django.core.management", "django.db.models", "psycopg"]
+HANGS = 900.0  # seconds: nothing here takes as long
+
+# What is killed leaves a lock of its progress bar behind, which is put away at the end, and need not be told.
+os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+_forking = multiprocessing.get_context("forkserver")
+_forking.set_forkserver_preload(LIBRARIES)
+
+
+@dataclass
+class Begun:
+    """A command at work in a process group of its own."""
+
+    process: multiprocessing.process.BaseProcess
+    told: Connection
+    log: Path
+    said: str = ""  # what it printed, once it has ended
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid or 0, signal.SIGKILL)
+
+    def ends(self, seconds: float) -> bool:
+        self.process.join(seconds)
+        return self.process.exitcode is not None
+
+    def end(self) -> int:
+        """Wait for its end; its status, or a signal as a negative number."""
+        hung = not self.ends(HANGS)
+        if hung:
+            self.kill()
+        self.said = self.log.read_text(errors="replace")
+        self.log.unlink()
+        if hung:
+            raise BenchmarkFailed(f"{self.said}\nand then nothing for {HANGS:g} s.")
+        return self.process.exitcode or 0
+
+    def wait_until_done(self) -> None:
+        """Until the program itself has ended, if nothing ends it before."""
+        with suppress(EOFError):
+            self.told.recv()
+
+    def meaning(self) -> dict[str, str]:
+        """What the database holds after that (digests.meaning), of a command that was begun to tell it."""
+        try:
+            return json.loads(self.told.recv())
+        except EOFError:
+            self.end()
+            raise BenchmarkFailed(f"What the database holds could not be told:\n{self.said}") from None
+
+
+def begin(place: Place, words: str, *, tells_meaning: bool = False) -> Begun:
+    """Begin a command in the folder of the place; returns when the program is loaded and is about to begin."""
+    told, tells = _forking.Pipe(duplex=False)
+    # Not in the place, whose disk may be full.
+    handle, log = tempfile.mkstemp(prefix="assay-bench-", suffix=".log")
+    os.close(handle)
+    process = _forking.Process(
+        target=_run, args=(shlex.split(words), place.env, str(place.folder), log, tells, tells_meaning)
+    )
+    process.start()
+    tells.close()
+    begun = Begun(process, told, Path(log))
+    try:
+        told.recv()
+    except EOFError:
+        begun.end()
+        raise BenchmarkFailed(f"{words} did not begin:\n{begun.said}") from None
+    return begun
+
+
+def _run(words: list[str], env: dict[str, str], folder: str, log: str, tells: Connection, tells_meaning: bool) -> None:
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(env | {"DJANGO_SETTINGS_MODULE": "deploy.settings"})
+    os.chdir(folder)
+    with open(log, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    # So that two runs have the same secrets, and can be compared.
+    drawn = random.Random(repr(words))
+    secrets.token_hex = lambda size=32: drawn.randbytes(size).hex()
+
+    import django
+
+    django.setup()
+
+    from annotate.actions import registry
+    from tests import digests
+
+    sys.argv = ["assay", *words]
+    tells.send("begun")
+    try:
+        registry.main()
+    except SystemExit as end:
+        status = int(end.code or 0)
+    tells.send("done")
+    if tells_meaning:
+        tells.send(json.dumps(digests.meaning()))
+    os._exit(status)

@@ -1,0 +1,214 @@
+"""Many people at work at once over HTTP, by page and by API; and at doccano, where it is installed.
+
+Server, database and people share this machine. Each round is on a new task of a new installation. An answer is what is
+acknowledged, its time that of the answer and the next unit together.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+
+from benchmarks.place import (
+    BenchmarkFailed,
+    Place,
+    free_port,
+    new_place,
+    serving_by_default,
+    wait_for_server,
+)
+from benchmarks.server_load import doccano_project
+from benchmarks.server_load.__main__ import HEAD, row
+from benchmarks.server_load.people import TOOLS, Person
+from benchmarks.server_load.work import Done, work
+from benchmarks.tables import show
+from tests.running import ROOT
+
+WORKERS = 2
+LOAD_WORK = Path(__file__).with_name("load_work.py")
+FIELDS = ("query", "title", "description")
+GOLD = 400  # gold answers of a task of records
+PILOT = 100  # answers of a pilot
+FOR_EVER = 1e9  # seconds
+# What the database knows of its tables when people begin.
+MOMENTS = {
+    "new": "nobody has answered, and it has no statistics",
+    "analyzed": "nobody has answered, and it has statistics",
+    "pilot": "100 answers, and then it has statistics",
+    "earlier": "5,000 answers in another task, and then it has statistics",
+}
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--load-people", type=int, default=32, help="at work at once (default %(default)s)")
+    parser.add_argument(
+        "--load-units", type=int, nargs="+", default=[10_000], help="units that wait, a round for each (default 10000)"
+    )
+    parser.add_argument("--load-seconds", type=float, default=30.0, help="of each round (default %(default)s)")
+    parser.add_argument("--load-by", nargs="+", choices=["page", "api"], default=["page", "api"], help="how they work")
+    parser.add_argument(
+        "--load-of",
+        nargs="+",
+        choices=["posts", "records", "gold"],
+        default=["posts"],
+        help="gold: records, one in five of them a hidden gold answer (default posts)",
+    )
+    parser.add_argument(
+        "--load-moments",
+        nargs="+",
+        choices=MOMENTS,
+        default=["earlier"],
+        help="; ".join(f"{name}: {what}" for name, what in MOMENTS.items()) + " (default earlier)",
+    )
+    parser.add_argument("--load-processes", type=int, help="of the server (default: what `assay serve` starts)")
+    parser.add_argument("--load-beside", type=Path, metavar="CHECKOUT", help="another version, measured in turn")
+    parser.add_argument("--load-runs", type=int, default=1, help="of each round (default %(default)s)")
+    parser.add_argument("--doccano", type=Path, help="the program of doccano, to be measured beside it")
+
+
+def run(folder: Path, options) -> None:
+    trees = [ROOT, *([options.load_beside.resolve()] if options.load_beside else [])]
+    rounds = product(options.load_units, options.load_of, options.load_moments, options.load_by)
+    rows = []
+    for (units, what, moment, way), number in product(rounds, range(options.load_runs)):
+        # In turn, so that what else the machine does in the meantime slows both.
+        for tree in trees[:: -1 if number % 2 else 1]:
+            how = {"what": what, "moment": moment, "tree": tree, "processes": options.load_processes}
+            done, lost, database = at_assay(units, options.load_people, way, options.load_seconds, **how)
+            name = f"{units:,} {what}, {moment}, {way}, {database}" + (f", {tree.name}" if len(trees) > 1 else "")
+            rows.append([*row(name, options.load_people, done, 1), lost, *_cpu(done)])
+            print(f"{name}: {done.a_second:.1f} answers/s, ms of CPU: {_cpu(done)}", file=sys.stderr, flush=True)
+    if options.doccano:
+        done = at_doccano(options.doccano, options.load_units[0], options.load_people, options.load_seconds)
+        rows.append([*row(f"{options.load_units[0]:,} units, doccano", options.load_people, done, 1), "–", "–", "–"])
+    processes = options.load_processes or "as many as it starts by itself"
+    title = (
+        f"{options.load_people} people for {options.load_seconds:g} s, processes of the server: {processes}, all on "
+    )
+    show(f"{title}{os.cpu_count()} cores", [*HEAD, "lost", "server", "database"], rows)
+    print(
+        "too often: acknowledged answers to a unit that had one; lost: acknowledged and not stored; server, database: "
+        "milliseconds of CPU for an answer.\n"
+    )
+
+
+def at_assay(
+    units: int,
+    people: int,
+    way: str,
+    seconds: float,
+    migrated: Path | None = None,
+    *,
+    what: str = "posts",
+    moment: str = "earlier",
+    tree: Path = ROOT,
+    processes: int | None = WORKERS,
+) -> tuple[Done, int, str]:
+    """tree: the checkout whose program is measured. processes: of the server; None: its own default."""
+    with new_place(migrated=migrated) as place:
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": str(tree)}
+        place.root = tree
+        place.manage("django", "migrate", "--verbosity=0")
+        if what != "posts":
+            _open_records(place, units, gold=what == "gold")
+        prepared = "open" if moment == "earlier" else "new"
+        invited = place.run(LOAD_WORK, prepared, str(units if what == "posts" else 0), str(people)).splitlines()
+        label = "" if what == "posts" else "Good"
+        with serving_by_default(place, processes) as address:
+            readers = [_reader(address, way, line, label) for line in invited]
+            if moment == "pilot":
+                work(readers, answers=PILOT, seconds=FOR_EVER)
+            if moment in ("pilot", "analyzed"):
+                place.run(LOAD_WORK, "analyze")
+            if moment == "pilot":
+                readers = [_reader(address, way, line, label) for line in invited]
+            before, used = _stored(place)[0], place.cpu_seconds()
+            done = work(readers, answers=units, seconds=seconds)
+            done.cpu = [now - then for then, now in zip(used, place.cpu_seconds(), strict=True)]
+        stored, too_many = _stored(place)
+        if too_many:
+            raise BenchmarkFailed(f"{too_many} units have two answers")
+        return done, done.answers - (stored - before), place.database
+
+
+def _cpu(done: Done) -> list[float]:
+    """Milliseconds for an answer, of the server and of the database."""
+    return [round(1000 * seconds / max(done.answers, 1), 2) for seconds in done.cpu]
+
+
+def _stored(place: Place) -> tuple[int, int]:
+    stored, too_many = map(int, place.run(LOAD_WORK, "said").split())
+    return stored, too_many
+
+
+def _open_records(place: Place, units: int, *, gold: bool) -> None:
+    """A task of ads, by the commands; gold: one answer in five is a hidden gold answer."""
+    lots = random.Random(units)
+    words = [f"word{number}" for number in range(2_000)]
+    rows = [
+        {"id": f"r{n}", "language": "en", **{name: " ".join(lots.choices(words, k=6)) for name in FIELDS}}
+        for n in range(units + GOLD)
+    ]
+    answers = [
+        {"id": row["id"], "label": lots.choice(["Good", "Bad"]), "purpose": "queue", "explanation": ""}
+        for row in rows[:GOLD]
+    ]
+    for name, lines in (("ads.jsonl", rows), ("gold.jsonl", answers)):
+        (place.folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    ads = ("--licence", "CC0-1.0", "--fields", " ".join(FIELDS), "--source", "made")
+    place.manage("import_corpus", "ads", place.folder / "ads.jsonl", *ads)
+    of_gold = ("--gold", place.folder / "gold.jsonl") if gold else ()
+    place.manage(
+        *("open_task", "load", "--corpus", "ads", "--design", "records", "--languages", "en", "--size", str(units)),
+        *("--kind", "ad_relevance", "--redundancy", "1", "--gold-share", "0.2" if gold else "0", *of_gold),
+        *("--test-items", "0", "--pause-below", "0", "--seed", "s3"),
+    )
+
+
+def _reader(address: str, way: str, line: str, label: str) -> Person:
+    name, token, password = line.split(maxsplit=2)
+    return TOOLS[way](address, "load", name, token if way == "api" else password, label)
+
+
+def at_doccano(program: Path, units: int, people: int, seconds: float) -> Done:
+    invited = [(f"reader{number}", f"a long password {number}") for number in range(people)]
+    with tempfile.TemporaryDirectory(prefix="assay-doccano-") as home:
+        env = {**os.environ, "DOCCANO_HOME": home, "DEBUG": "False"}
+        env.pop("DATABASE_URL", None)
+        env.pop("DJANGO_SETTINGS_MODULE", None)
+        python = program.parent / "python"
+        _call([program, "init"], env)
+        where = _call([python, "-c", "import backend; print(backend.__path__[0])"], env).splitlines()[-1]
+        env["DATABASE_URL"] = f"sqlite:///{home}/db.sqlite3"
+        secrets = [word for each in invited for word in each]
+        project = _call([python, doccano_project.__file__, where, str(units), *secrets], env).splitlines()[-1]
+        with _doccano(program, env) as address:
+            made = [TOOLS["doccano"](address, project, name, password, "en") for name, password in invited]
+            return work(made, answers=units, seconds=seconds)
+
+
+@contextmanager
+def _doccano(program: Path, env: dict[str, str]) -> Iterator[str]:
+    port = free_port()
+    command = [program, "webserver", "--port", str(port), "--workers", str(WORKERS)]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, env=env, **quiet)
+    try:
+        wait_for_server(server, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _call(command: list, env: dict[str, str]) -> str:
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise BenchmarkFailed(f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout

@@ -1,0 +1,168 @@
+"""A task in which units wait, people who read it, and what they answered before: `python -m benchmarks.load_work
+open UNITS PEOPLE` prints a name, a token and a password for each; without a task of its own where UNITS is 0. `... new`
+does so where nobody has answered anything. `... said` prints how many answers stand in the task, and how many too many.
+`... analyze` has PostgreSQL gather its statistics.
+"""
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+
+import django
+
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+from django.db import connection, transaction  # noqa: E402
+from django.utils import timezone  # noqa: E402
+from knox.models import AuthToken  # noqa: E402
+
+from annotate.kinds import KINDS  # noqa: E402
+from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition, Unit  # noqa: E402
+from annotate.work.task_creation import new_task  # noqa: E402
+from corpora.database.bulk_rows import insert  # noqa: E402
+from corpora.models import Corpus, Draw, Item  # noqa: E402
+
+TASK, EARLIER = "load", "earlier"
+LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "cs", "ru", "uk"]
+LANGUAGES += ["tr", "ar", "he", "ja", "ko"]
+BATCH = 50_000
+ANSWERED = 5_000
+
+
+@transaction.atomic
+def open_task(units: int) -> None:
+    task = task_of(TASK, units)
+    for items in items_of(task, units):
+        made = insert(unit_of(task, item, 1, stage="QUEUED") for item in items)
+        insert(
+            Transition(
+                unit=unit,
+                event="disputed",
+                from_stage="NEW",
+                to_stage="QUEUED",
+                round=1,
+                language=unit.language,
+                at=timezone.now(),
+            )
+            for unit in made
+        )
+
+
+@transaction.atomic
+def answered_before(answers: int) -> None:
+    """Another task, in which people have been at work: a database plans as if tables that are empty stayed small."""
+    task, people = task_of(EARLIER, answers), list(Annotator.objects.all())
+    now = timezone.now() - timedelta(days=1)
+    for items in items_of(task, answers):
+        units = insert(unit_of(task, item, 1, stage="LABELLED", label="en") for item in items)
+        by = [people[n % len(people)] for n in range(len(units))]
+        leases = insert(
+            Lease(
+                unit=unit,
+                annotator=annotator,
+                place=1,
+                round=1,
+                queue=unit.language,
+                opened_at=now,
+                expires_at=now,
+                closed_at=now,
+                outcome="answered",
+            )
+            for unit, annotator in zip(units, by, strict=True)
+        )
+        insert(
+            Judgment(
+                unit=unit,
+                annotator=annotator,
+                lease=lease,
+                kind="answer",
+                label="en",
+                answered_at=now,
+                active_seconds=9,
+            )
+            for unit, annotator, lease in zip(units, by, leases, strict=True)
+        )
+
+
+def task_of(name: str, units: int, **options: int) -> Task:
+    corpus = Corpus.objects.create(name=name)
+    task = new_task(name, KINDS["language"], "", LANGUAGES, {"audit_share": 0, "audit_least": 0, **options})
+    task.save()
+    drawn = {"corpus": corpus, "design": "uniform", "seed": "1", "asked": units, "size": units, "frame_size": units}
+    task.draws.add(Draw.objects.create(**drawn, parts=1, frame_digest="0" * 64))
+    return task
+
+
+def items_of(task: Task, number: int) -> Iterator[list[Item]]:
+    """In parts of bounded size."""
+    corpus = task.draws.get().corpus
+    votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
+    for start in range(0, number, BATCH):
+        yield insert(
+            Item(
+                corpus=corpus, key=str(n), text=f"{_language_of(n)}: This is text number {n}.", votes=votes, letters=17
+            )
+            for n in range(start, min(number, start + BATCH))
+        )
+
+
+def _language_of(number: int) -> str:
+    """The queue of a unit. People answer it, or each answer would go on to a second person."""
+    return LANGUAGES[number % 20]
+
+
+def unit_of(task: Task, item: Item, redundancy: int, **state: str) -> Unit:
+    number = int(item.key)
+    language = _language_of(number)
+    return Unit(
+        task=task,
+        item=item,
+        position=number + 1,
+        redundancy=redundancy,
+        candidates=[language],
+        visited=[language],
+        round=1,
+        language=language,
+        **state,
+    )
+
+
+def analyze() -> None:
+    """What PostgreSQL does by itself within minutes."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+
+
+@transaction.atomic
+def invite(people: int) -> None:
+    """Each reads all languages."""
+    for number in range(people):
+        name, password = f"reader{number}", f"a long password {number}"
+        annotator = Annotator.objects.create(user=User.objects.create_user(name, password=password))
+        AnnotatorLanguage.objects.bulk_create(
+            AnnotatorLanguage(annotator=annotator, language=code) for code in LANGUAGES
+        )
+        _, token = AuthToken.objects.create(annotator.user)
+        print(name, token, password, flush=True)
+
+
+def said() -> None:
+    answers = Judgment.objects.live().answers().filter(unit__task__name=TASK)
+    work = answers.filter(unit__honeypot=False)
+    print(answers.count(), work.count() - work.values("unit").distinct().count())
+
+
+if __name__ == "__main__":
+    if sys.argv[1] in ("open", "new"):
+        if units := int(sys.argv[2]):
+            open_task(units)
+        invite(int(sys.argv[3]))
+        if sys.argv[1] == "open":
+            answered_before(ANSWERED)
+            analyze()
+    elif sys.argv[1] == "analyze":
+        analyze()
+    else:
+        said()

@@ -1,0 +1,129 @@
+"""The draws from one population; prints JSON, a line for each estimate.
+
+Arguments: NAME DRAWS SEED
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from zlib import crc32
+
+import django
+import numpy as np
+
+django.setup()
+
+from annotate.core.estimation.annotator_error import false_among  # noqa: E402
+from annotate.core.estimation.detector_error import (  # noqa: E402
+    error,
+    further,
+    overall_error,
+    slips_of,
+)
+from annotate.core.estimation.proportions import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
+from annotate.evaluation import metrics  # noqa: E402
+from annotate.evaluation.metrics import Measured  # noqa: E402
+from annotate.evaluation.uniform import Cell, Uniform  # noqa: E402
+from benchmarks.made_posts import AUDIT_SHARE, LEAST_AUDITS, Population, World, draw, populate  # noqa: E402
+from benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
+
+
+def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
+    chance = np.random.default_rng(seed)
+    population = populate(world, chance)
+    named = {"voted": population.first, "other": population.second}
+    true = {name: truths(population, said) for name, said in named.items()}
+    is_agreed = population.agreed >= 0
+    wrong = is_agreed & (population.agreed != population.truth)
+    for _ in range(draws):
+        both, audits, seconds = draw(population, world, chance)
+        for name, uniform in zip(named, (both, of_second(both)), strict=True):
+            for (figure, label), measured in estimates(uniform).items():
+                if measured.estimate.value is not None and measured.posts >= (world.counted if label else 1):
+                    yield _row(f"{figure}, {name}", measured.estimate, true[name][figure, label])
+        slips = slips_of(*seconds) if world.adjudicators else None
+        overall = overall_error(audits.values(), slips)
+        if overall.estimate.value is not None:
+            yield _row("error of agreement", overall, wrong.sum() / is_agreed.sum())
+        for label, audit in audits.items():
+            if audit.resolved >= world.counted // 2:
+                agreed = population.agreed == label
+                yield _row("the same, by label", error(audit, slips), wrong[agreed].mean())
+
+
+def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
+    """A language X of a world in which detectors agree on most, and are never wrong; X has two kinds of authors."""
+    chance = np.random.default_rng(seed)
+    true = of.part * of.inside + (1 - of.part) * of.outside
+    for _ in range(draws):
+        in_x, agreed = chance.random(10_000) < of.common, chance.random(10_000) < 0.85
+        reached = chance.random(10_000) < of.part
+        right = chance.random(10_000) < np.where(reached, of.inside, of.outside)
+        sizes = {label: int((agreed & (in_x == is_x)).sum()) for label, is_x in (("x", True), ("y", False))}
+        audits = further({label: (size, 0) for label, size in sizes.items()}, AUDIT_SHARE, LEAST_AUDITS)
+        shares = {label: audits[label] / max(size, 1) for label, size in sizes.items()}
+        audited = chance.random(10_000) < np.where(in_x, shares["x"], shares["y"])
+        cells = {}
+        for number in range(10_000):
+            truth = "x" if in_x[number] else "y"
+            stratum, said = truth if agreed[number] else "", "x" if in_x[number] and right[number] else "y"
+            is_read = bool(audited[number]) or not stratum
+            cells[str(number)] = Cell(stratum, stratum, is_read, truth if is_read else stratum, said)
+        reach = {str(number) for number in np.flatnonzero(reached)}
+        found = chance.random(1_000) < of.inside * (1 - of.yes)
+        sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(found)}}
+        # As many posts of others among the authors' as give that share of false Yes; one of twenty units is a decoy.
+        others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
+        decoys = round((1_000 + others) / 20)
+        false = false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
+        measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
+        if measured.estimate.value is not None:
+            yield _row("recall of both sets", measured.estimate, true)
+        yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, of.inside)
+
+
+def _row(figure: str, estimate: Estimate, true: float) -> Row:
+    assert estimate.value is not None
+    covers = bool(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
+    has_interval = estimate.count >= LEAST_KNOWN * ENOUGH
+    return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
+
+
+def of_second(both: Uniform) -> Uniform:
+    return both.with_each(lambda key, cell: cell._replace(said=cell.other, other=""))
+
+
+def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
+    uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
+    found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
+    for label in _tried(metrics.labels_read("truth", uniform, {}), uniform):
+        found["recall", label] = metrics.recall(label, uniform, {})
+    for label in _tried(metrics.labels_read("said", uniform, {}), uniform):
+        found["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
+    return found
+
+
+def _tried(labels: list[str], uniform: Uniform) -> list[str]:
+    """Every third label, the rarest among them, since all take long."""
+    rarest = max(int(stratum) for stratum in uniform.drawn if stratum)
+    return [label for label in labels if (rarest - int(label)) % 3 == 0]
+
+
+def truths(population: Population, said: np.ndarray) -> dict[tuple[str, str], float]:
+    right = said == population.truth
+    found = {("accuracy", ""): float(right.mean())}
+    for label in np.unique(population.truth):
+        found["recall", str(label)] = float(right[population.truth == label].mean())
+        found["precision", str(label)] = float(right[said == label].mean())
+    return found
+
+
+def main(name: str, draws: str, seed: str) -> None:
+    number = crc32(f"{seed} {name}".encode())
+    found = measure(WORLDS[name], int(draws), number) if name in WORLDS else together(FRAMES[name], int(draws), number)
+    for row in found:
+        print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,58 @@
+"""Hidden units and somebody who tries to tell them from others: what comes of returning them, of undo, of their cost.
+
+Five people are at work, one of them with a script, by the pages and by the API, and the truth is read from the database
+afterwards. An area of 0.5 under the curve tells nothing. No data are needed.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+from benchmarks.place import BenchmarkFailed, new_place
+from benchmarks.tables import show
+
+WAYS = ("page", "api")
+HIDDEN = ("gold, one reader", "gold, three readers", "posts", "decoys")
+# Scores of fewer units than this are not told.
+FEWEST = 10
+# A unit can be told where the interval of this level leaves 0.5 out: hundreds of areas are looked at, and of so many
+# some leave 0.5 by chance. Seconds are told and not judged, since other work on the machine blurs them.
+SURE = 0.9998
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--attacked", type=int, default=1000, help="units of each attack (default %(default)s)")
+    parser.add_argument("--hidden", nargs="*", choices=HIDDEN, help="what is hidden (default: all)")
+    parser.add_argument("--tricks", nargs="*", default=[], help="what is tried, such as 'given back' (default: all)")
+    parser.add_argument("--attack-by", nargs="*", choices=WAYS, default=WAYS, help="which way (default: both)")
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    rows, told = [], []
+    for hidden, way in product(options.hidden or HIDDEN, options.attack_by):
+        for line in _found(hidden, way, options.attacked, options.tricks):
+            area, low, high = (f"{line[key]:.3f}" for key in ("area", "low", "high"))
+            rows.append(
+                [hidden, line["kind"], way, line["score"], line["hidden"], line["others"], area, f"{low} to {high}"]
+            )
+            if line["told"] and "seconds" not in line["score"]:
+                told.append(f"{line['kind']} by {way}, {line['score']}")
+    heads = ["task", "hidden", "by", "score", "hidden units", "others", "area", "95%"]
+    show(f"{options.attacked} units each", heads, rows)
+    if told:
+        raise BenchmarkFailed(f"Hidden units can be told: {'; '.join(told)}.")
+
+
+def _found(hidden: str, way: str, units: int, tricks: Sequence[str]) -> Iterator[dict]:
+    """What one attacker learns."""
+    yield from at_work("oracle_work", hidden, way, str(units), *tricks)
+
+
+def at_work(module: str, *words: str) -> Iterator[dict]:
+    """The lines that a module prints, in an installation of its own."""
+    with new_place() as place:
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+        place.manage("django", "migrate", "-v0")
+        yield from map(json.loads, place.run("-m", f"benchmarks.{module}", *words).splitlines())

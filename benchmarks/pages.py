@@ -1,0 +1,53 @@
+"""A task of many judgments: how long each page of it takes, and agreement with all that is made of it by a command.
+
+No data are needed. Three people read each unit, and one in ten waits. Pages are asked for in one process, by Django's
+test client: the first time, until the figures are counted that are kept from then on, and the median of the times
+after. Tasks of two sizes stand side by side.
+"""
+
+import json
+from pathlib import Path
+
+from benchmarks.place import new_place
+from benchmarks.tables import show
+
+MOST = 200  # milliseconds
+EACH = 3  # judgments of a unit
+
+
+def add_options(parser) -> None:
+    parser.add_argument(
+        "--page-judgments",
+        type=int,
+        nargs="+",
+        default=[10_000, 100_000],
+        help="of each task; in full 10000 1000000",
+    )
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    found: dict[int, dict] = {}
+    for judgments in options.page_judgments:
+        with new_place() as place:
+            place.manage("django", "migrate", "--verbosity=0")
+            place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+            work = ("-m", "benchmarks.pages_work")
+            place.run(*work, "fill", str(judgments // EACH))
+            steps = {step: json.loads(place.run(*work, step)) for step in ("pages", "agreement")}
+            found[judgments] = steps["pages"] | {"": steps["agreement"]}
+            database = place.database
+    heads = [f"{judgments:,}: {what}" for judgments in found for what in ("first", "then")]
+    names = [name for name in next(iter(found.values())) if name]
+    show(
+        f"Pages of tasks of so many judgments on {database}, milliseconds",
+        ["", *heads],
+        [[name, *(time for pages in found.values() for time in pages[name])] for name in names],
+    )
+    show(
+        "The command agreement",
+        ["judgments", "s", "MB at the start", "MB at most", "right: votes", "right: Dawid and Skene"],
+        [[judgments, *pages[""]] for judgments, pages in found.items()],
+    )
+    slow = sorted({name for pages in found.values() for name in names if pages[name][1] > MOST})
+    print(f"Above {MOST} ms once figures are kept: {', '.join(slow) or 'no page'}.\n")

@@ -1,0 +1,67 @@
+"""Draws of the planned size in populations of known truth: how wide their intervals are, and how wide they were to be.
+
+No data are needed: the posts are made (made_posts.py). For a common, a middling and a rarer label the draw with the
+least reading is planned, and then made; of each draw the interval that was planned for is taken.
+"""
+
+from typing import NamedTuple
+
+from benchmarks.made_posts import World
+from benchmarks.place import in_places
+from benchmarks.tables import share, show
+
+# The second predictor is right as often where detectors agree as where they do not, as is expected by the plan.
+_EVEN = {"second": (0.95, 0.95), "checked": True}
+WORLDS = {
+    "agreement wrong in 1%": World(**_EVEN),
+    "agreement wrong in .1%": World(wrong=0.001, **_EVEN),
+    "agreement wrong in 5%": World(wrong=0.05, **_EVEN),
+    "2%, unevenly": World(wrong=0.02, uneven=True, **_EVEN),
+    "the second less often right where disputed": World(checked=True),
+    "60 labels": World(labels=60, **_EVEN),
+}
+PLANNED = 0.05  # the wished width
+
+
+class Row(NamedTuple):
+    """A plan and its draws: figure, size, audit (share and least), reading planned; mean reading; width planned, mean
+    width of the draws, and share of the draws whose width is the wished one or less; how many had an interval."""
+
+    figure: str
+    size: int
+    audit: str
+    planned_reading: float
+    reading: float
+    planned_width: float
+    width: float
+    narrow: float
+    given: float
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--planning-draws", type=int, default=20, help="of each plan (default %(default)s)")
+
+
+def run(folder, options) -> None:
+    program = "benchmarks.planning_work"
+    for name, found in in_places(program, WORLDS, options.planning_draws, options.seed):
+        report(name, [Row(*row) for row in found])
+
+
+def report(name: str, rows: list[Row]) -> None:
+    table = [
+        [
+            row.figure,
+            row.size,
+            row.audit,
+            round(row.planned_reading),
+            round(row.reading),
+            f"{100 * row.planned_width:.1f}",
+            f"{100 * row.width:.1f}",
+            share(round(100 * row.narrow), 100),
+            share(round(100 * row.given), 100),
+        ]
+        for row in rows
+    ]
+    heads = ["figure", "posts", "audit", "to read", "read", "planned width", "mean width", "so narrow", "an interval"]
+    show(name, heads, table)

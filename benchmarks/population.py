@@ -1,0 +1,184 @@
+"""The three designs on a made stream whose truth is known: how often the intervals cover it.
+
+A stream of posts by authors, with times, is made of real sentences (population_stream.py says how), imported and
+prelabelled. Then, for each seed, the uniform, the recall-oriented and the precision-oriented draws are made from its
+files by one predictor, the truth stands in for readers, and what each draw shows of the detectors and their majority is
+held against its frame. Recall is held against the whole stream too, since that is what the recall-oriented draw is for.
+One process a core, all on one stream.
+
+A recall-oriented draw of 200 of a stream of 400,000 is under a tenth of its frame for the dozen commonest languages; so
+is a precision-oriented one. The uniform draw is a fortieth, and has 30 posts of about as many languages.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.place import Place, new_place
+from benchmarks.population_report import cells_of, check, report
+from benchmarks.population_stream import (
+    LEAST_POSTS,
+    PERIODS,
+    Fit,
+    StreamPost,
+    fit,
+    make_stream,
+    read_history,
+    texts_and_shares,
+    write_jsonl,
+)
+from benchmarks.population_texts import MADE_KINDS
+from benchmarks.tables import show
+from corpora.core.languages import UND
+
+NAME = "population"
+LICENCE = "CC-BY-4.0"
+# So many seeds must show it.
+SEEDS = 200
+
+
+def add_options(parser) -> None:
+    parser.add_argument(
+        "--population-posts", type=int, default=400_000, help="posts in the stream (default %(default)s)"
+    )
+    parser.add_argument("--population-seeds", type=int, default=SEEDS, help="draws of each kind (default %(default)s)")
+    parser.add_argument("--population-predictor", default="fasttext", help="whose labels the draws go by")
+    parser.add_argument(
+        "--population-habit",
+        type=float,
+        default=0.5,
+        help="how alike in length an author's texts are, as a correlation (default %(default)s)",
+    )
+    parser.add_argument(
+        "--population-sizes",
+        type=int,
+        nargs=3,
+        default=(10_000, 200, 200),
+        metavar=("UNIFORM", "RECALL", "PRECISION"),
+        help="posts of a draw; the last two for each language (default 10,000, 200, 200)",
+    )
+    parser.add_argument("--population-detail", action="store_true", help="show every language of every design")
+
+
+def run(folder: Path, options) -> None:
+    users = read_history(folder)
+    fitted = fit(users)
+    pools, shares, covered = texts_and_shares(folder)
+    stream = make_stream(
+        pools,
+        shares,
+        fitted.model,
+        posts=options.population_posts,
+        habit=options.population_habit,
+        seed=options.seed,
+    )
+    tell_stream(stream, covered, fitted, users, options.population_habit)
+    with new_place(sqlite=True) as place:
+        set_up(place, stream)
+        known, counted = draw_and_count(place, options)
+    cells = list(cells_of(known, counted))
+    uniform, recall, precision = options.population_sizes
+    print(
+        f"{len(counted)} seeds, by {options.population_predictor}: {uniform:,} posts drawn uniformly, {recall:,} for "
+        f"recall and {precision:,} for precision a language, or the whole frame; {len(cells):,} cells.\n"
+    )
+    report(known, cells, options.population_predictor, options.population_detail)
+    print("\n".join(f"{step}: {seconds:,.0f} s" for step, seconds in place.took.items()) + "\n")
+    if len(counted) >= SEEDS:
+        check(cells)
+
+
+def set_up(place: Place, stream: Sequence[StreamPost]) -> None:
+    write_jsonl(stream, place.folder / "posts.jsonl")
+    (place.folder / "truth.json").write_text(json.dumps({post.id: post.label for post in stream}))
+    place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+    place.manage("django", "migrate", "--verbosity=0")
+    with place.timed("import_corpus"):
+        place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
+    with place.timed("prelabel"):
+        place.manage("prelabel", NAME)
+
+
+def draw_and_count(place: Place, options) -> tuple[dict, list[list]]:
+    """What is true of the stream, and what each seed's draws count."""
+    seeds = [f"{options.seed}-{number}" for number in range(options.population_seeds)]
+    workers = max(1, min(os.cpu_count() or 1, len(seeds)))
+    sizes = map(str, options.population_sizes)
+    fixed = [place.folder / "truth.json", options.population_predictor, *sizes]
+
+    def work(own: list[str]) -> list:
+        told = place.run("-m", "benchmarks.population_work", *fixed, *own)
+        return [json.loads(line) for line in told.splitlines()]
+
+    with place.timed("draws and counts"), ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(work, [seeds[number::workers] for number in range(workers)]))
+    return parts[0][0], [counts for _, *own in parts for counts in own]
+
+
+def tell_stream(
+    stream: Sequence[StreamPost], covered: float, fitted: Fit, users: list[list[str]], habit: float
+) -> None:
+    kinds = Counter(post.kind for post in stream)
+    undefined = {kind: kinds.pop(kind, 0) for kind in (*MADE_KINDS, "mixed")}
+    authors: dict[str, list[str]] = {}
+    for post in stream:
+        authors.setdefault(post.author, []).append(UND if post.kind in undefined else post.kind)
+    periods = ", ".join(f"{part:.0%} from {start:%-d %B} to {end:%-d %B}" for start, end, part in PERIODS)
+    print(
+        f"{len(stream):,} posts of {len({post.text for post in stream}):,} distinct texts by {len(authors):,} authors, "
+        f"in {len(kinds)} languages, {sum(undefined.values()):,} made undefined posts\n"
+        f"({', '.join(f'{count:,} {kind}' for kind, count in undefined.items())}).\n"
+        f"{covered:.2%} of the uniform sample of 2014 is in languages that there are texts in, or undefined. "
+        f"{sum(post.label == UND for post in stream):,} posts are `und`,\n"
+        f"with those in languages off the list. Written: {periods};\n"
+        f"an author's texts are alike in length by {habit}.\n"
+        f"Authors are fitted to {fitted.users} users with {fitted.posts:,} posts:\n"
+        f"{', '.join(f'{name} {_rounded(value)}' for name, value in asdict(fitted.model).items())}.\n"
+    )
+    show(
+        "Authors: the users that they are fitted to, and as made",
+        ["", "users", "made"],
+        [
+            [title, figure(users), figure(list(authors.values()))]
+            for title, figure in (
+                *((f"posts, {at:.0%} quantile", _quantile(at)) for at in (0.25, 0.5, 0.75, 0.9, 0.99)),
+                ("undefined posts (%)", _undefined),
+                ("in one language only (%)", lambda of: _dominant(of, 1.0)),
+                ("main language 90% or more (%)", lambda of: _dominant(of, 0.9)),
+                ("main language 70% or more (%)", lambda of: _dominant(of, 0.7)),
+            )
+        ],
+    )
+    show("Languages", ["", "posts"], kinds.most_common(20))
+
+
+def _rounded(value: float | tuple[float, float]) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else f"({', '.join(f'{part:.3g}' for part in value)})"
+
+
+def _quantile(at: float) -> Callable[[list[list[str]]], float]:
+    return lambda authors: float(np.quantile([len(own) for own in authors if len(own) >= LEAST_POSTS], at))
+
+
+def _plain(labels: Iterable[str]) -> Counter[str]:
+    return Counter(label for label in labels if label != UND and "/" not in label and "+" not in label)
+
+
+def _undefined(authors: list[list[str]]) -> float:
+    return 100 - 100 * sum(_plain(own).total() for own in authors) / sum(map(len, authors))
+
+
+def _dominant(authors: list[list[str]], least: float) -> float:
+    counts = [count for own in authors if (count := _plain(own))]
+    return 100 * _mean(max(count.values()) >= least * count.total() for count in counts)
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)

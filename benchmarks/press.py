@@ -1,0 +1,106 @@
+"""From the press of a key to the next unit in the browser, with one annotator and with eight; and what is sent for it.
+
+No data are needed. Server, database and browser share this machine. Each annotator presses the key of an answer as soon
+as the page hears it, which a human hand would not; the time goes from the press to the frame that shows the next unit.
+"""
+
+from pathlib import Path
+from statistics import median
+
+from benchmarks.place import BenchmarkFailed, new_place, serving
+from benchmarks.tables import show
+from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
+
+PEOPLE = (1, 8)
+LIMIT = {1: 60.0, 8: 100.0}  # milliseconds in the median that are asked for
+PAGE_MOST, ANSWER_MOST = 20_000, 3_000  # bytes
+# Presses the key of the first answer so often, each time once the page hears it.
+PRESS = """
+(times) => {
+  window.took = [];
+  const press = () => {
+    const button = document.querySelector("#answers [data-key]");
+    if (!button || window.took.length >= times) { window.done = true; return; }
+    const began = performance.now();
+    const shown = () => requestAnimationFrame(() => {
+      window.took.push(performance.now() - began);
+      setTimeout(press, 400);
+    });
+    document.addEventListener("htmx:afterSettle", shown, { once: true });
+    const at = { code: button.dataset.key, key: button.dataset.key.slice(-1), bubbles: true };
+    document.body.dispatchEvent(new KeyboardEvent("keydown", at));
+  };
+  setTimeout(press, 500);
+}
+"""
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--presses", type=int, default=60, help="of each annotator (default %(default)s)")
+
+
+def run(folder: Path, options) -> None:
+    """The folder is not read."""
+    import shutil
+
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        raise BenchmarkFailed("No browser was found: install chromium-headless-shell.")
+    rows, over = [], []
+    with new_place() as place, sync_playwright() as playwright:
+        place.manage("django", "migrate", "--verbosity=0")
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+        units = str(2 * sum(PEOPLE) * options.presses)
+        lines = place.run("-m", "benchmarks.load_work", "open", units, str(max(PEOPLE))).splitlines()
+        browser = playwright.chromium.launch(executable_path=program, args=[*BROWSER_ARGUMENTS, "--no-sandbox"])
+        with serving(place, workers=2, threads=4) as address:
+            for people in PEOPLE:
+                took, page_bytes, answer_bytes = _at_work(browser, address, lines[:people], options.presses)
+                rows.append(
+                    [people, len(took), median(took), sorted(took)[int(0.95 * len(took))], page_bytes, answer_bytes]
+                )
+                if median(took) > LIMIT[people] or page_bytes > PAGE_MOST or answer_bytes > ANSWER_MOST:
+                    over.append(str(people))
+        browser.close()
+    head = ["annotators", "presses", "median ms", "95% ms", "page bytes", "answer bytes"]
+    show(f"From the press to the next unit, {place.database}", head, rows)
+    asked = f"Asked: {LIMIT[1]:g} and {LIMIT[8]:g} ms, {PAGE_MOST:,} and {ANSWER_MOST:,} bytes."
+    print(f"{asked} {'Beyond that with ' + ', '.join(over) if over else 'All within'}.\n")
+
+
+def _at_work(browser, address: str, lines: list[str], presses: int) -> tuple[list[float], int, int]:
+    """Milliseconds of all presses; bytes of the largest page and of the largest answer's response, as they are sent."""
+    pages, sizes = [], {"page": 0, "answer": 0}
+
+    def weigh(response) -> None:
+        if "/judge/" in response.url:
+            sizes["answer"] = max(sizes["answer"], int(response.headers.get("content-length", 0)))
+        elif response.request.resource_type == "document":
+            sizes["page"] = max(sizes["page"], int(response.headers.get("content-length", 0)))
+
+    for line in lines:
+        name, _, password = line.split(maxsplit=2)
+        page = browser.new_context(base_url=address).new_page()
+        page.goto("/login/")
+        page.fill("[name=username]", name)
+        page.fill("[name=password]", password)
+        page.press("[name=password]", "Enter")
+        page.wait_for_url(lambda url: "login" not in url)
+        page.goto("/tasks/load/")
+        # Whoever was at work in the round before has a unit open.
+        if not page.locator("#answers").count():
+            page.locator("form[action$='/start/'] button").first.click()
+        page.locator("#answers").wait_for()
+        page.on("response", weigh)
+        page.reload()
+        page.locator("#answers").wait_for()
+        pages.append(page)
+    for page in pages:
+        page.evaluate(PRESS, presses)
+    for page in pages:
+        # The content security policy forbids what waits for a function.
+        while not page.evaluate("() => window.done"):
+            page.wait_for_timeout(200)
+    return [took for page in pages for took in page.evaluate("() => window.took")], sizes["page"], sizes["answer"]

@@ -1,0 +1,37 @@
+"""Frames of posts, imported and prelabelled, in which a program measures some seeds: one process a core."""
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from benchmarks.material import Post, write_jsonl
+from benchmarks.place import new_place
+from benchmarks.whole_run import LICENCE, NAME
+
+
+def on_frames(
+    drawn: Callable[[str], list[Post]], seeds: list[str], program: str, *arguments: object
+) -> list[list[dict]]:
+    """Share out the seeds over as many frames as there are cores.
+
+    drawn: the posts of a frame, by its first seed. program: a module that is run as `program TRUTH ARGUMENTS SEEDS...`
+    beside each frame, with the file of the true languages by id, and prints lines of JSON. Returns these, by frame.
+    """
+    workers = max(1, min(os.cpu_count() or 1, len(seeds)))
+
+    def measure(own: list[str]) -> list[dict]:
+        stream = drawn(own[0])
+        with new_place(sqlite=True) as place:
+            truth = place.folder / "truth.json"
+            write_jsonl(stream, place.folder / "posts.jsonl")
+            truth.write_text(json.dumps({post.id: post.language for post in stream}))
+            place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+            place.manage("django", "migrate", "--verbosity=0")
+            place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
+            place.manage("prelabel", NAME, "--processes", "1")
+            told = place.run("-m", program, truth, *map(str, arguments), *own)
+        return [json.loads(line) for line in told.splitlines()]
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(measure, [seeds[number::workers] for number in range(workers)]))

@@ -1,0 +1,67 @@
+"""Where the time of some work goes, and what memory it takes.
+
+Its thread is looked at every few milliseconds, and the time counts for the module of ours that was at work. What a
+library or a driver does counts for the module that called it.
+"""
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from benchmarks.place import ROOT
+from benchmarks.tables import show
+
+EVERY = 0.005  # seconds
+OURS = [ROOT / name for name in ("annotate", "corpora")]
+TOLD = 9
+
+
+@contextmanager
+def sampled() -> Iterator[Counter[str]]:
+    """Seconds of this thread by module, once the work is done."""
+    found, over, thread = Counter[str](), threading.Event(), threading.get_ident()
+
+    def look() -> None:
+        before = time.perf_counter()
+        while not over.wait(EVERY):
+            # A call that keeps the interpreter to itself is seen once, at its end, and weighs as long as it took.
+            now = time.perf_counter()
+            found[_module(sys._current_frames()[thread])] += now - before
+            before = now
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        looking.join()
+
+
+def _module(frame: FrameType | None) -> str:
+    while frame:
+        file = Path(frame.f_code.co_filename)
+        if any(file.is_relative_to(folder) for folder in OURS):
+            return str(file.relative_to(ROOT).with_suffix("")).replace("/", ".")
+        frame = frame.f_back
+    return "the rest"
+
+
+def most_memory() -> float:
+    """The most megabytes that this process had. ru_maxrss begins with what the process had that this was made by."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6
+
+
+def tell(title: str, found: dict[str, float]) -> None:
+    """The modules that took most."""
+    whole = sum(found.values())
+    most = sorted(found.items(), key=lambda each: -each[1])
+    rest = sum(seconds for _, seconds in most[TOLD:])
+    rows = [*most[:TOLD], *([("all other modules", rest)] if rest else [])]
+    show(title, ["", "share"], [[name, f"{seconds / whole:.1%}"] for name, seconds in rows])

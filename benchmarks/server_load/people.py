@@ -1,0 +1,134 @@
+"""How a person answers and gets the next unit, as each tool's own page or API does it."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from benchmarks.server_load.connection import Connection
+
+
+class Person(Protocol):
+    connection: Connection
+
+    def begin(self) -> str | None:
+        """Log in, and take the first unit. Returns which it is; None if there is none."""
+
+    def answer(self) -> str | None:
+        """Answer the unit, and take the next: the same."""
+
+
+class ByApi:
+    """A program in a reader's name: a token, and one request that answers and takes the next unit."""
+
+    def __init__(self, address: str, task: str, token: str, label: str) -> None:
+        self.connection = Connection(address, {"Authorization": f"Token {token}"})
+        self.task, self.label, self.first_word = task, label, ""
+        self.lease = 0
+
+    def begin(self) -> str | None:
+        return self._taken(json.loads(self.connection.post_json(f"/api/v1/tasks/{self.task}/next/", {})))
+
+    def answer(self) -> str | None:
+        said = {"label": self.label or self.first_word, "active_seconds": 2, "take_next": True}
+        return self._taken(json.loads(self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", said))["next"])
+
+    def _taken(self, said: dict[str, Any]) -> str | None:
+        if said["lease"] is None:
+            return None
+        self.lease, text = said["lease"]["id"], str(said["lease"]["text"])
+        self.first_word = text.partition(":")[0]
+        return text
+
+
+class ByPage:
+    """A reader at the page: a session, and one request that answers and brings the next unit."""
+
+    def __init__(self, address: str, task: str, name: str, password: str, label: str) -> None:
+        self.connection = Connection(address)
+        self.task, self.name, self.password, self.label, self.first_word = task, name, password, label, ""
+        self.lease = ""
+
+    def begin(self) -> str | None:
+        page = self.connection.get("/login/")
+        form = {"csrfmiddlewaretoken": _token(page), "username": self.name, "password": self.password, "next": ""}
+        self.connection.post("/login/", form)
+        page = self.connection.get(f"/tasks/{self.task}/")
+        self.connection.headers |= {"HX-Request": "true", "X-CSRFToken": _token(page)}
+        page = self.connection.post(f"/tasks/{self.task}/start/", {})
+        self.connection.headers |= has_already(page)
+        return self._shown(page)
+
+    def answer(self) -> str | None:
+        said = {"lease": self.lease, "answer": self.label or self.first_word, "active_ms": 2_000}
+        return self._shown(self.connection.post(f"/tasks/{self.task}/judge/", said))
+
+    def _shown(self, page: str) -> str | None:
+        lease = re.search(r'name="lease" value="(\d+)"', page)
+        if lease is None:
+            return None
+        self.lease = lease[1]
+        found = re.search(r"<article.*?</article>", page, re.DOTALL)
+        text = " ".join(re.sub(r"<[^>]*>", " ", found[0]).split()) if found else ""
+        self.first_word = text.partition(":")[0]
+        return text or None
+
+
+class AtDoccano:
+    """An annotator of a doccano project of text classification, by the requests that its page cannot do without: the
+    category, the mark that the example is done, the next example that is not, and its categories."""
+
+    def __init__(self, address: str, project: str, name: str, password: str, label: str) -> None:
+        self.connection = Connection(address)
+        self.at, self.name, self.password = f"/v1/projects/{project}", name, password
+        self.label, self.category = label, 0
+        self.example = 0
+        self.place = random.Random(name)
+
+    def begin(self) -> str | None:
+        self.connection.post_json("/v1/auth/login/", {"username": self.name, "password": self.password})
+        self.connection.headers["X-CSRFToken"] = self.connection.cookies["csrftoken"]
+        listed = json.loads(self.connection.get(f"{self.at}/category-types"))
+        self.category = next(each["id"] for each in listed if each["text"] == self.label)
+        return self._next()
+
+    def answer(self) -> str | None:
+        self.connection.post_json(f"{self.at}/examples/{self.example}/categories", {"label": self.category})
+        self.connection.post_json(f"{self.at}/examples/{self.example}/states", {})
+        return self._next()
+
+    def _next(self) -> str | None:
+        """doccano gives everybody the same next example, so people agree to begin at places of their own."""
+        found: dict[str, Any] = json.loads(
+            self.connection.get(f"{self.at}/examples?confirmed=false&limit=1&offset={self.place.randrange(1_000)}")
+        )
+        if not found["results"]:
+            found = json.loads(self.connection.get(f"{self.at}/examples?confirmed=false&limit=1&offset=0"))
+        if not found["results"]:
+            return None
+        self.example = found["results"][0]["id"]
+        self.connection.get(f"{self.at}/examples/{self.example}/categories")
+        return str(found["results"][0]["text"])
+
+
+def has_already(page: str) -> dict[str, str]:
+    """The headers by which queue.js says what of the page need not be sent again."""
+    shown = re.search(r'data-shown="(\w+)"', page)
+    return ({"Assay-Shown": shown[1]} if shown else {}) | ({"Assay-Flag": "1"} if 'id="flag"' in page else {})
+
+
+def _token(page: str) -> str:
+    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    if found is None:
+        raise ValueError("The page has no form; is it the address of an Assay server?")
+    return found[1]
+
+
+# Name of the tool -> what a person is made of: address, task or project, name, password or token, and
+# what they answer: a label, or where it is empty what stands before the colon in each text.
+TOOLS: dict[str, Callable[[str, str, str, str, str], Person]] = {
+    "api": lambda address, task, name, token, label: ByApi(address, task, token, label),
+    "page": ByPage,
+    "doccano": AtDoccano,
+}

@@ -1,0 +1,98 @@
+"""People at work at once, for so many answers or seconds; and what came of it."""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from statistics import median, quantiles
+from time import monotonic
+
+from benchmarks.server_load.connection import Refused
+from benchmarks.server_load.people import Person
+
+
+@dataclass
+class Done:
+    """seconds: from the first answer to the last. took: of each answer with the next unit, in seconds. answered: which
+    unit was acknowledged how often, over all people. refused: status -> how often; errors: what else went wrong. cpu:
+    seconds of CPU of the server and of the database, where they are measured."""
+
+    seconds: float = 0.0
+    took: list[float] = field(default_factory=list)
+    answered: Counter[str] = field(default_factory=Counter)
+    refused: Counter[int] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    cpu: list[float] = field(default_factory=list)
+
+    @property
+    def answers(self) -> int:
+        return len(self.took)
+
+    @property
+    def a_second(self) -> float:
+        return self.answers / self.seconds if self.seconds else 0.0
+
+    @property
+    def median_ms(self) -> float:
+        return 1000 * median(self.took) if self.took else 0.0
+
+    @property
+    def p95_ms(self) -> float:
+        return 1000 * quantiles(self.took, n=20)[-1] if len(self.took) > 1 else self.median_ms
+
+    def more_often_than(self, times: int) -> int:
+        """Acknowledged answers beyond so many of one unit."""
+        return sum(max(0, number - times) for number in self.answered.values())
+
+
+def work(people: Sequence[Person], *, answers: int, seconds: float) -> Done:
+    """Let them all begin, then answer at once until there are so many answers, the time is over or nothing is left. The
+    answers that are under way then count too: one more a person at most.
+
+    A refusal or a lost connection ends the work of that person, and is counted.
+    """
+    done, lock = Done(), threading.Lock()
+    stop = threading.Event()
+    began: list[float] = []
+    # All have their first unit before anybody answers, and the clock begins.
+    ready = threading.Barrier(len(people), action=lambda: began.append(monotonic()))
+
+    def one(person: Person) -> None:
+        unit = None
+        try:
+            unit = person.begin()
+        except (Refused, HTTPException, OSError) as error:
+            _note(done, lock, error)
+        ready.wait()
+        try:
+            while unit is not None and not stop.is_set():
+                start = monotonic()
+                following = person.answer()
+                end = monotonic()
+                with lock:
+                    done.took.append(end - start)
+                    done.answered[unit] += 1
+                    done.seconds = max(done.seconds, end - began[0])
+                    if len(done.took) >= answers or end - began[0] >= seconds:
+                        stop.set()
+                unit = following
+        except (Refused, HTTPException, OSError) as error:
+            _note(done, lock, error)
+        finally:
+            person.connection.close()
+
+    threads = [threading.Thread(target=one, args=[person]) for person in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return done
+
+
+def _note(done: Done, lock: threading.Lock, error: Exception) -> None:
+    with lock:
+        if isinstance(error, Refused):
+            done.refused[error.status] += 1
+        else:
+            done.errors[type(error).__name__] += 1

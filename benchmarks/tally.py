@@ -1,0 +1,152 @@
+"""What a whole run came to: an exported gold set counted against the truth. Reads the exported files alone."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from benchmarks.tables import share, show
+from benchmarks.world import World, key_of
+
+WAYS = ("round 1", "round 2", "adjudication", "discarded", "unfinished")
+STRATA = ("agreed", "audited", "contested", "disputed")
+_COLUMNS = [
+    *("id", "label", "text", "stage", "stratum", "agreed", "round", "judged_as", "votes", "judgments", "transitions"),
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one post. label None: it is not in the gold set. way: agreed, or one of WAYS."""
+
+    id: str
+    label: str | None
+    truth: str
+    language: str
+    stratum: str
+    way: str
+    copy: bool
+
+    @property
+    def wrong(self) -> bool:
+        return self.label is not None and self.label != self.truth
+
+
+def read_gold(folder: Path) -> list[dict]:
+    """Every row of an export: those with a label, and those left out."""
+    rows = pq.read_table(folder / "gold.parquet", columns=_COLUMNS).to_pylist()
+    left_out = folder / "left_out.jsonl"  # not there if it would be empty
+    if not left_out.exists():
+        return rows
+    with open(left_out, encoding="utf-8") as file:
+        return rows + [json.loads(line) for line in file]
+
+
+def outcomes(rows: Iterable[dict], world: World) -> list[Outcome]:
+    return [
+        Outcome(
+            id=row["id"],
+            label=row["label"],
+            truth=world.truth[row["id"]],
+            language=world.language[row["id"]],
+            stratum=row["stratum"],
+            way=_way(row),
+            copy=row["judged_as"] is not None,
+        )
+        for row in rows
+    ]
+
+
+def _way(row: dict) -> str:
+    if row["stage"] == "DISCARDED":
+        return "discarded"
+    ways = {"agreed": "agreed", "settled": "adjudication", "answered": f"round {row['round']}"}
+    return ways.get(row["transitions"][-1]["event"], "unfinished")
+
+
+def exported_judgments(rows: Iterable[dict]) -> Counter[tuple[str, ...]]:
+    """(key of the text, kind, label, reason, comment) -> how often; as Log.acknowledged has them. Copies have none."""
+    return Counter(
+        (key_of(row["text"]), *(judgment[name] or "" for name in ("kind", "label", "reason", "comment")))
+        for row in rows
+        if row["judged_as"] is None
+        for judgment in row["judgments"]
+        if judgment["voided_at"] is None
+    )
+
+
+Which = Callable[[Outcome], bool]
+
+
+def shares_table(found: list[Outcome]) -> None:
+    """Shares of all, and of the disputed, by posts and by units (distinct texts, which is what is judged)."""
+    units = [outcome for outcome in found if not outcome.copy]
+    rows = []
+
+    def add(name: str, which: Which, whole: Which) -> None:
+        row: list[object] = [name]
+        for group in (units, found):
+            count, of = sum(map(which, group)), sum(map(whole, group))
+            row += [count, share(count, of)]
+        rows.append(row)
+
+    def disputed(outcome: Outcome) -> bool:
+        return outcome.stratum == "disputed"
+
+    def agreed_on(outcome: Outcome) -> bool:
+        return not disputed(outcome)
+
+    add("all", lambda _: True, lambda _: True)
+    add("agreed on", agreed_on, lambda _: True)
+    for stratum in ("audited", "contested"):
+        add(f"  {stratum}, of these", lambda outcome, name=stratum: outcome.stratum == name, agreed_on)
+    add("disputed", disputed, lambda _: True)
+    for way in WAYS:
+        add(f"  {way}, of the disputed", lambda outcome, way=way: disputed(outcome) and outcome.way == way, disputed)
+    show("How posts came to their labels", ["", "units", "share", "posts", "share"], rows)
+
+
+def errors(found: Iterable[Outcome], which: Which = lambda _: True) -> tuple[int, int]:
+    """(wrong, labelled) among those chosen."""
+    labelled = [outcome for outcome in found if outcome.label is not None and which(outcome)]
+    return sum(outcome.wrong for outcome in labelled), len(labelled)
+
+
+def errors_table(found: list[Outcome]) -> None:
+    def of(stratum: str, also: Which = lambda _: True) -> Which:
+        return lambda outcome: outcome.stratum == stratum and also(outcome)
+
+    def pidgin(outcome: Outcome) -> bool:
+        return outcome.language == "pcm"
+
+    groups: list[tuple[str, Which]] = [
+        ("agreed", of("agreed")),
+        ("  without Nigerian Pidgin", of("agreed", lambda outcome: not pidgin(outcome))),
+        ("  Nigerian Pidgin alone", of("agreed", pidgin)),
+        ("audited", of("audited")),
+        ("contested", of("contested")),
+        ("disputed", of("disputed")),
+        *((f"  {way}", of("disputed", lambda outcome, way=way: outcome.way == way)) for way in WAYS[:3]),
+        ("  Nigerian Pidgin alone", of("disputed", pidgin)),
+        ("whole gold set", lambda _: True),
+    ]
+    units = [outcome for outcome in found if not outcome.copy]
+    rows = []
+    for name, which in groups:
+        row: list[object] = [name]
+        for group in (units, found):
+            wrong, labelled = errors(group, which)
+            row += [labelled, wrong, share(wrong, labelled), share(labelled - wrong, labelled)]
+        rows.append(row)
+    head = ["stratum", "units", "wrong", "error", "accuracy", "posts", "wrong", "error", "accuracy"]
+    show("Labels in the exported gold set against the truth", head, rows)
+
+
+def confusions(found: Iterable[Outcome], which: Which) -> str:
+    """Which labels stand for which truth among the wrong, commonest first: `ms for id 4, ...`."""
+    counts = Counter((outcome.label, outcome.language) for outcome in found if outcome.wrong and which(outcome))
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{label} for {language} {count:,}" for (label, language), count in ordered) or "none"

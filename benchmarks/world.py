@@ -1,0 +1,119 @@
+"""Simulated people: who reads what, what the truth is, and what each of them says to a post. No input or output.
+
+A reader knows the truth for their own languages only, skips the rest, and slips on a small share of answers. What they
+say to a post depends on the seed, their name and the post alone, never on when they are asked.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from benchmarks.material import Post
+from corpora.core.languages import ARTICLE_LABELS, UND
+from corpora.core.masking import mask_mentions
+
+# More people than the two native readers of each language: they read English as well as any.
+ALSO_ENGLISH = 6
+# And these read English and recognise Nigerian Pidgin.
+KNOW_PIDGIN = 2
+PIDGIN = "Nigerian Pidgin"
+ADJUDICATORS_SLIP = 0.01
+ADJUDICATORS_DISCARD = 0.02
+
+
+def key_of(text: str) -> str:
+    """A text as both the API and a page show it: mentions masked, on one line."""
+    return " ".join(mask_mentions(text).split())
+
+
+def label_of(language: str) -> str:
+    """The right answer to a post in a language: by the guidelines, undefined where it is not on the list."""
+    return language if language in ARTICLE_LABELS else UND
+
+
+@dataclass(frozen=True)
+class Reader:
+    """languages: labels that they read at native level; recognises: languages off the list that they know."""
+
+    name: str
+    languages: tuple[str, ...]
+    recognises: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Said:
+    """A judgment; label None is a skip."""
+
+    label: str | None
+    reason: str = ""
+    comment: str = ""
+
+
+SKIP = Said(None)
+
+
+def people(number: int, seed: str) -> list[Reader]:
+    """Readers such that each label of the list has two: natives of one to three languages, and some English ones."""
+    rng = random.Random(f"{seed} people")
+    natives = max(number - ALSO_ENGLISH - KNOW_PIDGIN, -(-2 * len(ARTICLE_LABELS) // 3))
+    dealt: list[tuple[str, ...]] = []
+    # Every label is dealt twice; dealt anew where somebody would get one twice.
+    while not dealt or any(len(own) > len(set(own)) for own in dealt):
+        cards = [label for _ in range(2) for label in rng.sample(ARTICLE_LABELS, len(ARTICLE_LABELS))]
+        dealt = [tuple(cards[n::natives]) for n in range(natives)]
+    # With very many people some are left without: they read one more of any.
+    found = [Reader(f"native{n:03}", own or (rng.choice(ARTICLE_LABELS),)) for n, own in enumerate(dealt)]
+    for n in range(ALSO_ENGLISH):
+        other = rng.choice([label for label in ARTICLE_LABELS if label != "en"])
+        found.append(Reader(f"english{n}", (other, "en")))
+    return found + [Reader(f"pidgin{n}", ("en",), ("pcm",)) for n in range(KNOW_PIDGIN)]
+
+
+class World:
+    """What is true of each post, and what people make of it."""
+
+    def __init__(self, posts: Iterable[Post], *, slip: float, seed: str) -> None:
+        self.slip, self.seed = slip, seed
+        self.truth: dict[str, str] = {}
+        self.keys: dict[str, str] = {}
+        self.language: dict[str, str] = {}
+        self.languages: dict[str, set[str]] = {}
+        for post in posts:
+            self.truth[post.id] = label_of(post.language)
+            self.language[post.id] = post.language
+            self.keys[post.id] = key_of(post.text)
+            self.languages.setdefault(self.keys[post.id], set()).add(post.language)
+
+    def _chance(self, name: str, key: str) -> random.Random:
+        return random.Random(f"{self.seed} {name} {key}")
+
+    def asked(self, reader: Reader, key: str) -> Said:
+        """What a reader says to a post."""
+        languages, chance = self.languages[key], self._chance(reader.name, key)
+        slips = chance.random() < self.slip
+        if own := [label for label in reader.languages if label in languages]:
+            if not slips:
+                return Said(own[0])
+            return Said(chance.choice([label for label in reader.languages if label not in languages] or [UND]))
+        if recognised := languages.intersection(reader.recognises):
+            if slips:
+                return Said(chance.choice(reader.languages))
+            return Said(UND, "unlisted", PIDGIN if "pcm" in recognised else ", ".join(sorted(recognised)))
+        if "pcm" in languages and "en" in reader.languages and slips:
+            return Said("en")
+        return SKIP
+
+    def decided(self, name: str, key: str, offered: Mapping[str, bool]) -> Said:
+        """What an adjudicator says, who finds everything out; label None is a discard.
+
+        offered: label -> whether it is one of the likely ones, which have a button.
+        """
+        chance = self._chance(name, key)
+        fate = chance.random()
+        labels = {label_of(language) for language in self.languages[key]}
+        if fate < ADJUDICATORS_DISCARD:
+            return Said(None, "Nothing found")
+        likely = sorted(label for label, has_button in offered.items() if has_button and label not in labels)
+        if fate < ADJUDICATORS_DISCARD + ADJUDICATORS_SLIP:
+            return Said(chance.choice(likely or [UND]), "I read the language")
+        return Said(min(labels), "Dictionary")
