@@ -1,8 +1,8 @@
 """What every test stands on: its own data folder and database file, and a browser where one is asked for.
 
-    --part sqlite                        pure tests, in a browser, of files and of the program, and those of ON_BOTH
-    --part postgresql                    all others of the database, and those of ON_BOTH
-    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs
+    --part sqlite                        pure tests, in a browser, of files and of the program, and @both_databases
+    --part postgresql                    all others of the database, and @both_databases
+    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs (@slow)
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
     @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
     def test(page, live_server): ...     a page in Chromium; fails if the page logged an error
@@ -43,27 +43,7 @@ from tests.together import HANGS
 sqlite_base.makes_file = True
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
 ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
-# Of the tests of the database, those that run on SQLite as well as on PostgreSQL: what is about constraints, locks,
-# the queue, judging, import and export, and a run from end to end. All others would prove the same twice.
-ON_BOTH = """
-    test_audit_races test_auditing test_constraints test_deleting test_deleting_races test_documents_at_once
-    test_export test_export_folder test_export_moment test_http_load test_import_corpus test_inserting test_judging
-    test_judgment_import test_late_answers test_on_every_database test_opening test_pausing test_pausing_at_once
-    test_posts_of_a_corpus test_predictors test_prepared test_queue test_races test_record_routing test_restore
-    test_routing test_several_concepts test_sheet test_sheet_races test_statements test_taking_back test_trials
-    test_trials_at_once test_trials_by_api test_versions_of_guidelines test_vocabularies test_vocabulary_search
-    test_voiding test_who_is_tested test_whole_run
-""".split()  # noqa: SIM905 - a list of words is read more easily than one of strings
-# On SQLite alone, with those in a browser, there is what the database is not the matter of: files of corpora, what is
-# written into files and read from them, who may open which page, lots, figures, and the program as it is called, shown
-# and installed.
-ON_SQLITE = """
-    test_access test_agreement_of_concepts test_balanced_sets test_blind_shares test_commands test_evaluate_command
-    test_exported_and_measured test_exported_concepts test_exported_set test_exporting test_foreseeing
-    test_json_everywhere test_listing test_lots test_mldoc test_pair_export test_protections test_published_judgments
-    test_simulated_people test_suggest_from test_told_to_annotators test_tongues_of_pages
-    test_with_suggestions
-""".split()  # noqa: SIM905 - as above
+# Of the programs and their files: on SQLite alone, since the database is not the matter there.
 OF_THE_PROGRAM = (
     "tests.annotate.evaluation.",
     "tests.annotate.record_export.",
@@ -76,28 +56,13 @@ OF_THE_PROGRAM = (
 )
 # Their tests are few and long. They come first, so that to the end there is work to share among the workers.
 LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
-# Tests of the slow tier, by module or folder: sweeps over pages, looks and attacks, whole runs in other processes,
-# installed packages, Spark, simulations, crashes and restores. Quicker tests cover the same rules one by one.
-SLOW = """
-    annotate.access.test_empty_forms annotate.access.test_expired_sessions
-    annotate.admin.test_staff_with_some_rights annotate.balancing.test_balanced_sets
-    annotate.balancing.test_documents_by_people annotate.balancing.test_mldoc annotate.evaluation.test_comparison
-    annotate.evaluation.test_judge annotate.evaluation.test_recall_and_precision_sets
-    annotate.labelling.test_by_keyboard annotate.plugged.test_second_reader annotate.preferring.test_sides
-    annotate.record_export.test_record_splits annotate.test_act_pairs annotate.test_agreeing
-    annotate.test_api_cases annotate.test_auditing_filters annotate.test_by_class annotate.test_dawid_skene
-    annotate.test_double_taps annotate.test_drafts annotate.test_for_everybody annotate.test_forecast
-    annotate.test_further_work annotate.test_http_load annotate.test_jobs annotate.test_label_sets
-    annotate.test_latent annotate.test_log_in_pages annotate.test_long_documents annotate.test_new_database
-    annotate.test_oracles annotate.test_pair_export annotate.test_plan annotate.test_prediction_powered
-    annotate.test_preferences annotate.test_program annotate.test_published_judgments annotate.test_ranked_labels
-    annotate.test_record_pages annotate.test_replies annotate.test_selective_prediction
-    annotate.test_set_up_in_the_browser annotate.test_tongues_of_pages annotate.test_unread_triggers
-    annotate.test_veil corpora.test_bounds corpora.test_crash corpora.test_draw_by_language corpora.test_rights
-    corpora.test_spark docs.test_how_to docs.test_looks docs.test_tutorial inputs.test_fuzzed_rows
-    inputs.test_inputs inputs.test_signals test_server_load test_agreeing test_audits test_crowd_run test_faults
-    test_notebook test_notebook_tables test_package test_restore test_server test_stream test_whole_run
-""".split()  # noqa: SIM905 - as above
+MARKERS = {
+    "slow": "a sweep over pages, looks or attacks, a whole run in other processes, an installed package, Spark, a "
+    "simulation, a crash or a restore; quicker tests cover the same rules one by one",
+    "both_databases": "constraints, locks, the queue, judging, import, export, and a run from end to end",
+    "on_sqlite": "the database is not the matter: files, who may open which page, figures, the program as it is called",
+    "page(**options)": "options of the browser context behind `page`",
+}
 OTHER_DATABASE = {
     "postgres_only": "needs PostgreSQL: row locks",
     "sqlite_only": "needs SQLite: its queue of writers",
@@ -129,7 +94,8 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, reason in OTHER_DATABASE.items():
         config.addinivalue_line("markers", f"{name}: {reason}")
-    config.addinivalue_line("markers", "page(**options): options of the browser context behind `page`")
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
 
 
 def pytest_report_header():
@@ -142,17 +108,11 @@ def pytest_report_header():
 
 def _of_part(item, part):
     is_pure = "_django_db_helper" not in item.fixturenames and not item.get_closest_marker("django_db")
-    name = item.module.__name__
-    last = name.rpartition(".")[2]
-    if last in ON_BOTH and not is_pure and "browser" not in item.fixturenames:
+    is_pure = is_pure or "browser" in item.fixturenames
+    if item.get_closest_marker("both_databases") and not is_pure:
         return True
-    is_of_sqlite = is_pure or "browser" in item.fixturenames or last in ON_SQLITE or name.startswith(OF_THE_PROGRAM)
-    return (part == "sqlite") == is_of_sqlite
-
-
-def _of_tier(item, tier):
-    is_slow = any(f"{item.module.__name__}.".startswith(f"tests.{name}.") for name in SLOW)
-    return (tier == "slow") == is_slow
+    is_of_sqlite = is_pure or item.get_closest_marker("on_sqlite") or item.module.__name__.startswith(OF_THE_PROGRAM)
+    return (part == "sqlite") == bool(is_of_sqlite)
 
 
 def _commits(item):
@@ -167,7 +127,7 @@ def pytest_collection_modifyitems(config, items):
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
     part, tier = config.getoption("part"), config.getoption("tier")
     kept = [item for item in items if not part or (_of_part(item, part) and not item.get_closest_marker(name))]
-    kept = [item for item in kept if not tier or _of_tier(item, tier)]
+    kept = [item for item in kept if not tier or (tier == "slow") == bool(item.get_closest_marker("slow"))]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     for item in kept:
         if item.get_closest_marker(name):

@@ -6,6 +6,8 @@ import pytest
 from benchmarks.agreeing import WORLDS, World
 from benchmarks.agreeing_work import OTHERS, measures, populate, rows, set_row, truths
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("world", OTHERS[2:6])
 def test_of_very_many_units_every_interval_is_short_and_near_the_truth(world):

@@ -9,6 +9,8 @@ from benchmarks.audits_work import Crew, Frame, measured, work
 from tests.annotate.acts import open_task
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def truth():

@@ -23,6 +23,9 @@ from benchmarks.crowd_seeds import EntryTest, Guard, exactly, paused_by, run
 from benchmarks.crowd_work import facts, void_paused
 from benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
 
+pytestmark = pytest.mark.slow
+
+
 SEED = "2015"
 UNITS = 36
 NAME = benchmark.NAME

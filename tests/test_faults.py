@@ -2,9 +2,13 @@
 
 import random
 
+import pytest
+
 from benchmarks import faults_server as server
 from benchmarks.faults_commands import Undisturbed, half_written
 from benchmarks.place import new_place
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_were_killed(migrated):

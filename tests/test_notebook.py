@@ -14,6 +14,9 @@ from nbclient import NotebookClient
 from tests import running
 from tests.running import ROOT
 
+pytestmark = pytest.mark.slow
+
+
 NOTEBOOK = ROOT / "annotate" / "docs" / "notebook.ipynb"
 
 

@@ -22,6 +22,8 @@ from tests.annotate.corpus import NAME, demo_corpus, prelabelled  # noqa: F401 -
 from tests.annotate.evaluation.figures import figures, interval
 from tests.annotate.gold_folders import World
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _no_loop_runs_here():

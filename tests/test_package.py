@@ -20,6 +20,9 @@ import pytest
 from benchmarks.place import free_port
 from corpora.system import VERSION
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).resolve().parents[1]
 # Writes down what a process of the environment opens or lists of the checkout, besides the packages that are needed.
 WATCH = """

@@ -13,7 +13,7 @@ from tests.docs.newcomer import steps
 from tests.postgres import find_binaries
 
 # It runs on both databases, like a test of either, and touches neither: its own are made beside it.
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases, pytest.mark.slow]
 
 FIXTURES = DOCS.parents[1] / "fixtures"
 

@@ -22,6 +22,9 @@ from deploy import masked
 from tests.running import DATA, ROOT, begin, environment, install
 from tests.together import until
 
+pytestmark = pytest.mark.slow
+
+
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
 # Each takes tens of megabytes or tenths of a second, and is for commands, or for few pages.

@@ -6,6 +6,9 @@ from benchmarks.load import at_assay
 from benchmarks.server_load.__main__ import main
 from benchmarks.server_load.work import Done
 
+pytestmark = pytest.mark.slow
+
+
 UNITS, PEOPLE = 40, 4
 FOR_EVER = 1e9  # seconds: they end when nothing is left
 

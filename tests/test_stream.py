@@ -15,6 +15,9 @@ from benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
+pytestmark = pytest.mark.slow
+
+
 ABOUT = {
     "accuracy with und",
     "accuracy without und",

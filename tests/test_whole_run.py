@@ -23,6 +23,9 @@ from benchmarks.world import Reader, World
 from corpora.core.languages import COVERAGE
 from corpora.core.masking import clean_for_detectors, count_letters
 
+pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
+
+
 SEED = "2015"
 SLIP = 0.015
 IN_CORPUS, DRAWN = 260, 150

@@ -9,6 +9,9 @@ import pytest
 
 from tests.annotate import act_pairs, roc
 
+pytestmark = pytest.mark.slow
+
+
 UNITS = 56
 # How many pages are looked at around a unit.
 VIEWS = 3

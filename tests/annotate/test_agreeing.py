@@ -17,7 +17,7 @@ from annotate.quality.agreement_statistics import report
 from annotate.quality.answer_models import UnknownLabel, _worse, fitted, second_opinions, vote_shares
 from corpora.core import CorpusError
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DISPUTED = ("de en", "en de", "de")
 
 

@@ -1,7 +1,11 @@
 """Whatever is sent to the API, it answers as its description says. benchmarks/api.py sends more."""
 
+import pytest
+
 from tests.annotate import api_cases
 from tests.annotate.access.world import World
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_operation_answers_made_up_requests_as_it_is_described_and_most_of_them_past_404(db, data_dir):

@@ -15,7 +15,7 @@ from annotate.work.task_creation import Opened, extend_task
 from tests.annotate.conftest import AGREED, extend_by
 from tests.together import HANGS, at_once, until, until_others_wait_or_end, waiting_for_locks
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only, pytest.mark.both_databases]
 
 LEFT = 30
 AUDITED = 4

@@ -26,6 +26,9 @@ from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.exporting.acts import with_manifest
 
+pytestmark = pytest.mark.both_databases
+
+
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
 

@@ -20,7 +20,7 @@ from corpora.draws.part_draws import DROPPED, IDS
 from tests.annotate.programs import Program
 from tests.corpora.test_draw_filtered import import_filtered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

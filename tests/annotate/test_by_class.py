@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from annotate.core.estimation.proportions import UNKNOWN, jeffreys
 from annotate.core.measures.accuracy_by_class import Drawn, difference, mean
 
+pytestmark = pytest.mark.slow
+
+
 DRAWS = 1000
 
 

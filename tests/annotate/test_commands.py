@@ -24,6 +24,9 @@ from tests.annotate.corpus import POSTS
 from tests.annotate.exporting.acts import with_manifest
 from tests.running import DATA, assay
 
+pytestmark = pytest.mark.on_sqlite
+
+
 # --- tokens
 
 

@@ -16,6 +16,9 @@ from annotate.work.queue import take
 from corpora.models import Draw, Item
 from tests.annotate.conftest import AGREED, DISPUTED
 
+pytestmark = pytest.mark.both_databases
+
+
 NOW = timezone.now()
 
 

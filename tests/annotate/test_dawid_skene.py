@@ -10,6 +10,9 @@ from annotate.core.aggregation.annotator_models import MODEL, fit_dawid_skene
 from annotate.core.aggregation.answer_table import credit, tabulate, winners
 from tests.annotate import crowd
 
+pytestmark = pytest.mark.slow
+
+
 # 45 patients, graded 1 to 4 three times by the first anaesthetist and once by each of four others (Dawid and Skene
 # 1979, table 1).
 ANAESTHETISTS = """

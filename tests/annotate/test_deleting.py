@@ -27,6 +27,9 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
 from tests.running import assay
 
+pytestmark = pytest.mark.both_databases
+
+
 OPENED = {"corpus": NAME, "seed": "7", "audit_share": 0, "audit_least": 0, "verbosity": 0}
 
 

@@ -12,7 +12,7 @@ from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import HANGS, at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 ROUNDS = 12
 
 

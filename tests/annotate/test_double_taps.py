@@ -7,7 +7,7 @@ from annotate.models import Judgment
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, move_clock, posts_of, said, stop_clock, tap, tapped
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}

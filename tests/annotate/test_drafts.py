@@ -9,7 +9,7 @@ from annotate.models import Flag, Guidelines, Judgment, Lease
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def end_session(page):

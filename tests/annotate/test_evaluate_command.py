@@ -19,6 +19,9 @@ from tests.annotate.corpus import NAME
 from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, values
 from tests.annotate.exporting.told import json_lines
 
+pytestmark = pytest.mark.on_sqlite
+
+
 PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
 
 

@@ -36,6 +36,9 @@ from tests.annotate.corpus import HARD, SMALL, SMALL_SOURCE
 from tests.annotate.exporting.acts import TITLE, finish, make_people, no_file_longer_than, open_small
 from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike
 
+pytestmark = pytest.mark.on_sqlite
+
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -12,7 +12,7 @@ from tests.annotate.access.world import World
 from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out, under
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 DESK, PHONE, ZOOMED = (1280, 800), (320, 568), (640, 400)
 LOOKS = [(DESK, "light", "none"), (PHONE, "dark", "none"), (ZOOMED, "light", "active")]

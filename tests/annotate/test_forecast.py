@@ -8,6 +8,9 @@ from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Queue, Rea
 from benchmarks.forecasts import within
 from benchmarks.forecasts_work import World, run
 
+pytestmark = pytest.mark.slow
+
+
 USUAL = Assumed(seconds=12, weekly=10)
 CREW = [Reader(f"p{n}", (("de", "en"), ("en",), ("hr",), ("hr", "en"))[n % 4]) for n in range(12)]
 WORK = [Queue("de", 4000), Queue("en", 9000), Queue("hr", 6000)]

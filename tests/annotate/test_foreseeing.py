@@ -19,7 +19,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, make_person, records_task_maker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 PEOPLE, RECORDS, BLOCK = 5, 120, 5
 POSTS, AUDITED = 600, 120

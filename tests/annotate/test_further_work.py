@@ -25,6 +25,9 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.evaluation.figures import accuracy, run
 from tests.annotate.gold_folders import World
 
+pytestmark = pytest.mark.slow
+
+
 FRENCH = ("fr", "fr", "fr")
 
 

@@ -29,7 +29,7 @@ from deploy.thread_worker import HEADER_SECONDS
 from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS, until, waiting_for_locks
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases, pytest.mark.slow]
 
 PEOPLE, EACH = 32, 3
 ESTABLISHED = "01"  # of /proc/net/tcp: by the server, too

@@ -25,6 +25,9 @@ from tests.annotate.conftest import AGREED
 from tests.annotate.test_http_load import database_url
 from tests.together import HANGS, until
 
+pytestmark = pytest.mark.slow
+
+
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 
 

@@ -16,6 +16,9 @@ from annotate.work.queue import take
 from tests.annotate.corpus import NAME
 from tests.inputs.conftest import TALK
 
+pytestmark = pytest.mark.on_sqlite
+
+
 COMMANDS = set(by_name())
 
 

@@ -13,6 +13,9 @@ from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.one_unit import ENGLISH, FRENCH, GERMAN, answer, history, pass_on, where
 
+pytestmark = pytest.mark.both_databases
+
+
 # --- answers
 
 

@@ -19,7 +19,7 @@ from corpora.core import CorpusError
 from corpora.models import Corpus, Item
 from corpora.sources.rejects import TooManyRejected
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 HEADER = "task\tworker\tlabel"
 
 

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from annotate.core.aggregation.answer_table import tabulate
 from annotate.core.agreement.coefficients import against_rest, alpha, by_label, f1, having, jaccard, masi, unlike
 
+pytestmark = pytest.mark.slow
+
+
 SETS = st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=8)
 
 # Two coders on ten units; the figures of both distances are those of NLTK's AnnotationTask, with M of 2/3 and 1/3.

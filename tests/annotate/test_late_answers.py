@@ -19,6 +19,9 @@ from annotate.work.queue import open_lease, take, take_sheet
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import Hands, let_guard_pass, lose_reply, said
 
+pytestmark = pytest.mark.both_databases
+
+
 HTMX = {"HX-Request": "true"}
 COMMENT = 'a comment with <marks> & "quotes"'
 

@@ -9,6 +9,9 @@ from annotate.core.aggregation.answer_table import credit, tabulate, winners
 from tests.annotate import crowd
 from tests.annotate.test_dawid_skene import anaesthetists
 
+pytestmark = pytest.mark.slow
+
+
 # What crowd-kit 1.4.2 (Ustalov, Pavlichenko and Tseitlin 2024, Journal of Open Source Software 9(96)) makes of Dawid
 # and Skene's example by MACE(method=..., n_iter=3000, n_restarts=1): each patient's label, and some posteriors.
 CROWD_KIT = {

@@ -28,6 +28,9 @@ from corpora.models import Corpus
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
 
+pytestmark = pytest.mark.on_sqlite
+
+
 FRENCH = ("fr en", "en fr", "fr")
 
 

@@ -12,7 +12,7 @@ from knox.models import AuthToken
 from annotate.work import accounts
 from tests.annotate.test_for_everybody import wrong
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 OLD, NEW = "a long password", "quite another long one"
 
 

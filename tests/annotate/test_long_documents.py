@@ -53,7 +53,7 @@ meaning = "an article about {}"
 WORDS = [100 + round((3307 - 100) * (number / 9) ** 2) for number in range(10)]
 HEBREW = "מתכון לחלה רכה של סבתא. קמח, שמרים, ביצים ומעט סוכר. "
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def kind_file(folder, answers=tuple(TOPICS)):

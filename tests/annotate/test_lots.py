@@ -32,7 +32,7 @@ from tests.annotate.told_sets import (
     with_manifest_of,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 POTS = ["1", "0"] * 4
 FRENCH = ("fr", "fr", "fr")

@@ -4,7 +4,12 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from tests.running import DATA, ROOT, assay, environment
+
+pytestmark = pytest.mark.slow
+
 
 # Kills itself before the {time}th migration.
 MAKER = """

@@ -18,6 +18,9 @@ from tests.annotate import attacks, roc
 from tests.annotate.acts import own_progress
 from tests.annotate.conftest import AGREED, DISPUTED
 
+pytestmark = pytest.mark.slow
+
+
 POTS = ["1", "0"] * 40
 
 

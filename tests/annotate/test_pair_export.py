@@ -22,7 +22,7 @@ from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SPLITS, Plan, draw_splits
 from tests.annotate.corpus import POSTS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
 FIXTURES = POSTS.parent
 OCEAN = "What is the largest ocean in the world?"

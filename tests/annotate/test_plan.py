@@ -18,6 +18,9 @@ from corpora.models import Corpus
 from tests.annotate.corpus import NAME, import_posts
 from tests.annotate.test_dry_run import contents
 
+pytestmark = pytest.mark.slow
+
+
 CHECKS = Checks(share=0.02, least=5, recheck=0.2, second=0.1)  # of a task without any option
 WIDE = {"width": "40", "languages": "de en nl"}  # points: the demo's corpus is small
 

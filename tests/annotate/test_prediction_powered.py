@@ -11,6 +11,9 @@ from annotate.core.estimation.share_estimators import corpus_shares, power
 from benchmarks.judge import WORLDS
 from benchmarks.judge_work import estimate
 
+pytestmark = pytest.mark.slow
+
+
 LABELS = ("no", "yes")
 WAYS = ("people", "rogan_gladen", "prediction_powered")
 

@@ -25,6 +25,9 @@ from tests.annotate.simulated_preferences import (
     judgments,
 )
 
+pytestmark = pytest.mark.slow
+
+
 AB = ("a", "b")
 
 

@@ -22,6 +22,9 @@ from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
 
+pytestmark = pytest.mark.slow
+
+
 ROOMS = [import_module(f"annotate.actions.{each.name}") for each in pkgutil.iter_modules(actions.__path__)]
 # All actions that any module has, listed or not, and the other commands.
 FILES = sorted(

@@ -7,7 +7,7 @@ import pytest
 from annotate.actions.commands import call_command
 from tests.annotate import crowd
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
 
 def said(capsys):

@@ -12,6 +12,9 @@ from annotate.work.queue import open_lease, release, take, take_sheet
 from tests.annotate.acts import own_progress, why_empty
 from tests.annotate.conftest import AGREED, DISPUTED
 
+pytestmark = pytest.mark.both_databases
+
+
 GERMAN, ENGLISH = Answer("de"), Answer("en")
 
 

@@ -27,7 +27,7 @@ from annotate.work.queue import free_place, lease_locked, release, take
 from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS, at_once, until_others_wait_or_end
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 PEOPLE = 32
 GERMAN = Answer("de")

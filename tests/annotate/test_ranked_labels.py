@@ -29,6 +29,9 @@ from annotate.core.measures.ranked_labels import (
 )
 from corpora.predictions.rankings import joined, ranked
 
+pytestmark = pytest.mark.slow
+
+
 LABELS = "abcdefghijklmnop"
 RANKINGS = st.permutations(LABELS).flatmap(lambda labels: st.integers(0, len(labels)).map(lambda n: labels[:n]))
 GOLD = st.sets(st.sampled_from(LABELS), min_size=1)

@@ -12,6 +12,9 @@ from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, take
 from tests.annotate.hands import ARABIC, FRENCH, let_guard_pass, said, sent, worst_contrast
 
+pytestmark = pytest.mark.slow
+
+
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 RECORD_TYPES = ["ad_relevance", "qa_match", "web_ranking"]

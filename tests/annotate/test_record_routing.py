@@ -21,6 +21,8 @@ from annotate.work.routes import Routes
 from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
 from tests.annotate.conftest import DISPUTED
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def crowd(person):

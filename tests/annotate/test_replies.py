@@ -17,6 +17,8 @@ from annotate.core.measures.replies import (
     rank_of,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def example(message, suggestions, reference, response_set=()):
     return Example(message, best_of(suggestions, reference), rank_of(reference, suggestions, set(response_set)))

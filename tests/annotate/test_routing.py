@@ -14,6 +14,8 @@ from annotate.work.routes import Routes
 from annotate.work.routing import reroute
 from tests.annotate.conftest import AGREED, DISPUTED
 
+pytestmark = pytest.mark.both_databases
+
 
 def the_unit(task):
     return task.units.get()

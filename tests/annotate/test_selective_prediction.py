@@ -8,6 +8,8 @@ from annotate.core.measures.scored_units import Figure, scored_units, too_few
 from annotate.core.measures.scores import MOST_POINTS, Point, precision_threshold, risk_coverage
 from tests.annotate.simulated_scores import POPULATIONS, Population, sample, true_figures, true_selection
 
+pytestmark = pytest.mark.slow
+
 
 def of_confidences(confidences, right, weights=None, groups=None):
     """Units of two labels whose answer has these confidences (0.5 or more) and is right or not."""

@@ -20,6 +20,9 @@ from annotate.work.queue import release_all, take
 from tests.annotate.hands import RUSSIAN, Hands
 from tests.annotate.test_http_load import database_url
 
+pytestmark = pytest.mark.slow
+
+
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 TRUTH = django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv"
 LANGUAGES = "de en fr nl es it pt"

@@ -11,6 +11,9 @@ from annotate.work.queue import open_lease, open_sheet, take, take_sheet
 from tests.annotate.acts import said_by
 from tests.annotate.conftest import DISPUTED
 
+pytestmark = pytest.mark.both_databases
+
+
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SHEET = "/tasks/task/sheet/"

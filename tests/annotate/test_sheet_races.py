@@ -7,7 +7,7 @@ from annotate.work.queue import SHEET, take_sheet
 from tests.annotate.conftest import AGREED
 from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_each_of_several_who_begin_at_once_has_a_whole_sheet(make_task, person):

@@ -15,6 +15,9 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import sent
 from tests.annotate.preferring.comparing import open_comparison
 
+pytestmark = pytest.mark.both_databases
+
+
 HTMX = {"HX-Request": "true"}
 # Labels with a queue each.
 TWENTY = ["de", *(code for code in ARTICLE_LABELS if code not in ("bs", "de", "hr", "sr", "zh-CN", "zh-TW"))][:20]

@@ -18,6 +18,8 @@ from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.one_unit import ENGLISH, FRENCH, GERMAN, answer, history, pass_on, where
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_an_answer_can_be_taken_back_and_given_anew(make_task, person):
     task, ann = make_task([DISPUTED]), person("ann", "de")

@@ -19,6 +19,8 @@ from tests.annotate.access.conftest import begin_world, world  # noqa: F401 - fi
 from tests.annotate.test_for_everybody import NO_PAGES
 from tests.annotate.test_tongues import GERMAN, frame
 
+pytestmark = [pytest.mark.on_sqlite, pytest.mark.slow]
+
 
 def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(world):  # noqa: F811
     managers = [name for name, (asked, _) in PAGES.items() if name.startswith("manage") and asked[-1] == 200]

@@ -25,6 +25,9 @@ from tests.annotate.corpus import POSTS
 from tests.annotate.evaluation.figures import accuracy, by_label
 from tests.annotate.exporting.told import card_of
 
+pytestmark = pytest.mark.slow
+
+
 NAME = "few"
 SCRIPTS = ("th", "ru", "ko", "el", "ja", "he")  # on which the detectors agree nearly always
 TRUTH = dict(line.split("\t")[:2] for line in POSTS.with_name("demo_truth.tsv").read_text().splitlines())

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from annotate.models import Consent, Judgment
 from tests.annotate.hands import Hands, let_guard_pass, said, worst_contrast
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 ARABIC_MESSAGE = "لماذا تكتب هنا أصلا؟ لا أحد يريد أن يسمع رأيك."
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}

@@ -22,6 +22,9 @@ from corpora.storage import intake
 from corpora.threads.reply_files import examples
 from tests.corpora.on_disk import rejects
 
+pytestmark = pytest.mark.slow
+
+
 ROWS = 1000
 MEMORY = 300  # MB that reading may take, the program's own with it
 COLUMNS = {"id": "id", "text": "text"}

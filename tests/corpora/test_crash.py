@@ -19,7 +19,7 @@ from corpora.storage.layout import corpus_dir, manifest_of, read_manifest
 from tests.corpora.on_disk import bytes_of
 from tests.together import until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ROWS = 2_000
 # The commands are of annotate, which has people and tokens.

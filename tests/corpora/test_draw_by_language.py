@@ -18,7 +18,7 @@ from corpora.predictions.predictor_labels import Predictor, find_predictor
 from corpora.storage.layout import manifest_of
 from tests.corpora.conftest import as_jsonl
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 LANGUAGES = ["de", "en", "sl"]
 MINE = Predictor("mine", "1")

@@ -20,7 +20,7 @@ from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_a_post_is_masked_hashed_and_put_into_utc(write, import_corpus, settings):

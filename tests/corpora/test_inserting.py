@@ -10,7 +10,7 @@ from corpora.database.bulk_rows import insert
 from corpora.database.statements import Json
 from corpora.models import Concept, Corpus, Item, Scheme, Vocabulary
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 WHEN = datetime(2014, 7, 1, 12, 30, 0, 123456, tzinfo=UTC)
 TEXTS = ["plain", "tab\there, line\nthere, \\N and \\ and \r", "हिन्दी 😀 ' \" %s", "", "\\."]

@@ -11,7 +11,7 @@ from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.corpora.conftest import FULL, POSTS
 from tests.corpora.on_disk import posts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_an_authors_posts_are_found_the_latest_first(write, import_corpus):

@@ -27,7 +27,7 @@ from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 LABELS = {"1": "de", "2": "en", "3": "fr", "4": "ru", "5": "und", "6": "und"}
 

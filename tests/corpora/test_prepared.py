@@ -12,7 +12,7 @@ from corpora.database import statements as preparing
 from corpora.database.statements import insert_one, prepared, update_one
 from corpora.models import Corpus, Draw, Item
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @prepared

@@ -4,8 +4,13 @@ import stat
 import subprocess
 import sys
 
+import pytest
+
 from tests.annotate.corpus import POSTS
 from tests.running import DATA, ROOT, begin, environment
+
+pytestmark = pytest.mark.slow
+
 
 OPEN_TASK = ("open_task", "t", "--corpus", "c", "--size", "20", "--seed", "1")
 

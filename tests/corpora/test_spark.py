@@ -27,7 +27,7 @@ from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 from tests.corpora.test_draw_filtered import import_filtered
 from tests.running import ROOT
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MAJORITY = find_predictor("", "majority")
 with open(ROOT / "fixtures" / "demo_posts.jsonl", encoding="utf-8") as file:

@@ -16,7 +16,7 @@ from corpora.vocabulary.concept_index import names_in, siblings_of, tops_of, tre
 from corpora.vocabulary.thesaurus import VocabularyError
 from corpora.vocabulary.vocabulary_import import import_vocabulary
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 EUROVOC = django_settings.BASE_DIR / "fixtures" / "eurovoc"
 CONCEPTS, SCHEMES = EUROVOC / "concepts.json", EUROVOC / "schemes.json"
 SMALL = {

@@ -9,6 +9,8 @@ from corpora.vocabulary.thesaurus import VocabularyError, words_of
 from corpora.vocabulary.vocabulary_import import import_vocabulary
 from tests.corpora.test_vocabularies import CONCEPTS, SCHEMES
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.fixture
 def found(write, db):

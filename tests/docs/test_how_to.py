@@ -7,6 +7,9 @@ import pytest
 from benchmarks.place import new_place
 from tests.docs.newcomer import DOCS, Newcomer
 
+pytestmark = pytest.mark.slow
+
+
 HOW_TO = DOCS / "how-to"
 
 

@@ -12,7 +12,7 @@ from tests.docs.markdown import PAGES
 from tests.looks import A4, faults, lay_on_paper, too_wide
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 760}
 LAPTOP = {"width": 1280, "height": 800}

@@ -10,6 +10,9 @@ from benchmarks.place import new_place
 from benchmarks.world import Reader
 from tests.docs.newcomer import DOCS, Newcomer, matches
 
+pytestmark = pytest.mark.slow
+
+
 TASK = "language-small"
 # What Anna says to the posts, in the order of the file; None is a skip.
 ANNA = [*["en"] * 6, *["de"] * 6, *["es"] * 6, "en", "und", "und", "de", "und", "und", None, "de"]

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from tests.inputs import fuzzing
 
+pytestmark = pytest.mark.slow
+
+
 OFFERED = [(name, format) for name, importer in fuzzing.IMPORTERS.items() for format in importer.formats]
 
 

@@ -9,7 +9,7 @@ from annotate.actions.registry import MODULES
 from tests.inputs import corpora, measuring, tasks
 from tests.inputs.conftest import check
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 TABLE = [*corpora.TABLE, *tasks.TABLE, *measuring.TABLE]
 
 

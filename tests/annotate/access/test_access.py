@@ -14,6 +14,8 @@ from annotate.models import Annotator, Task
 from annotate.work import interventions, permit
 from tests.annotate.access.addresses import ADMIN, API, OF_ADJUDICATORS, OTHERS, PAGES, WHO
 
+pytestmark = pytest.mark.on_sqlite
+
 
 def addresses(patterns):
     for pattern in patterns:

@@ -6,6 +6,9 @@ from django.db import transaction
 
 from tests.annotate.access.addresses import API, PAGES, WHO
 
+pytestmark = pytest.mark.slow
+
+
 # Buttons without fields: the address names the act and what it is done to.
 BUTTONS = {
     *("logout", "start", "pause", "undo", "sheet-start", "qualification-practice", "qualification-test"),

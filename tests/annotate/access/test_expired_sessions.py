@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from tests.annotate.access.addresses import FORMS
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_log_in_never_leads_to_an_address_that_only_takes_forms(world):

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.test import Client
 from knox.models import AuthToken
 
@@ -9,6 +10,8 @@ from annotate.models import Annotator, Judgment
 from annotate.work import accounts
 from tests.annotate.access.addresses import ADMIN, API, FORMS, PAGES, WHO
 from tests.annotate.accounts.acts import tasks_by
+
+pytestmark = pytest.mark.on_sqlite
 
 
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):

@@ -3,10 +3,13 @@
 import json
 import re
 
+import pytest
 from django.test import Client
 
 from annotate.core import stages
 from annotate.models import Annotator
+
+pytestmark = pytest.mark.on_sqlite
 
 
 def keys(value):

@@ -14,6 +14,9 @@ from annotate.work import accounts, interventions
 from tests.annotate.admin.desk import address
 from tests.annotate.conftest import DISPUTED, make_person, records_task_maker, task_maker
 
+pytestmark = pytest.mark.slow
+
+
 # To whom: an annotator; the clerk themselves; another of the staff; a superuser; a superuser who is not staff; one of
 # the staff who is locked out. Each is an annotator, too.
 WHOM = ("ann", "clerk", "colleague", "root", "rootless", "former")

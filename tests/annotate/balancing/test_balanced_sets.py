@@ -23,7 +23,7 @@ from tests.annotate.balancing.acts import (
     opened,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
 
 def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_in_two(sentences, kind, tmp_path):

@@ -21,7 +21,7 @@ from tests.annotate.balancing.test_documents_by_people import (  # noqa: F401 - 
 )
 from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, kind, person, caplog):  # noqa: F811

@@ -30,7 +30,7 @@ from tests.annotate.evaluation.figures import figures
 from tests.annotate.test_hidden import all_an_annotator_sees
 
 # What is drawn after an answer is drawn in a transaction of its own.
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 CLASSES = "sports health travel"
 SETS = {"test": 9, "dev": 3, "train": "6 12", "predictor": "mine", "languages": "de en"}

@@ -22,7 +22,7 @@ from tests.annotate.balancing.acts import (
     opened,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite, pytest.mark.slow]
 
 # Topics of the fixtures -> topics as Reuters has them, so that stories can be made of real sentences.
 CODES = {"science/technology": "CCAT", "travel": "ECAT", "politics": "GCAT", "sports": "MCAT"}

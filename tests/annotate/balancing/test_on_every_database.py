@@ -6,7 +6,7 @@ import pytest
 
 from tests.annotate.balancing.acts import SIZES, exported, lists, opened
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_the_same_seed_gives_the_same_bytes_on_every_database(sentences, kind, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from annotate.actions.commands import call_command
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 PEOPLE = ("ann", "bea", "cem")
 
 

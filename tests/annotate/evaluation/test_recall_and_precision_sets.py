@@ -25,6 +25,9 @@ from tests.annotate.evaluation.figures import (
     values,
 )
 
+pytestmark = pytest.mark.slow
+
+
 # --- recall sets
 
 

@@ -35,6 +35,9 @@ from tests.annotate.corpus import SMALL
 from tests.annotate.exporting.acts import finish, with_manifest
 from tests.annotate.exporting.told import card_of, files, json_lines
 
+pytestmark = pytest.mark.both_databases
+
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

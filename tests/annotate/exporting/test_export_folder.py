@@ -16,6 +16,8 @@ from tests.annotate.corpus import SMALL
 from tests.annotate.exporting.acts import finish
 from tests.annotate.exporting.told import files
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_one(task, people, out):
     export(task, out)

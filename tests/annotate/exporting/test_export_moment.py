@@ -16,6 +16,8 @@ from tests.annotate.exporting.acts import no_file_longer_than, with_manifest
 from tests.annotate.exporting.told import files
 from tests.together import HANGS
 
+pytestmark = pytest.mark.both_databases
+
 
 def in_another_connection(operation):
     """Runs operation in a thread with its own connection; returns whether it was done."""

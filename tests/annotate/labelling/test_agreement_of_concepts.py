@@ -15,7 +15,7 @@ from annotate.work.queue import take
 from corpora.models import Concept
 from tests.annotate.labelling.acts import begun, command
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 # Two coders on ten units, for which NLTK gives an alpha of .5136 with MASI, and of .5794 with Jaccard's distance.
 CODERS = [

@@ -16,7 +16,7 @@ from tests.annotate.exporting.told import json_lines
 from tests.annotate.labelling.acts import begun
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 PEOPLE, DOCUMENTS = 20, 50
 A_CONCEPT = "1004"

@@ -16,7 +16,11 @@ DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 FRESH_MEAT, AWARD, PIP_FRUIT, CITRUS = "4689", "20", "1118", "693"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("eurovoc", "suggestions_for_all")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("eurovoc", "suggestions_for_all"),
+    pytest.mark.slow,
+]
 
 
 def long_act():

@@ -12,7 +12,7 @@ from annotate.actions.commands import call_command
 from tests.annotate.evaluation.figures import figures, rows_of, written
 from tests.annotate.labelling.acts import command, opened
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from corpora.models import Concept, Item
 from tests.annotate.exporting.told import json_lines, jsonlike
 from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 RENAMED = {"document_type": "type", "eurovoc_concepts": "concepts"}
 
 

@@ -12,7 +12,7 @@ from tests.annotate.conftest import make_person
 from tests.annotate.labelling.acts import begun
 from tests.annotate.labelling.crowd import ADDED, MISSED, answer, expected
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 
 def label():

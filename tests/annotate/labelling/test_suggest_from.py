@@ -15,7 +15,7 @@ from corpora.predictions.rankings import ranked_for
 from tests.annotate.labelling.acts import command, opened, task_of
 from tests.corpora.on_disk import posts
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 
 def import_run(tmp_path, scores, name="mine"):

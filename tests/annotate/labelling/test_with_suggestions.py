@@ -12,7 +12,7 @@ from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
 
-pytestmark = pytest.mark.usefixtures("corpus", "blind_share_of_two_fifths")
+pytestmark = [pytest.mark.usefixtures("corpus", "blind_share_of_two_fifths"), pytest.mark.on_sqlite]
 
 
 def begun():

@@ -19,7 +19,7 @@ from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import YES, live, work, wrong
 from tests.together import HANGS, at_once, until, until_others_wait_or_end, waiting_for_locks
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def test_an_answer_in_flight_is_either_voided_or_refused(make_records_task, person, manager):

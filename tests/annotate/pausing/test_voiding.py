@@ -18,6 +18,8 @@ from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import NO, YES, live, work, wrong
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
     task, ann, *_ = three

@@ -19,6 +19,9 @@ from tests.annotate.plugged import second_reader
 from tests.annotate.plugged.second_reader import CONTROL, EVERY
 from tests.running import assay
 
+pytestmark = pytest.mark.slow
+
+
 RECORDS = 12
 KIND = """
 title = "Is the reviewer content?"

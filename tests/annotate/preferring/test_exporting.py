@@ -17,7 +17,7 @@ from tests.annotate.exporting.told import json_lines
 from tests.annotate.preferring.comparing import MARKS
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
 PREFER = {"ann": "mt5", "bea": "mt5", "cem": "bert"}
 

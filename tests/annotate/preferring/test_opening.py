@@ -13,7 +13,7 @@ from annotate.core import stages
 from annotate.models import Comparison, Task
 from tests.annotate.preferring.comparing import CORPUS, open_comparison, records, write_corpus, write_system
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def open_task(*files, **options):

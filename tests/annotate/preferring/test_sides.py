@@ -20,7 +20,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from tests.annotate.preferring.comparing import MARKS, open_comparison
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def even(chosen: Counter) -> bool:

@@ -18,6 +18,8 @@ from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import OTHER, POOL, practise, take_test
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_who_passes_may_work_and_nobody_before(make_tested, ann):
     task = make_tested()

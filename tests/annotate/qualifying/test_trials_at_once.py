@@ -12,6 +12,8 @@ from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import practise
 from tests.together import at_once
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("round", range(3))

@@ -14,6 +14,8 @@ from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import practise, take_test
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_a_major_version_asks_for_the_test_again_and_a_minor_one_does_not(make_tested, ann):
     task = make_tested(tries=1)

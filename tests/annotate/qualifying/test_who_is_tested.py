@@ -17,6 +17,8 @@ from tests.annotate.acts import answer, begin, state, states
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.qualifying.trials import GOLD, practise, take_test
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_each_language_has_its_own_test(make_tested, person):
     task = make_tested(languages=("en", "de", "fr"))

@@ -21,6 +21,9 @@ from tests.annotate.record_export.records import (
 )
 from tests.annotate.test_xglue import as_written, published_reader
 
+pytestmark = pytest.mark.slow
+
+
 # --- splits
 
 
