@@ -9,7 +9,7 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Answers
 from annotate.core.agreement import coefficients
-from annotate.core.agreement.pair_intervals import Measure
+from annotate.core.agreement.coefficients import Measure
 from annotate.core.estimation.resampling import LEAST_UNITS, percentiles
 from benchmarks.agreeing import ANSWERS, ERRORS, WORLDS, Row, World
 

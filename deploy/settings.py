@@ -361,7 +361,7 @@ SPECTACULAR_SETTINGS = {
     # Two models have a field `kind`, so each needs a name for its values.
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "annotate.models.work.Judgment.KINDS",
-        "FlagKindEnum": "annotate.models.channel.Flag.KINDS",
+        "FlagKindEnum": "annotate.models.quality.Flag.KINDS",
     },
 }
 

@@ -12,8 +12,7 @@ import assay
 from annotate.actions.evaluate import ACTION as EVALUATE
 from annotate.kinds import Answer
 from annotate.notebook import lazy_rows
-from annotate.notebook.installation import AssayError
-from annotate.notebook.lazy_rows import of_dicts, told
+from annotate.notebook.lazy_rows import AssayError, of_dicts, told
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir, read_manifest

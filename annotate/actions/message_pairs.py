@@ -19,7 +19,7 @@ from annotate.actions.action import (
     import_arguments,
 )
 from annotate.core.option import Option, share, sizes, whole_number
-from annotate.goldsets import thread_report
+from annotate.goldsets.formats import mrs
 from annotate.goldsets.formats.mrs import Responses, Struck, export_pairs, read_struck
 from annotate.goldsets.set_folder import ExportError
 from annotate.reports.tables import are, many
@@ -73,12 +73,12 @@ def threads_action(values, progress) -> Outcome:
     )
     if outcome.already:
         said = f"Corpus {name}: nothing is new; it has {pairs}."
-    tables = [thread_report.steps_table(thread_report.steps_of(threads))]
-    tables += [thread_report.disagreement_table(rows)] if rows else []
+    tables = [mrs.steps_table(mrs.steps_of(threads))]
+    tables += [mrs.disagreement_table(rows)] if rows else []
     data = {"corpus": name, "pairs": manifest.rows, **threads}
     data |= {"duplicates": repeats, "rejects": rejects, "already": outcome.already}
     lines = [line for table in tables for line in ("", as_lines(table))]
-    return Outcome([said, *lines], thread_report.called_out(rows), data)
+    return Outcome([said, *lines], mrs.called_out(rows), data)
 
 
 # --- Scores

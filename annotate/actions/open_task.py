@@ -14,10 +14,10 @@ from annotate.actions import opening_summary
 from annotate.actions.action import Action, ActionError, Outcome, Values, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
-from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, flag, labels, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
+from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
@@ -285,7 +285,7 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
             raise ActionError(f"The guidelines {path} cannot be read: {error.strerror}.") from error
         except UnicodeDecodeError as error:
             raise ActionError(f"The guidelines {path} are not UTF-8; save them as UTF-8.") from error
-        if wrong := fault(text):
+        if wrong := guidelines_fault(text):
             raise ActionError(f"The guidelines {path} {wrong}.")
         texts[code if code in LANGUAGES and "." in path.stem else "en"] = text
     return texts

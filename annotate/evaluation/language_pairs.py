@@ -17,8 +17,8 @@ from annotate.core.draws import splits
 from annotate.core.draws.splits import TEST, components
 from annotate.core.estimation.differences import mcnemar
 from annotate.core.estimation.proportions import proportion
-from annotate.core.measures import accuracy_by_class
-from annotate.core.measures.accuracy_by_class import Drawn
+from annotate.core.measures import classification
+from annotate.core.measures.classification import Drawn
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.evaluation.prediction_files import (
     RESTORE,
@@ -167,7 +167,7 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
 def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
     """Yield the accuracy of each pair, the means, and the recall of each class for each pair."""
     for train, test in _in_order(right):
-        found = accuracy_by_class.mean(_drawn(right, [(train, test)], tests))
+        found = classification.mean(_drawn(right, [(train, test)], tests))
         yield row("accuracy", {"train": train, "test": test}, found, len(right[train, test]))
     trained = sorted({train for train, _ in right} - {JOINT})
     slices: list[tuple[dict[str, str], list[Pair]]] = [
@@ -177,10 +177,10 @@ def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]
     ]
     for of, pairs in slices:
         for measure, group, note in _groups(pairs):
-            yield row(measure, of, accuracy_by_class.mean(_drawn(right, group, tests)), None, note)
+            yield row(measure, of, classification.mean(_drawn(right, group, tests)), None, note)
     if joint := [pair for pair in right if pair[0] == JOINT]:
         note = f"mean over {many(len(joint), 'test language')}"
-        yield row("mean_accuracy", {"train": JOINT}, accuracy_by_class.mean(_drawn(right, joint, tests)), None, note)
+        yield row("mean_accuracy", {"train": JOINT}, classification.mean(_drawn(right, joint, tests)), None, note)
     for train, test in _in_order(right):
         truth = np.array(tests[test].truth)
         for label in classes:
@@ -202,7 +202,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
         )
 
     def apart(measure: str, of: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
-        found = accuracy_by_class.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
+        found = classification.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
         return difference_row(measure, of, found, **rest)
 
     rows = [apart(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]

@@ -28,7 +28,7 @@ from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
 from corpora.threads.messages import compared
-from corpora.threads.reply_files import MOST, OF_LANGUAGE, examples
+from corpora.threads.pair_sets import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
 # For each language, an example for each test pair that is measured, in the order of the set.

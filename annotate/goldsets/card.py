@@ -14,8 +14,7 @@ from annotate.controls.replenishment import remarks, standing_table
 from annotate.core.aggregation.answer_table import at_first, needed
 from annotate.core.draws.splits import SPLITS
 from annotate.goldsets import form_extras
-from annotate.goldsets.export import DETECTORS, REASONS, Export
-from annotate.goldsets.partitions import KNOWN_AS
+from annotate.goldsets.export import DETECTORS, KNOWN_AS, REASONS, Export
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.quality import preference_report

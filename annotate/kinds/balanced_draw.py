@@ -255,7 +255,7 @@ def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str,
 #
 # At first, the draw has just enough documents from each class to fill the sets if every prediction is right. When
 # people find a wrong prediction, the next document in random order is added (annotate/controls/replenishment.py).
-# After annotation, the documents are assigned to sets (annotate/goldsets/partitions.py).
+# After annotation, the documents are assigned to sets (annotate/goldsets/export.py).
 
 
 def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _Chosen:

@@ -18,7 +18,7 @@ from corpora.models import Corpus
 from corpora.sources.compression import unpacked
 from corpora.storage.inventory import declared_records
 from corpora.threads.messages import compared
-from corpora.threads.reply_files import Key, Suggested, read_suggested
+from corpora.threads.pair_sets import Key, Suggested, read_suggested
 
 # Key of the suggestions in a draw's parameters. They are passed to the units and not stored with the draw.
 REPLIES = "replies"

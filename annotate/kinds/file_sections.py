@@ -1,17 +1,50 @@
 """Readers for the tables of a kind's file that need special checks: answers, options, guidelines and languages."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.core.guidelines import fault
 from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
 from corpora.core.languages import LISTED, Language
+
+# --- Limits on the size and structure of guidelines, so that a page can render the whole text quickly.
+
+
+LONGEST_GUIDELINES = 100_000
+# Markdown pads every table row to the width of the header, so a header with a thousand columns creates a thousand cells
+# in each row.
+MOST_COLUMNS = 50
+# After each opening bracket, the parser scans the rest of the paragraph for a closing one. A paragraph with many
+# opening brackets is therefore slow.
+MOST_BRACKETS = 1_000
+_BLANK = re.compile(r"(?<=\n)(?=[ \t]*\n)")
+_RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
+
+
+def guidelines_fault(text: str) -> str:
+    """Return what is wrong with the guidelines, or an empty string if they are valid.
+
+    The text has no subject, because the caller adds it. For example, it may be "have 120,000 bytes, and 100,000 are the
+    most".
+    """
+    if (size := len(text.encode(errors="replace"))) > LONGEST_GUIDELINES:
+        return f"have {size:,} bytes, and {LONGEST_GUIDELINES:,} are the most; shorten them, or link to what is long"
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count("|") > MOST_COLUMNS and _RULE.fullmatch(line):
+            return f"have a table of more than {MOST_COLUMNS} columns in line {number:,}; part it"
+    first = 1
+    for paragraph in _BLANK.split(text):
+        if paragraph.count("[") > MOST_BRACKETS:
+            return f"have more than {MOST_BRACKETS:,} opening brackets in the paragraph at line {first:,}; split it"
+        first += paragraph.count("\n")
+    return ""
+
 
 MOST_BYTES = 1_000_000  # maximum size of a kind's file, and of guidelines, which are shown on one page
 # Maximum lengths of an answer's texts (characters). Its name and meaning are shown on a button.
@@ -210,7 +243,7 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:
-            if wrong := fault(written):
+            if wrong := guidelines_fault(written):
                 raise table.fault(code, f"the guidelines in {code} {wrong}.")
             texts[code] = written
             continue
@@ -227,7 +260,7 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
             ) from error
         except UnicodeDecodeError as error:
             raise table.fault(code, f"the guidelines {folder / written} are not UTF-8; save them as UTF-8.") from error
-        if wrong := fault(texts[code]):
+        if wrong := guidelines_fault(texts[code]):
             raise table.fault(code, f"the guidelines {folder / written} {wrong}.")
         if not texts[code].strip():
             raise table.fault(code, f"the guidelines {folder / written} are empty; write what people should go by.")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
-from annotate.core.words import Wrong
+from annotate.core.refusals import Wrong
 from corpora.core.languages import LANGUAGES, UND, finer
 
 ENGLISH = "en"

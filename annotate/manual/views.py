@@ -17,8 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import conditional_page, require_safe
 
-from annotate.manual import contents, pages
-from annotate.manual.contents import INDEX, Entry, entries
+from annotate.manual import pages
+from annotate.manual.pages import INDEX, Entry, entries
 
 # --- Search. Each process builds an in-memory index of all passages at its first search.
 #
@@ -220,9 +220,9 @@ def index(request):
 
 @read_by_anybody
 def page(request, page):
-    if section := contents.section_of_folder(page):
+    if section := pages.section_of_folder(page):
         return redirect(f"{pages.address(INDEX)}#{pages.anchor_of(section, set())}")
-    if page == INDEX or f"{page}.md" not in contents.files():
+    if page == INDEX or f"{page}.md" not in pages.files():
         return _missing(request, page)
     return _shown(request, page)
 
@@ -230,7 +230,7 @@ def page(request, page):
 @read_by_anybody
 def file(request, file):
     """Serve a page's Markdown, a picture or another file."""
-    found = contents.files().get(file)
+    found = pages.files().get(file)
     if found is None:
         return _missing(request, file.rpartition(".")[0])
     # Serve Markdown as plain text, because every browser can show that.
@@ -239,7 +239,7 @@ def file(request, file):
 
 
 def _shown(request, path):
-    before, after = contents.around(path)
+    before, after = pages.around(path)
     context = {"page": pages.page(path), "before": before, "after": after, **_frame(path)}
     return render(request, "annotate/docs/page.html", context)
 
@@ -261,8 +261,8 @@ def _missing(request, path):
 def _frame(path):
     """Return the context that all pages share: the table of contents and the page's place in it."""
     return {
-        "contents": contents.contents(),
+        "contents": pages.contents(),
         "here": path,
-        "crumbs": contents.crumbs(path),
+        "crumbs": pages.crumbs(path),
         "longest": LONGEST,
     }

@@ -1,13 +1,15 @@
 """The database models for people, tasks, work and quality control."""
 
-from annotate.models.channel import Flag, Note, NoteRead
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
 from annotate.models.quality import (
     ChosenConcept,
     Comparison,
     Consent,
+    Flag,
     GoldAnswer,
     Lot,
+    Note,
+    NoteRead,
     Pause,
     Qualification,
     Side,

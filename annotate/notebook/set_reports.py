@@ -20,8 +20,7 @@ from annotate.evaluation.measurement import evaluate as measured
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import manifest_of
 from annotate.notebook.campaign_data import named_action, options_given
-from annotate.notebook.installation import AssayError
-from annotate.notebook.lazy_rows import SAID, Rows, check_pandas, of_dicts, of_files, told
+from annotate.notebook.lazy_rows import SAID, AssayError, Rows, check_pandas, of_dicts, of_files, told
 from annotate.reports import report_renderer
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ row is an annotator, and also an adjudicator if the row's `adjudicates` is set. 
 Managers may see everything, and the permissions of the admin site decide what they may change. A manager who may change
 tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
 work/accounts.py decides whose account a manager may change. Only superusers make managers. An annotator's flags, and
-the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py, work/notes.py).
+the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py).
 The login and the documentation (annotate/manual/views.py) are public.
 """
 

@@ -28,7 +28,7 @@ from annotate.pages.access import (
     whole_number,
 )
 from annotate.work import adjudication as adjudicating
-from annotate.work import answer_changes, eligible, flags, judgments, notes
+from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of, permits
@@ -175,7 +175,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         context |= item_view.guidelines(task, language)
     if not request.htmx:
         context |= {"keys": item_view.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
-        context["notes"] = notes.to_read([permit])
+        context["notes"] = flags.notes_to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
 
@@ -394,7 +394,9 @@ def _mark(task, said: str | None):
 
 def replies_and_notes(permits) -> dict:
     """Return the context of _messages.html, which shows replies and notes to the annotator on the start page."""
-    return {"replies": list(flags.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
+    return (
+        {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)} if permits else {}
+    )
 
 
 def put_reply_away(request, annotator, flag):
@@ -408,7 +410,7 @@ def put_note_away(request, annotator, note):
     POST field:
     queue: present if the note was shown above the queue, so that the response leads back there
     """
-    found = notes.put_away(annotator, note)
+    found = flags.put_away_note(annotator, note)
     return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
 
 

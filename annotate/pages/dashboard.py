@@ -34,7 +34,7 @@ from annotate.pages import action_forms
 from annotate.pages.access import may, status_of, whole_number
 from annotate.pages.adjudicators import DONE
 from annotate.reports.tables import Table, as_csv
-from annotate.work import flags, notes
+from annotate.work import flags
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicators
 
@@ -394,17 +394,17 @@ def _make_example(request, flag):
 DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
 
 
-# --- Managers' notes to annotators. The operations are in work/notes.py.
+# --- Managers' notes to annotators. The operations are in work/flags.py.
 
 
 def list_notes(request, task):
     codes = sorted(set(task.read_in), key=label_name)
     languages = [(code, label_name(code)) for code in codes]
-    listed = [(note, label_name(note.language) if note.language else "everybody") for note in notes.notes_of(task)]
+    listed = [(note, label_name(note.language) if note.language else "everybody") for note in flags.notes_of(task)]
     context = {
         "notes": listed,
         "languages": languages,
-        "longest": notes.LONGEST,
+        "longest": flags.LONGEST_NOTE,
         "decides": may(request.user, "decide"),
     }
     return manage_page(request, "notes", task, **context)
@@ -419,8 +419,8 @@ def note(request, task):
     language: code of the language whose readers see the new note; empty for all annotators
     """
     if "withdraw" in request.POST:
-        notes.withdraw(task, whole_number(request.POST["withdraw"]) or 0)
+        flags.withdraw_note(task, whole_number(request.POST["withdraw"]) or 0)
         return done(request, "Nobody is shown that note any more.", "manage-notes", task.name)
-    notes.write(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
+    flags.write_note(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
     sentence = "It stands on their first page, and above their queue, until they put it away."
     return done(request, sentence, "manage-notes", task.name)

@@ -15,13 +15,13 @@ from django.urls import reverse
 
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
-from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, whole_number, written
 from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage
 from annotate.figures import overview_report, progress_report
 from annotate.figures.figure_cache import figures, forget
 from annotate.figures.queue_states import queues_by_use
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
 from annotate.models import Guidelines, LanguageRoute, Task
 from annotate.pages import action_forms
@@ -253,7 +253,7 @@ MINOR, MAJOR = "minor", "major"
 def preview(request, task):
     """Show the guidelines as annotators will see them. POST fields: those of `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
-    wrong = fault(text)
+    wrong = guidelines_fault(text)
     shown = {"refusal": f"The guidelines {wrong}."} if wrong else {"preview": rendered(text)}
     if request.htmx:
         return render(request, "annotate/manage/_preview.html", {"language": language, **shown})
@@ -323,7 +323,7 @@ def guidelines(request, task: Task, language: str = "", said: Mapping[str, str] 
         "versions": versions(task, language),
         "text": text,
         "change": said.get("change", ""),
-        "preview": markdown(text) if begins else "" if fault(text) else rendered(text),
+        "preview": markdown(text) if begins else "" if guidelines_fault(text) else rendered(text),
         "guides": may(request.user, "guide"),
     }
     return manage_page(request, "guidelines", task, **{**around, **context})

@@ -51,7 +51,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Answers, Ints, at_first, winners
-from annotate.core.agreement import coefficients, pair_intervals
+from annotate.core.agreement import coefficients
 from annotate.core.draws.hash_order import by_seed, drawn, lot
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Task
@@ -99,7 +99,7 @@ class _Options:
     labels: list[str]
     places: Mapping[tuple[int, str], str]
     measured: Container[int]
-    distances: Mapping[str, pair_intervals.Distance]
+    distances: Mapping[str, coefficients.Distance]
     how: Mapping[str, int]
     of_people: bool
     asked_first: int | None
@@ -197,7 +197,7 @@ def _options(
     )
 
 
-def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pair_intervals.Distance]:
+def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coefficients.Distance]:
     """Return the distances between labels, by name.
 
     ordinal: whether to treat labels as grades, even if the kind's answer form does not.

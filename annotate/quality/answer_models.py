@@ -21,7 +21,7 @@ from annotate.core.aggregation.answer_table import Answers, Floats, credit, tabu
 from annotate.core.agreement import coefficients
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
-from annotate.core.measures import accuracy_by_class
+from annotate.core.measures import classification
 from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
 
@@ -307,5 +307,5 @@ def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -
             found.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {
         "units": len(found),
-        "majority": accuracy_by_class.mean([accuracy_by_class.Drawn(1.0, np.array(found))]).as_dict(),
+        "majority": classification.mean([classification.Drawn(1.0, np.array(found))]).as_dict(),
     }

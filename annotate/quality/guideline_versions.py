@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from annotate.core.guidelines import fault
 from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
+from annotate.kinds.file_sections import guidelines_fault
 from annotate.models import Guidelines, Qualification, Task
 
 ENGLISH = "en"
@@ -93,7 +93,7 @@ def check_version(task: Task, language: str, text: str) -> None:
         raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
     if not text.strip():
         raise InvalidAnswer("The guidelines are empty. Write down what annotators should go by.")
-    if wrong := fault(text):
+    if wrong := guidelines_fault(text):
         raise InvalidAnswer(f"The guidelines {wrong}.")
 
 

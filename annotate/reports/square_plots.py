@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.reports.numbers import count, percent
-from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
+from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
 
 SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, margin to its left and margin above it, in pixels.
 TICKS = 4

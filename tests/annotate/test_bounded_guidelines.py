@@ -4,15 +4,15 @@ import pytest
 
 from annotate.actions.action import ActionError
 from annotate.actions.open_task import read_guidelines
-from annotate.core.guidelines import MOST_BYTES, fault
 from annotate.core.refusals import InvalidAnswer
+from annotate.kinds.file_sections import LONGEST_GUIDELINES, guidelines_fault
 from annotate.pages import item_view
 from annotate.quality.guideline_versions import new_version
 from tests.annotate.conftest import DISPUTED
 
 WIDE = "|" + "a|" * 3000 + "\n|" + "-|" * 3000 + "\n" + "|\n" * 3000
 NESTED = f"# Read\n\n{'![' * 49_000}"
-LONG = "word " * (MOST_BYTES // 5 + 1)
+LONG = "word " * (LONGEST_GUIDELINES // 5 + 1)
 SAYS = {
     WIDE: "have a table of more than 50 columns in line 2; part it",
     NESTED: "have more than 1,000 opening brackets in the paragraph at line 2; split it",
@@ -37,7 +37,7 @@ def test_guidelines_that_no_page_could_show_soon_are_refused_in_a_sentence(text,
     ["# Read\n\n| a | b |\n|---|:--|\n| 1 | 2 |\n", "---\n", "a | b " * 100, "[a](b) " * 999 + "\n\n" + "[c]" * 999],
 )
 def test_ordinary_guidelines_are_taken(text):
-    assert fault(text) == ""
+    assert guidelines_fault(text) == ""
 
 
 def test_a_version_is_rendered_once():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import UNKNOWN, jeffreys
-from annotate.core.measures.accuracy_by_class import Drawn, difference, mean
+from annotate.core.measures.classification import Drawn, difference, mean
 
 pytestmark = pytest.mark.slow
 

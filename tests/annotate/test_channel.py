@@ -11,7 +11,7 @@ from django.test import Client
 from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Flag, Guidelines, Note, Unit
-from annotate.work import accounts, flags, notes
+from annotate.work import accounts, flags
 from annotate.work.permit import acting, permits
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -164,24 +164,24 @@ def test_a_note_stands_on_the_first_page_and_above_the_queue_of_whom_it_is_for_u
 
 
 def test_an_answer_s_reply_does_not_repeat_the_note(task, ann, manager):
-    notes.write(task, "To all.", by=manager)
+    flags.write_note(task, "To all.", by=manager)
     assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
 
 
 def test_a_note_says_something_and_is_for_somebody(task, ann, manager, make_task):
     for text, language in ((" ", ""), ("x" * 2001, ""), ("x", "nl")):
         with pytest.raises(InvalidAnswer):
-            notes.write(task, text, by=manager, language=language)
-    note = notes.write(make_task([DISPUTED], name="other"), "x", by=manager)
+            flags.write_note(task, text, by=manager, language=language)
+    note = flags.write_note(make_task([DISPUTED], name="other"), "x", by=manager)
     with pytest.raises(NotFound):
-        notes.withdraw(task, note.pk)
+        flags.withdraw_note(task, note.pk)
 
 
 def test_an_adjudicator_who_reads_no_language_of_the_task_is_told_what_is_for_everybody(task, person, manager):
     ada, guest = person("ada", adjudicates=True), person("bea", "nl")
-    notes.write(task, "To all.", by=manager)
-    assert [str(note.text) for note in notes.to_read(permits(ada, [task]))] == ["To all."]
-    assert notes.to_read(permits(guest, [task])) == []
+    flags.write_note(task, "To all.", by=manager)
+    assert [str(note.text) for note in flags.notes_to_read(permits(ada, [task]))] == ["To all."]
+    assert flags.notes_to_read(permits(guest, [task])) == []
 
 
 # --- work that disturbs

@@ -11,9 +11,22 @@ import pytest
 from annotate.figures.progress_report import since_plot
 from annotate.reports.evaluation_report import confused_labels, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, columns, forest, ranges, stacked
+from annotate.reports.plots import (
+    ON_ACCENT,
+    Mark,
+    Moment,
+    Parts,
+    Row,
+    Span,
+    axis_of,
+    code_text,
+    columns,
+    forest,
+    letters_of,
+    ranges,
+    stacked,
+)
 from annotate.reports.square_plots import SHADES, heat_map
-from annotate.reports.svg import ON_ACCENT, code_text, letters_of
 from annotate.reports.tables import NUMBER, Column, table
 from annotate.reports.terminal import as_lines
 

@@ -19,7 +19,7 @@ from corpora.sources.compression import AT_LEAST, MOST_TIMES, entries_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage import intake
-from corpora.threads.reply_files import examples
+from corpora.threads.pair_sets import examples
 from tests.corpora.on_disk import rejects
 
 pytestmark = pytest.mark.slow

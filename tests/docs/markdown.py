@@ -5,7 +5,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from annotate.manual.contents import DOCS, parsed, words_of
+from annotate.manual.pages import DOCS, parsed, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(DOCS).as_posix().removesuffix(".md") for path in DOCS.rglob("*.md"))

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core import stages
-from annotate.manual import contents, pages, views
-from annotate.manual.contents import anchor_of, parsed
-from annotate.manual.pages import PLACES, ROUTES, address, led, list_of_moves, page, stages_picture
+from annotate.manual import pages, views
+from annotate.manual.pages import PLACES, ROUTES, address, anchor_of, led, list_of_moves, page, parsed, stages_picture
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
 TEMPLATES = ROOT / "annotate" / "templates"
@@ -40,22 +39,22 @@ def get(path, status=200):
 
 
 def test_every_page_stands_once_in_the_table_of_contents():
-    listed = [entry.path for entry in contents.entries()]
-    assert sorted(listed) == sorted({*PAGES} - {contents.INDEX})
+    listed = [entry.path for entry in pages.entries()]
+    assert sorted(listed) == sorted({*PAGES} - {pages.INDEX})
 
 
 def test_the_pages_before_and_after_are_those_of_the_contents():
-    row = contents.entries()
-    assert contents.around(contents.INDEX) == (None, row[0])
-    assert contents.around(row[0].path) == (None, row[1])
-    assert contents.around(row[1].path) == (row[0], row[2])
-    assert contents.around(row[-1].path) == (row[-2], None)
+    row = pages.entries()
+    assert pages.around(pages.INDEX) == (None, row[0])
+    assert pages.around(row[0].path) == (None, row[1])
+    assert pages.around(row[1].path) == (row[0], row[2])
+    assert pages.around(row[-1].path) == (row[-2], None)
 
 
 def test_a_page_says_where_in_the_contents_it_stands():
-    section = contents.contents()[-1]
-    assert contents.crumbs(section.entries[0].path) == (section.title, section.entries[0].title)
-    assert contents.crumbs(contents.INDEX) == ("", "")
+    section = pages.contents()[-1]
+    assert pages.crumbs(section.entries[0].path) == (section.title, section.entries[0].title)
+    assert pages.crumbs(pages.INDEX) == ("", "")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -235,7 +234,7 @@ def test_of_the_contents_the_part_with_the_page_is_open_alone():
         side = served(path).partition('aria-label="Contents"')[2].partition("</nav>")[0]
         return re.findall(r"<details( open)?><summary>([^<]+)", side)
 
-    titles = [section.title for section in contents.contents() if section.title]
+    titles = [section.title for section in pages.contents() if section.title]
     assert parts("/docs/reference/stages/") == [(" open" if each == "Look up" else "", each) for each in titles]
     assert parts("/docs/") == [("", each) for each in titles]
 
@@ -397,7 +396,7 @@ def test_it_is_said_how_many_there_are():
     assert f"The best {views.MOST} of {many.number} passages." in get("/docs/?q=task").text
 
 
-@pytest.mark.parametrize("name", sorted({*PAGES} - {contents.INDEX}))
+@pytest.mark.parametrize("name", sorted({*PAGES} - {pages.INDEX}))
 def test_a_page_is_found_by_its_title(name):
     assert address(name) in found(page(name).title)
 

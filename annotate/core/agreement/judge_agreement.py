@@ -13,8 +13,7 @@ import numpy as np
 import scipy
 
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
-from annotate.core.agreement.coefficients import alpha, own_and_rest
-from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure
+from annotate.core.agreement.coefficients import REPLICATES, Distance, Measure, alpha, own_and_rest
 from annotate.core.estimation.differences import Difference, benjamini_yekutieli
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate
 from annotate.core.estimation.resampling import jackknife, jackknife_difference

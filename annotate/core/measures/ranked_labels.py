@@ -18,7 +18,7 @@ from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEAST_COUNT, Estimate
 from annotate.core.estimation.resampling import bayesian_bootstrap, bootstrap, randomization
-from annotate.core.measures import accuracy_by_class
+from annotate.core.measures import classification
 
 DEEPEST = 10  # 99.4% of the documents of EURLEX57K have at most ten labels
 
@@ -88,7 +88,7 @@ def _check(gold: Labels, ranking: Ranking) -> None:
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
     """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
-    The intervals are those of accuracy_by_class.py. If the values are sparse (`_is_sparse`), the Bayesian bootstrap is
+    The intervals are those of classification.py. If the values are sparse (`_is_sparse`), the Bayesian bootstrap is
     used instead. Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents of
     tests/annotate/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of samples.
     Intervals of paired differences covered the true difference in 94.8% to 95.5%.
@@ -97,7 +97,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
     """
     values = at_each(documents, deepest)
     found = {
-        name: [accuracy_by_class.mean([accuracy_by_class.Drawn(1.0, column)]) for column in each.T]
+        name: [classification.mean([classification.Drawn(1.0, column)]) for column in each.T]
         for name, each in values.items()
     }
     sparse = [(name, k) for name, each in values.items() for k, column in enumerate(each.T) if _is_sparse(column)]
@@ -129,7 +129,7 @@ def differences(
     ones, others = at_each(first, deepest), at_each(second, deepest)
     return {
         name: [
-            accuracy_by_class.difference([accuracy_by_class.Drawn(1.0, one)], [accuracy_by_class.Drawn(1.0, other)])
+            classification.difference([classification.Drawn(1.0, one)], [classification.Drawn(1.0, other)])
             for one, other in zip(ones[name].T, others[name].T, strict=True)
         ]
         for name in ones

@@ -217,7 +217,7 @@ def _mean_difference(
 
     It is the mean amount by which the first system is better, minus the mean amount by which the second is better. Each
     of these has its own interval. The difference therefore has an interval even if it is the same in every example (see
-    accuracy_by_class.py).
+    classification.py).
     """
 
     def ahead(ones: Sequence[Example], others: Sequence[Example]) -> _Figure | None:

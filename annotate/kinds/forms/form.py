@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.aggregation.answer_table import Aggregation, Floats, majority
-from annotate.core.agreement import coefficients, pair_intervals
-from annotate.core.words import Wrong
+from annotate.core.agreement import coefficients
+from annotate.core.refusals import Wrong
 
 
 class Form:
@@ -116,7 +116,7 @@ class Form:
         """
         return list(codes)
 
-    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
+    def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
         """Return the distances with which alpha is computed, by name.
 
         One of them is always `nominal`. The last one is also used to compare annotators with each other.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from annotate.core.aggregation.answer_table import majority, median
-from annotate.core.agreement import coefficients, pair_intervals
+from annotate.core.agreement import coefficients
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Paired
 from annotate.core.measures.figure_rows import Row, measures_apart, resampled, row, why_withheld
@@ -63,7 +63,7 @@ class Grades(choice.Choice):
     aggregations = {"majority": majority, "median": median}
     Measures = Measures
 
-    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
+    def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
         return super().distances(values) | {"ordinal": coefficients.ordinal}
 
 

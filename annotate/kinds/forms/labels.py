@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from annotate.core.aggregation.answer_table import Floats, needed
-from annotate.core.agreement import coefficients, pair_intervals
+from annotate.core.agreement import coefficients
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import ranked_labels
 from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.core.measures.ranked_labels import Answered, Judged, Share
-from annotate.core.words import Wrong
+from annotate.core.refusals import Wrong
 from annotate.kinds.forms.form import Form
 
 RIGHT_FROM = 0.5  # minimum F1 of a correct answer
@@ -193,7 +193,7 @@ class Labels(Form):
         """Return the sets of labels that occur among the answers, because there are too many possible sets."""
         return sorted(set(said))
 
-    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
+    def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
         sets = _sets(values)
         return super().distances(values) | {"jaccard": coefficients.jaccard(sets), "masi": coefficients.masi(sets)}
 

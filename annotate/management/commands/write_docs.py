@@ -2,7 +2,7 @@ from django.core.management.base import CommandError
 
 from annotate.actions.commands import Command as Base
 from annotate.management.reference import written
-from annotate.manual.contents import DOCS
+from annotate.manual.pages import DOCS
 
 
 class Command(Base):

@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import action_forms
-from annotate.work import accounts, flags, job_store, notes
+from annotate.work import accounts, flags, job_store
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
@@ -52,7 +52,7 @@ class World:
         with acting(ann.user, task.name) as permit:
             asked = flags.flag(permit, lease.pk, "question", "A question of Ann's?").flag
         flags.reply(asked.pk, "A reply to Ann.", by=manager)
-        note = notes.write(task, "A note to those who read German.", by=manager, language="de")
+        note = flags.write_note(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
         crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)

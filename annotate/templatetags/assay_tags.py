@@ -1,11 +1,11 @@
-"""Template tags and filters for all pages: a task's question and title, dates, durations, languages and the version."""
+"""Template tags and filters: a task's question and title, dates, durations, languages, the version and Markdown."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 
 from django import template
-from django.template.defaultfilters import date
+from django.template.defaultfilters import date, stringfilter
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -15,11 +15,15 @@ from django.utils.translation import pgettext
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.pages import item_view
+from annotate.reports.markdown import code, marked_down
 from corpora.system import VERSION
 
 register = template.Library()
 register.filter("question", item_view.question_about)
 register.filter("titled", item_view.title_of)
+# For dataset cards: GitHub's Markdown shows the text as it is.
+register.filter("marked", stringfilter(marked_down))
+register.filter("code", stringfilter(code))
 # The name must not be `language_name`, because Django's i18n tags have a filter of that name, which knows only the
 # languages of Django.
 register.filter("label_name", label_name)
