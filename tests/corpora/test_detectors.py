@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langid.langid import LanguageIdentifier, model
 
-from corpora.core import detectors
+from corpora.core import CorpusError, detectors
 from corpora.core.detectors import (
     CODES,
     DETECTORS,
@@ -227,3 +227,14 @@ def test_versions_name_the_packages_and_the_models_digest():
     assert tuple(versions) == tuple(VOTERS)
     assert versions["langid"] == "1.1.6"
     assert "lid.176.ftz sha256:8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83" in versions["fasttext"]
+
+
+def test_a_model_file_that_was_changed_or_is_missing_is_refused(monkeypatch, tmp_path):
+    changed = tmp_path / "lid.176.ftz"
+    monkeypatch.setattr(detectors, "FASTTEXT_MODEL", changed)
+    load = detectors._fasttext_model.__wrapped__
+    with pytest.raises(CorpusError, match=r"lid.176.ftz is missing or is not the model that Assay ships. Install"):
+        load()
+    changed.write_bytes(_fasttext_model().read_bytes()[:-1])
+    with pytest.raises(CorpusError, match=r"lid.176.ftz is missing or is not the model that Assay ships. Install"):
+        load()
