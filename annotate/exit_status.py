@@ -21,6 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, InternalError, NotSupportedError
 
+from corpora.core import CorpusError
 from corpora.system import DatabaseAway
 
 DONE, REFUSED, CALLED_WRONGLY, GONE, FAULT = 0, 1, 2, 128 + signal.SIGPIPE, 70
@@ -92,6 +93,8 @@ def _of_error(error: BaseException) -> tuple[str, int]:
     """Return the sentence and the exit status for an error. The sentence is empty if nobody would read it."""
     if isinstance(error, CommandError):
         return str(error), error.returncode
+    if isinstance(error, CorpusError):
+        return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
         return _of_signal(signal.SIGINT)
     if isinstance(error, BrokenPipeError):

@@ -1,11 +1,11 @@
 """The built-in quality controls, one per module. kinds/control.py defines the hooks that they implement."""
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.options import OPTIONS
+from corpora.core import install
 
 
 def load() -> None:
@@ -15,8 +15,7 @@ def load() -> None:
     """
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
-    for found in entry_points(group="assay.controls"):
-        add(found.load())
+    install("assay.controls", add)
 
 
 def add(control: QualityControl) -> None:

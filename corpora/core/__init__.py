@@ -1,8 +1,11 @@
 """The rules for languages, source records and values, none of which depend on Django.
 
-This module holds the exception for problems that users can fix.
+This module holds the exception for problems that users can fix, and registers what installed packages bring.
 """
 
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
 
 # --- The error class, and the wording for lists of faults.
 
@@ -27,3 +30,22 @@ def listed(names: list[str], total: int, noun: str) -> str:
     """
     named = f"{total:,} {noun}" + ("" if total == 1 else "s")
     return f"{named}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"
+
+
+# --- Plug-ins
+
+
+def install(group: str, register: Callable[[Any], object]) -> None:
+    """Register the objects that installed packages name with entry points in a group.
+
+    Raise CorpusError, which names the package, if one of them cannot be loaded or registered.
+    """
+    for entry in entry_points(group=group):
+        try:
+            register(entry.load())
+        except Exception as error:
+            package = f"The package {entry.dist.name}" if entry.dist else "A package"
+            raise CorpusError(
+                f"{package} cannot be used: its entry point {entry.name} = {entry.value} in {group} fails "
+                f"({type(error).__name__}: {error}). Mend the package, or uninstall it."
+            ) from error

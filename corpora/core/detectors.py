@@ -361,13 +361,16 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
 def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
     """Convert a voter's answers to Rankings.
 
-    Raise ValueError if an answer has a code that is not listed in languages.py.
+    Raise ValueError if an answer has a code that is not listed in languages.py, or a score that is not from 0 to 1.
     """
     if isinstance(answers, Rankings):
         return answers
-    listed = [list(answer) for answer in answers]
-    if unknown := next((code for answer in listed for code, _ in answer if code not in _PLACES), None):
-        raise ValueError(f"A voter names {unknown!r}, which is not a code of a listed language.")
+    listed = [sorted(answer, key=lambda pair: -pair[1]) for answer in answers]
+    for code, score in chain.from_iterable(listed):
+        if code not in _PLACES:
+            raise ValueError(f"A voter names {code!r}, which is not a code of a listed language.")
+        if not 0 <= score <= 1:
+            raise ValueError(f"A voter gives {code!r} the score {score}; a score is from 0 to 1.")
     codes, scores = ([_PLACES[code] for answer in listed for code, _ in answer], [s for a in listed for _, s in a])
     return _of_lists(codes, scores, [len(answer) for answer in listed], k)
 

@@ -6,12 +6,12 @@ first vote is cast.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib.metadata import entry_points
 from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.core import install
 from corpora.core.languages import COVERAGE
 
 
@@ -43,14 +43,17 @@ class Voter:
 
 # The registered voters, in the order in which their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
+# Names with another meaning in tables of votes, of posts or of predictors.
+RESERVED = {"id", "text", "author", "posted_at", "url", "letters", "language", "label", "majority", "unanimous"}
 
 
 def register(voter: Voter) -> Voter:
     """Register a voter under its name and return it.
 
-    Raise ValueError if another voter has this name, or if the name is not a valid identifier.
+    Raise ValueError if another voter or a column has this name, or if the name is not a valid identifier.
     """
-    if not voter.name.isidentifier() or VOTERS.get(voter.name, voter) is not voter:
+    is_taken = voter.name in RESERVED or VOTERS.get(voter.name, voter) is not voter
+    if is_taken or not voter.name.isidentifier():
         raise ValueError(f"{voter.name!r} is taken, or cannot be the name of a column; give the voter another name.")
     VOTERS[voter.name] = voter
     return voter
@@ -61,8 +64,7 @@ def load() -> None:
 
     Each entry point in the group `assay.voters` must name a subclass of Voter.
     """
-    for found in entry_points(group="assay.voters"):
-        register(found.load()())
+    install("assay.voters", lambda voter: register(voter()))
 
 
 def voter_versions() -> dict[str, str]:

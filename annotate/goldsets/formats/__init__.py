@@ -9,12 +9,12 @@ other code changes. If predictions for the format's files can be evaluated, a se
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any
 
 from annotate.kinds.file_sections import FORMATS as LAYOUTS
 from annotate.kinds.file_sections import Layout
+from corpora.core import install
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ def load() -> None:
     """Import the modules of all formats, which register themselves."""
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
-    for entry in entry_points(group="assay.formats"):
-        entry.load()
+    install("assay.formats", lambda module: None)  # it registers itself when it is imported
 
 
 def measured(title: str) -> Format | None:

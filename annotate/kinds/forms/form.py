@@ -5,13 +5,13 @@ answers that consist of one label from a list.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from annotate.core.aggregation.answer_table import Aggregation, Floats, majority
 from annotate.core.agreement import coefficients
 from annotate.core.refusals import Wrong
+from corpora.core import install
 
 
 class Form:
@@ -161,8 +161,7 @@ FORMS: dict[str, Form] = {}
 
 def load() -> None:
     """Register the forms of installed packages, which name them with entry points in the group `assay.forms`."""
-    for found in entry_points(group="assay.forms"):
-        register(found.load()())
+    install("assay.forms", lambda form: register(form()))
 
 
 def register(form: Form) -> Form:

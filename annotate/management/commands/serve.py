@@ -13,7 +13,9 @@ from django.db import connection
 from annotate.actions import commands, job_worker
 from annotate.actions.commands import PROGRAM
 from annotate.actions.database import harmful_settings, prepare
+from annotate.kinds.files import KindError
 from annotate.management import demo
+from annotate.models import Task
 from annotate.work.accounts import managers
 
 ENDING = 60  # maximum time to wait for the processes of a killed server to exit, in seconds
@@ -60,6 +62,7 @@ class Command(commands.Command):
         self.wait_for_place(host, port)
         self.check_names(host)
         prepare()
+        self.check_kinds()
         for sentence in harmful_settings():
             self.stderr.write(sentence)
         if options["demo"]:
@@ -75,6 +78,15 @@ class Command(commands.Command):
         self.stdout.write(f"Serving {address}/ from the data in {settings.DATA_DIR}; Ctrl-C ends it.")
         self.stdout.flush()
         serve(host, port, options["workers"], options["threads"])
+
+    def check_kinds(self):
+        """Check that the kinds of all tasks can be read. A package may be missing since a task was opened."""
+        for task in Task.objects.exclude(kind_file=""):
+            try:
+                task.kind  # noqa: B018 - reads the file
+            except KindError as error:
+                told = f"The task {task.name} cannot be shown: {error}"
+                raise CommandError(f"{told} Install the package that brings it, and start again.") from error
 
     def wait_for_place(self, host, port):
         """Wait until the port is free.

@@ -10,6 +10,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.models import Task
 from corpora.core import CorpusError
+from corpora.core.detectors import ranked
 from corpora.core.voters import VOTERS, load, register
 from corpora.draws.samples import sample_uniform
 from corpora.engines import votes_in
@@ -91,6 +92,38 @@ def test_a_package_names_its_voters_by_an_entry_point(installed_package):
     installed_package("voters", "common", "tests.annotate.outside.common_words:CommonWords")
     load()
     assert isinstance(VOTERS.pop("common"), CommonWords)
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("tests.annotate.outside.common_words:Missing", r"AttributeError: .*Missing"),
+        ("nowhere_to_be_found:Voter", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_named(installed_package, what, why):
+    installed_package("voters", "common", what)
+    with pytest.raises(CorpusError, match=rf"The package common cannot be used: its entry point common = .*\({why}"):
+        load()
+
+
+@pytest.mark.parametrize("name", ["text", "majority", "two words"])
+def test_a_voter_cannot_be_named_like_a_column(name):
+    with pytest.raises(ValueError, match="cannot be the name of a column"):
+        register(type("Taken", (CommonWords,), {"name": name})())
+
+
+@pytest.mark.parametrize(
+    ("vote", "why"),
+    [(("xx", 0.5), "'xx', which is not a code"), (("de", float("nan")), "score nan"), (("de", 1.5), "score 1.5")],
+)
+def test_a_vote_that_is_none_is_refused(vote, why):
+    with pytest.raises(ValueError, match=why):
+        ranked([[vote]], 3)
+
+
+def test_votes_are_put_into_order_and_a_language_counts_once():
+    assert [*ranked([[("de", 0.1), ("en", 0.6), ("de", 0.3)]], 3)] == [[("en", 0.6), ("de", 0.3)]]
 
 
 def test_two_voters_cannot_have_one_name(common):

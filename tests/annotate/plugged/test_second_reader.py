@@ -154,6 +154,10 @@ def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(instal
     assert json.loads(made.stdout)["queues"][0]["several"] == 3
     without = assay(installed, *opened, "--second-every", "4")
     assert without.returncode == 2
+    served = assay(installed, "serve", "--port", "0")
+    assert (served.returncode, served.stdout) == (1, "")
+    assert "The task content cannot be shown: content.toml, line 4" in served.stderr
+    assert "Install the package that brings it, and start again." in served.stderr
 
 
 def test_the_documentation_has_this_control_as_it_is(settings):
