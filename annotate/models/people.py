@@ -7,9 +7,6 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 
-# Arguments of a field for the user who did something. It is null if nobody has done it, or if the program did it.
-BY = {"to": settings.AUTH_USER_MODEL, "on_delete": models.PROTECT, "null": True, "blank": True}
-
 
 def new_pseudonym() -> str:
     """Return a random name, which takes the person's place in exports and reveals nothing about them."""
@@ -80,7 +77,7 @@ class LanguageRequest(models.Model):
     asked_at = models.DateTimeField()
     outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
     decided_at = models.DateTimeField(null=True, blank=True)
-    decided_by = models.ForeignKey(**BY)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
 
     class Meta:
         ordering = ["pk"]

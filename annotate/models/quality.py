@@ -1,12 +1,14 @@
 """Models for quality control, such as gold answers, tests and pauses, and for special contents of units."""
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
 from annotate.core.draws.committed_draws import RECORDED as PURPOSES
 from annotate.kinds.kind import WAYS
-from annotate.models.people import BY, Annotator
+from annotate.models.people import Annotator
 from annotate.models.tasks import Guidelines, Task
 from annotate.models.work import Judgment, Lease, Unit
 
@@ -105,7 +107,7 @@ class Qualification(models.Model):
     trial = models.OneToOneField(
         Trial, on_delete=models.PROTECT, null=True, blank=True, help_text="the test that was passed"
     )
-    granted_by = models.ForeignKey(**BY)
+    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True)
     at = models.DateTimeField()
 
     class Meta:
@@ -179,10 +181,14 @@ class Pause(models.Model):
     right = models.PositiveIntegerField(help_text="how many known answers were given rightly since the previous pause")
     asked = models.PositiveIntegerField(help_text="how many known answers were asked for")
     reason = models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")
-    by = models.ForeignKey(**BY, related_name="pauses_ordered")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
+    )
     at = models.DateTimeField()
     lifted_at = models.DateTimeField(null=True, blank=True)
-    lifted_by = models.ForeignKey(**BY, related_name="pauses_lifted")
+    lifted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="pauses_lifted"
+    )
 
     class Meta:
         ordering = ["-pk"]
@@ -303,18 +309,18 @@ class Suggestion(models.Model):
 # --- Models for messages between annotators and managers: flags with replies, and notes.
 
 
-class Flags(models.QuerySet):
+class Flags(models.QuerySet["Flag"]):
     """Queries for flags in different states."""
 
-    def standing(self):
+    def standing(self) -> Self:
         """Return flags that were not withdrawn."""
         return self.filter(judgment__voided_at=None)
 
-    def open(self):
+    def open(self) -> Self:
         """Return flags that were not withdrawn and that no manager has settled."""
         return self.standing().filter(settled_at=None)
 
-    def answered(self):
+    def answered(self) -> Self:
         """Return flags that have a reply which the annotator has not dismissed."""
         return self.standing().filter(replied_at__isnull=False, put_away_at=None)
 
@@ -342,7 +348,9 @@ class Flag(models.Model):
     replied_at = models.DateTimeField(null=True, blank=True)
     put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the person had read the reply")
     settled_at = models.DateTimeField(null=True, blank=True, help_text="when a manager had dealt with it")
-    settled_by = models.ForeignKey(**BY, related_name="flags_settled")
+    settled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="flags_settled"
+    )
     example = models.ForeignKey(
         Guidelines,
         on_delete=models.SET_NULL,

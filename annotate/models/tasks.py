@@ -2,9 +2,10 @@
 
 import secrets
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from django.apps import apps
+from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
 
@@ -12,7 +13,7 @@ from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
-from annotate.models.people import BY
+from annotate.models.people import Annotator
 from corpora.models import Draw
 from corpora.vocabulary.concept_index import vocabulary_of
 
@@ -43,17 +44,39 @@ class LanguageRoute(models.Model):
 def option(name: str) -> property:
     """Return a property that reads and sets an option of a task. If the task has no value, it is the `off` value."""
 
-    def value(task):
+    def get_value(task: "Task") -> Any:
         return task.options.get(name, OPTIONS[name].off)
 
-    def set_value(task, given):
-        task.options = {**task.options, name: given}
+    def set_value(task: "Task", value: Any) -> None:
+        task.options = {**task.options, name: value}
 
-    return property(value, set_value)
+    return property(get_value, set_value)
 
 
-# A base class that gives tasks a property for each option in kinds/options.py, such as task.redundancy.
-_Options = type("_Options", (), {name: option(name) for name in OPTIONS})
+class _Options:
+    """A base class that gives tasks a property for each option in kinds/options.py. These are their types."""
+
+    stop_early: bool
+    aggregation: str
+    on_conflict: str
+    rounds: int
+    skip_limit: int
+    least_level: int
+    audit_share: float
+    audit_least: int
+    audit_recheck: float
+    audit_limit: float
+    check_share: float
+    decoy_share: float | None
+    test_items: int
+    pass_mark: float
+    tries: int
+    gold_share: float
+    pause_below: float
+
+
+for _name in OPTIONS:
+    setattr(_Options, _name, option(_name))
 
 
 def new_secret() -> str:
@@ -61,8 +84,8 @@ def new_secret() -> str:
     return secrets.token_hex(32)
 
 
-class Tasks(models.QuerySet):
-    def for_work(self, annotator):
+class Tasks(models.QuerySet["Task"]):
+    def for_work(self, annotator: Annotator) -> Self:
         """Annotate each task with its seed and with whether the annotator is paused in it.
 
         This avoids two queries for each task.
@@ -143,17 +166,20 @@ class Task(_Options, models.Model):
     @property
     def overlap_share(self) -> float:
         """The share of units that one more person reads, which is the fractional part of the option `redundancy`."""
-        return round(self.options.get("redundancy", 1) % 1, 6)
+        redundancy: float = self.options.get("redundancy", 1)
+        return round(redundancy % 1, 6)
 
     @property
     def never_agree(self) -> list[str]:
         """The languages in which the detectors' agreement does not count, according to the routes at the opening."""
-        return self.options.get("never_agree", [])
+        languages: list[str] = self.options.get("never_agree", [])
+        return languages
 
     @property
     def keep_declared(self) -> bool:
         """Whether documents keep the concepts that came with them, because the task was opened with `--reuse`."""
-        return self.options.get("keep_declared", False)
+        is_kept: bool = self.options.get("keep_declared", False)
+        return is_kept
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -172,13 +198,13 @@ class Task(_Options, models.Model):
     def controls(self) -> tuple[QualityControl, ...]:
         """The quality controls whose hooks are called when people work in the task."""
         has, listed = self.options.get, self.kind.quality_controls
-        return tuple(each for each in listed if not each.switches or any(map(has, each.switches)))
+        return tuple(control for control in listed if not control.switches or any(map(has, control.switches)))
 
     @property
     def read_in(self) -> list[str]:
         """The languages of the task. If one is a coarse code such as zh, the languages that it covers are included."""
         finer = self.kind.finer
-        return [code for each in self.languages or self.labels for code in (each, *finer(each))]
+        return [code for language in self.languages or self.labels for code in (language, *finer(language))]
 
     @cached_property
     def seed(self) -> str:
@@ -231,23 +257,23 @@ class Guidelines(models.Model):
         return f"{self.major}.{self.minor}"
 
 
-class Jobs(models.QuerySet):
-    def open(self):
+class Jobs(models.QuerySet["Job"]):
+    def open(self) -> Self:
         """Return jobs that have not ended."""
         return self.filter(ended_at=None)
 
-    def failed(self):
+    def failed(self) -> Self:
         """Return failed jobs, except if the same action has succeeded later on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
-    def contesting(self, task=None):
+    def contesting(self, task: Task | None = None) -> Self:
         """Return open jobs that send people the items of languages that failed their audit.
 
         task: task whose jobs to return; None for all tasks.
         """
-        found = self.open().filter(action="audit", given__contest=True)
-        return found.filter(given__task=task.name) if task else found
+        jobs = self.open().filter(action="audit", given__contest=True)
+        return jobs.filter(given__task=task.name) if task else jobs
 
 
 class Job(models.Model):
@@ -262,7 +288,13 @@ class Job(models.Model):
         max_length=64, blank=True, help_text="the corpus that it is about; others about the same one wait for its end"
     )
     state = models.CharField(max_length=9, choices=[(state, state) for state in STATES], default=WAITING)
-    by = models.ForeignKey(**BY, help_text="who began it; empty if the program did, as where an audit failed")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="who began it; empty if the program did, as where an audit failed",
+    )
     asked_at = models.DateTimeField(auto_now_add=True)
     began_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

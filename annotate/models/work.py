@@ -4,22 +4,25 @@ Constraints make the database reject invalid states, which the modules of work/ 
 never changed or deleted, except that a judgment is marked as voided when it no longer counts.
 """
 
+from typing import Self
+
+from django.conf import settings
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 
 from annotate.core import stages
-from annotate.models.people import BY, Annotator
+from annotate.models.people import Annotator
 from annotate.models.tasks import Task
 
 
-class Units(models.QuerySet):
+class Units(models.QuerySet["Unit"]):
     """Queries for units that meet common conditions."""
 
-    def work(self):
+    def work(self) -> Self:
         """Return units that need a label. Hidden gold answers do not need one, because their label is known."""
         return self.filter(honeypot=False)
 
-    def hidden(self):
+    def hidden(self) -> Self:
         """Return hidden gold answers, all of which wait in a queue.
 
         Because of the condition on `language`, the database uses their index. Without this condition, SQLite would read
@@ -27,22 +30,22 @@ class Units(models.QuerySet):
         """
         return self.filter(honeypot=True, language__gt="")
 
-    def exported(self):
+    def exported(self) -> Self:
         """Return units that can be exported. Units whose answer was known from the start are never exported."""
         return self.filter(known_answer="")
 
-    def queued(self):
+    def queued(self) -> Self:
         return self.filter(stage=stages.QUEUED)
 
-    def finished(self):
+    def finished(self) -> Self:
         return self.filter(stage__in=stages.FINISHED)
 
-    def ended_by(self, *events):
+    def ended_by(self, *events: str) -> Self:
         """Return units whose last transition was one of these events."""
         last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("event")[:1]
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
-    def waiting_copies(self):
+    def waiting_copies(self) -> Self:
         """Return copies that have no label yet, because their originals still wait for people."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
@@ -305,28 +308,28 @@ class Backlog(models.Model):
         return f"{self.waiting} of {self.task} for {self.annotator}"
 
 
-class Judgments(models.QuerySet):
+class Judgments(models.QuerySet["Judgment"]):
     """Queries for judgments that count for a certain purpose."""
 
-    def live(self):
+    def live(self) -> Self:
         """Return judgments that were not voided."""
         return self.filter(voided_at=None)
 
-    def binding(self):
+    def binding(self) -> Self:
         """Return judgments because of which the person is not asked about the unit again.
 
         These are live judgments, and judgments that a manager voided.
         """
         return self.filter(BINDING)
 
-    def answers(self):
+    def answers(self) -> Self:
         return self.filter(kind=Judgment.ANSWER)
 
-    def decisions(self):
+    def decisions(self) -> Self:
         """Return judgments by adjudicators."""
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
-    def numbered(self, annotator, number: int):
+    def numbered(self, annotator: Annotator, number: int) -> Self:
         """Return the judgment with a number and, if the person changed their answer, the judgments that replaced it.
 
         Only the number of the first judgment is accepted, so that a changed answer keeps its number. A new number would
@@ -334,14 +337,14 @@ class Judgments(models.QuerySet):
 
         number: primary key of the first judgment.
         """
-        own = Judgment.objects.filter(annotator=annotator).order_by()
+        judgments = Judgment.objects.filter(annotator=annotator).order_by()
         same = {"unit": models.OuterRef("unit"), "answered_at": models.OuterRef("answered_at")}
-        given = own.filter(~models.Exists(own.filter(pk__lt=models.OuterRef("pk"), **same)), pk=number)
+        first = judgments.filter(~models.Exists(judgments.filter(pk__lt=models.OuterRef("pk"), **same)), pk=number)
         return self.filter(
-            annotator=annotator, unit__in=given.values("unit"), answered_at__in=given.values("answered_at")
+            annotator=annotator, unit__in=first.values("unit"), answered_at__in=first.values("answered_at")
         )
 
-    def of_work(self):
+    def of_work(self) -> Self:
         """Return judgments of units that need a label, which excludes hidden gold answers."""
         return self.filter(unit__honeypot=False)
 
@@ -381,7 +384,12 @@ class Judgment(models.Model):
     )
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(
-        **BY, db_index=False, help_text="the manager who voided it; empty if the annotator took it back"
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        db_index=False,
+        help_text="the manager who voided it; empty if the annotator took it back",
     )
 
     objects = Judgments.as_manager()
@@ -456,7 +464,7 @@ class Transition(models.Model):
     language = models.CharField(max_length=16, blank=True)
     label = models.TextField(blank=True)
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
-    by = models.ForeignKey(**BY, db_index=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, db_index=False)
     at = models.DateTimeField()
 
     class Meta:
