@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -260,7 +261,7 @@ def _box(stage: str) -> SafeString:
     return element("g", tooltip(f"{stage}: {STAGES[stage]}"), box, name)
 
 
-DIAGRAM = "mermaid"
+DIAGRAM, FORMULA = "mermaid", "math"  # what fences hold, besides code
 LONG = 40  # a table cell with more characters gets more room
 MANY = 4  # on phones, a page with at least this many sections lists them at the top
 
@@ -326,7 +327,7 @@ def _passages(tokens: list[Token]) -> Iterator[Passage]:
                 yield Passage(heading, "\n".join(said))
             words = words_of(token)
             heading, said = Heading(int(before.tag[1]), words, anchor_of(words, taken)), []
-        elif token.type in ("inline", "fence", "code_block") and token.info != DIAGRAM and not in_head:
+        elif token.type in ("inline", "fence", "code_block") and token.info not in (DIAGRAM, FORMULA) and not in_head:
             (row if before and before.type == "td_open" else said).append(words_of(token))
     yield Passage(heading, "\n".join(said))
 
@@ -352,6 +353,9 @@ class _Renderer(RendererHTML):
         token = tokens[place]
         if token.info == DIAGRAM:
             return format_html(f"{_FRAME}{{}}</div>\n{{}}\n", "A picture", stages_picture(), list_of_moves())
+        if token.info == FORMULA:
+            formula = mark_safe(convert(token.content, display="block"))  # noqa: S308 - from our own pages
+            return format_html(f"{_FRAME}{{}}</div>\n", "A formula", formula)
         return format_html('<pre tabindex="0"><code>{}</code></pre>\n', token.content)
 
     code_block = fence

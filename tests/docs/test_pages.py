@@ -474,3 +474,9 @@ def test_the_diagram_for_code_hosts_is_no_text_in_the_app():
     html = page("reference/stages").html
     assert "stateDiagram" not in html
     assert "stateDiagram" in page_text("reference/stages")
+
+
+def test_formulas_are_set_as_formulas():
+    html = page("explanation/measuring").html
+    assert html.count("<math") == pages.source("explanation/measuring").count("```math") > 10
+    assert "\\frac" not in html
