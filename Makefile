@@ -50,7 +50,7 @@ bench-faults: .venv/.requirements-test
 # After a change of the dependencies in pyproject.toml; needs uv.
 lock:
 	uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
-	uv pip compile -q --universal --generate-hashes --no-header --extra test -c requirements.txt pyproject.toml -o requirements-test.txt
+	uv pip compile -q --universal --generate-hashes --no-header --all-extras --group dev -c requirements.txt pyproject.toml -o requirements-test.txt
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

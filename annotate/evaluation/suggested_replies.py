@@ -20,7 +20,7 @@ from typing import Any
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.measures import replies as measures
 from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.core.measures.replies import LONGEST, Example, MissingTokenizer, best_of, is_measured, rank_of, tokenized
+from annotate.core.measures.replies import LONGEST, Example, MissingExtra, best_of, is_measured, rank_of, tokenized
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import RESPONSES
@@ -231,7 +231,7 @@ def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
             ]
             for language, each in said.replies.items()
         }
-    except MissingTokenizer as error:
+    except MissingExtra as error:
         raise EvaluationError(str(error)) from error
 
 

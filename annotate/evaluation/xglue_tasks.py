@@ -162,7 +162,10 @@ def _figures(part: Graded, each: Measured) -> Iterator[Row]:
         notes += [NO_INTERVAL] if ranked.low is None else []
         yield row("ndcg", of, resampled(ranked), ranked.queries, "; ".join(notes))
     else:
-        generated = replies.corpus_bleu(each.said, each.truth, seed=seed)
+        try:
+            generated = replies.corpus_bleu(each.said, each.truth, seed=seed)
+        except replies.MissingExtra as error:
+            raise EvaluationError(str(error)) from error
         note = NO_INTERVAL if generated.low is None else ""
         yield row("bleu4", of, resampled(generated), generated.pairs, note)
 

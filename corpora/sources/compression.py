@@ -9,6 +9,7 @@ import bz2
 import codecs
 import io
 import lzma
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,9 +18,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import zstandard
 
 from corpora.core import CorpusError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PACKED = {
     ".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".xz": "xz", ".bz2": "bzip2", ".zip": "zip",
@@ -45,9 +50,9 @@ _OTHERS = {
 }
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 START = 8  # number of bytes at the start of a file that identify its format
-_LONGEST_WINDOW = 1 << 31  # bytes; `zstd --long=31` writes files with this window
-_PIECE = 1 << 11  # number of compressed bytes read in one step; zstd may expand them to 64 MB
-_DAMAGE = (lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
+# `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
+_ZSTD = {zstd.DecompressionParameter.window_log_max: 31}
+_DAMAGE = (lzma.LZMAError, zstd.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
 def packing_of(path: Path, start: bytes) -> str | None:
@@ -108,37 +113,6 @@ def _damage() -> Iterator[None]:
         raise OSError(str(error) or type(error).__name__) from error
 
 
-class _Zstd(io.RawIOBase):
-    """A stream of the frames in a zstd file.
-
-    zstandard's own reader is not used, because it does not detect a truncated frame.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.made = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
-        self.frame: Any = None
-        self.waiting = b""  # compressed bytes
-        self.ready = memoryview(b"")
-
-    def readinto(self, buffer: Any) -> int:
-        while not self.ready:
-            self.waiting = self.waiting or self.file.read(_PIECE)
-            if not self.waiting:
-                if self.frame is not None:
-                    raise OSError("the last frame is cut off")
-                return 0
-            self.frame = self.frame or self.made.decompressobj()
-            self.ready = memoryview(self.frame.decompress(self.waiting))
-            self.waiting = self.frame.unused_data
-            if self.frame.eof:
-                self.frame = None
-        count = min(len(buffer), len(self.ready))
-        buffer[:count] = self.ready[:count]
-        self.ready = self.ready[count:]
-        return count
-
-
 def members_of(path: Path) -> list[str]:
     """Return the names of the files in a ZIP file. Hidden files are omitted."""
     try:
@@ -172,7 +146,7 @@ def _zip(path: Path, file: BinaryIO) -> Any:
 
 _READERS: dict[str, Callable[[Path, BinaryIO], Any]] = {
     "gzip": lambda path, file: pa.CompressedInputStream(file, "gzip"),
-    "zstd": lambda path, file: _Zstd(file),
+    "zstd": lambda path, file: zstd.ZstdFile(file, options=_ZSTD),
     "xz": lambda path, file: lzma.LZMAFile(file),  # noqa: SIM115
     "bzip2": lambda path, file: bz2.BZ2File(file),
     "zip": _zip,

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from rouge import Rouge
 from rouge.rouge_score import rouge_n
 
+from annotate.core.measures import replies
 from annotate.core.measures.replies import (
     EMPTY,
     LONGEST,
-    MissingTokenizer,
+    MissingExtra,
     _mecab,
     best_of,
     is_measured,
@@ -80,9 +81,19 @@ def test_words_are_those_of_nltk_in_small_letters_and_of_japanese_those_of_mecab
 def test_japanese_without_mecab_is_refused_with_what_to_install(monkeypatch):
     _mecab.cache_clear()
     monkeypatch.setitem(sys.modules, "MeCab", None)
-    with pytest.raises(MissingTokenizer, match=r"pip install mecab-python3 unidic-lite`, or leave the Japanese"):
+    with pytest.raises(MissingExtra, match=r"needs the extra ja: pip install 'assay\[ja\]'\.$"):
         tokenized("今日は", "ja")
     assert tokenized("Bonjour !", "fr") == "bonjour !"
+
+
+def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monkeypatch):
+    for name, module in (("_nltk", "nltk.tokenize"), ("_bleu", "sacrebleu.metrics.bleu")):
+        getattr(replies, name).cache_clear()
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=r"^ROUGE needs the extra text: pip install 'assay\[text\]'\.$"):
+        tokenized("Bonjour !", "fr")
+    with pytest.raises(MissingExtra, match=r"^BLEU needs the extra text: pip install 'assay\[text\]'\.$"):
+        replies.corpus_bleu(["a"], ["a"], seed="1")
 
 
 def test_the_reply_that_counts_is_the_one_with_the_highest_weighted_rouge_and_the_first_of_equals():

@@ -19,7 +19,6 @@ from corpora.sources.compression import AT_LEAST, MOST_TIMES, entries_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage import intake
-from corpora.threads.pair_sets import examples
 from tests.corpora.on_disk import rejects
 
 pytestmark = pytest.mark.slow
@@ -161,6 +160,8 @@ def test_an_archive_in_an_archive_is_not_opened(tmp_path):
 
 
 def test_a_line_of_suggested_replies_without_an_end_is_refused(tmp_path):
+    from corpora.threads.pair_sets import examples  # imports models, which a process of `apart` cannot
+
     path = tmp_path / "replies.tsv.gz"
     with gzip.open(path, "wb") as file:
         file.write(b"x" * (MAX_LINE + 2))

@@ -12,10 +12,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from sacrebleu.metrics.bleu import BLEU
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.differences import Difference, paired
@@ -36,8 +35,15 @@ TINY = 1e-8  # avoids division by zero in F1
 ORDERS = (1, 2, 3)
 
 
-class MissingTokenizer(Exception):
-    """The tokenizer of a language is not installed. The message says what to do."""
+class MissingExtra(Exception):
+    """A package is not installed because it belongs to an extra of Assay.
+
+    what: what needs the package, as the subject of the sentence
+    extra: the name of the extra
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra {extra}: pip install 'assay[{extra}]'.")
 
 
 class Scores(NamedTuple):
@@ -72,7 +78,7 @@ def tokenized(text: str, language: str) -> str:
     Japanese is tokenized by MeCab, and all other languages by NLTK. NLTK does not split sentences, because this would
     need a download.
 
-    Raise MissingTokenizer if the text is Japanese and MeCab is not installed.
+    Raise MissingExtra if the tokenizer is not installed.
     """
     part = _mecab() if language == JAPANESE else _nltk()
     return " ".join(part(text.lower()))
@@ -80,8 +86,10 @@ def tokenized(text: str, language: str) -> str:
 
 @cache
 def _nltk() -> Callable[[str], Sequence[str]]:
-    from nltk.tokenize import word_tokenize  # imported here because NLTK takes two seconds to load
-
+    try:
+        from nltk.tokenize import word_tokenize  # imported here because NLTK takes two seconds to load
+    except ImportError:
+        raise MissingExtra("ROUGE", "text") from None
     return lambda text: word_tokenize(text, preserve_line=True)
 
 
@@ -91,10 +99,7 @@ def _mecab() -> Callable[[str], Sequence[str]]:
         import MeCab
         import unidic_lite  # noqa: F401  the dictionary that MeCab finds by itself
     except ImportError:
-        raise MissingTokenizer(
-            "Japanese is split into words by MeCab, which is not installed; install it with "
-            "`pip install mecab-python3 unidic-lite`, or leave the Japanese predictions out."
-        ) from None
+        raise MissingExtra("Splitting Japanese into words", "ja") from None
     tagger = MeCab.Tagger("-Owakati")
     return lambda text: tagger.parse(text).split()
 
@@ -321,7 +326,14 @@ def _ratio(part: float, whole: float, parts: Floats, wholes: Floats) -> _Figure:
 # tokenized by mteval v13a, so the score is meaningless for languages written without spaces.
 
 
-METRIC = BLEU(lowercase=True)
+@cache
+def _bleu() -> Any:
+    """Return sacrebleu's metric. Raise MissingExtra if it is not installed."""
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+    except ImportError:
+        raise MissingExtra("BLEU", "text") from None
+    return BLEU(lowercase=True)
 
 
 @dataclass(frozen=True)
@@ -352,14 +364,14 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
         raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")
     if not said:
         return Generated(None, None, None, 0)
-    score = METRIC.corpus_score(said, [meant])
+    score = _bleu().corpus_score(said, [meant])
     low, high = bootstrap(counts(said, meant), lambda total: float(scores(total[:, None])[0]), seed=seed)
     return Generated(_share(score.score), low, high, len(said))
 
 
 def signature() -> str:
     """Return sacrebleu's signature, which shows whether two scores are comparable."""
-    return str(METRIC.get_signature())
+    return str(_bleu().get_signature())
 
 
 def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
@@ -369,7 +381,7 @@ def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
     """
     found = []
     for hypothesis, reference in zip(said, meant, strict=True):
-        one = METRIC.corpus_score([hypothesis], [[reference]])
+        one = _bleu().corpus_score([hypothesis], [[reference]])
         found.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
     return np.array(found, dtype=np.float64)
 
@@ -379,10 +391,10 @@ def scores(sums: Floats) -> Floats:
 
     sums: sums of the rows that `counts` returns, (10, times).
     """
-    found = []
+    found, metric = [], _bleu()
     for said, meant, *rest in sums.T.astype(int).tolist():
         order = len(rest) // 2
-        made = BLEU.compute_bleu(rest[:order], rest[order:], said, meant, METRIC.smooth_method)
+        made = metric.compute_bleu(rest[:order], rest[order:], said, meant, metric.smooth_method)
         found.append(_share(float(made.score)))
     return np.array(found)
 
