@@ -166,8 +166,15 @@ def sample_balanced(
         language: {**fixed, "no_class": frame.none[language], "several": frame.several[language], **of}
         for language, of in chosen.of_each.items()
     }
-    how = {"seed": seed, "frames": chosen.of, "parameters": parameters, "predictor": chosen.predictor}
-    return sample_chosen(corpus, "balanced", chosen.ids, **how)
+    return sample_chosen(
+        corpus,
+        "balanced",
+        chosen.ids,
+        seed=seed,
+        frames=chosen.of,
+        parameters=parameters,
+        predictor=chosen.predictor,
+    )
 
 
 # --- Draws whose classes are declared labels.

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
+from annotate.kinds.control import Task, Unit
 from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM, Labels
 from annotate.kinds.interface_language import ENGLISH
@@ -15,7 +16,7 @@ from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, WAYS, Answer, Kind,
 from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table, nearest
-from corpora.models import Concept, Vocabulary
+from corpora.models import Concept, Item, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
 # Suggestions are hidden for this share of the combinations of person and document. A fifth is enough to compare answers
@@ -64,21 +65,22 @@ VOCABULARY_KEYS: Mapping[str, str] = {
 OPTIONS = (*ASKED, "aggregation", *OF_TEST, *OF_GOLD)
 
 
-def version_of(task) -> Vocabulary:
-    found = task.kind.thesaurus.version
-    assert found is not None, "a task of concepts keeps a version of their vocabulary"
-    return found
+def version_of(task: Task) -> Vocabulary:
+    version: Vocabulary | None = task.kind.thesaurus.version
+    assert version is not None, "a task of concepts keeps a version of their vocabulary"
+    return version
 
 
-def newest(kind) -> Vocabulary:
+def newest(kind: Kind) -> Vocabulary:
     """Return the newest version of a kind's vocabulary, which new tasks use.
 
     Raise VocabularyError if the vocabulary has not been imported.
     """
+    assert kind.thesaurus, "a kind of concepts has a vocabulary"
     return vocabulary_named(kind.thesaurus.name)
 
 
-def chosen(label: str, task) -> list[Concept]:
+def chosen(label: str, task: Task) -> list[Concept]:
     """Return the concepts of an answer, in the order in which its text names them.
 
     Raise ValueError if one of them is not in the task's vocabulary.
@@ -91,7 +93,7 @@ def chosen(label: str, task) -> list[Concept]:
     return [found[key] for key in keys]
 
 
-def check_label(label: str, task) -> None:
+def check_label(label: str, task: Task) -> None:
     asked: Thesaurus = task.kind.thesaurus
     # Check the number of concepts first, so that no query has to look up thousands of them.
     CONCEPTS.check(label, CONCEPTS.facets(label), asked.least, asked.most)
@@ -100,7 +102,7 @@ def check_label(label: str, task) -> None:
             _refuse_deprecated(concept, task.kind)
 
 
-def _refuse_deprecated(concept: Concept, kind) -> None:
+def _refuse_deprecated(concept: Concept, kind: Kind) -> None:
     """Raise ValueError because a concept is deprecated. The message names its replacements, if there are any."""
     replaced = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
     said = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replaced}
@@ -111,7 +113,7 @@ def _refuse_deprecated(concept: Concept, kind) -> None:
     )
 
 
-def check(answer: Answer, unit) -> None:
+def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
         raise ValueError(_("No concept was chosen. Choose one or more, or skip."))
     check_label(answer.label, unit.task)
@@ -135,7 +137,7 @@ def check(answer: Answer, unit) -> None:
             )
 
 
-def agreed(item, task) -> str | None:
+def agreed(item: Item, task: Task) -> str | None:
     """Return the concepts that came with a document, as an answer.
 
     Return None if the task does not keep them, if there are none, or if one of them is not in the vocabulary. Unlike
@@ -146,20 +148,20 @@ def agreed(item, task) -> str | None:
     return CONCEPTS.read(item.declared)
 
 
-def unknown(item, task) -> list[str]:
+def unknown(item: Item, task: Task) -> list[str]:
     """Return the concepts that came with a document but are not in the task's vocabulary."""
     known = names_in(version_of(task), "en")
     return [key for key in item.declared if key not in known]
 
 
-def list_row(unit, answers: Iterable[str]) -> list[str]:
+def list_row(unit: Unit, answers: Iterable[str]) -> list[str]:
     """Return the cells of the adjudicators' list: the language, and the chosen concepts with their numbers of votes."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
-    told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
-    return [unit.item.language, "; ".join(told)]
+    concepts = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
+    return [unit.item.language, "; ".join(concepts)]
 
 
-def advise(unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     title = unit.item.fields[unit.task.kind.fields[0]]
     return {"searches": searches(title, SEARCHES[1:])}
 

@@ -8,13 +8,21 @@ annotate/controls/. Other packages register controls with the entry point `assay
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from annotate.core.option import Option
 from annotate.kinds.options import OPTIONS
 
 # These types are defined in higher layers, which this module must not import.
-Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
+Task: TypeAlias = Any
+Unit: TypeAlias = Any
+Annotator: TypeAlias = Any
+Judgment: TypeAlias = Any
+Permit: TypeAlias = Any
+Routes: TypeAlias = Any
+Entry: TypeAlias = Any
+Answer: TypeAlias = Any
+Table: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -291,9 +299,10 @@ class QualityControl:
 
 
 CONTROLS: dict[str, QualityControl] = {}
+Control = TypeVar("Control", bound=QualityControl)
 
 
-def register(control: QualityControl) -> QualityControl:
+def register(control: Control) -> Control:
     """Register a control under its name, and add its options to OPTIONS.
 
     Raise ValueError if the name is empty or belongs to another control.
@@ -310,5 +319,5 @@ def panels(task: Task) -> list[Panel]:
 
     Checks act first, because other controls use their results, but their panel is shown last.
     """
-    found = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
-    return [panel for panel in found if panel]
+    shown = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
+    return [panel for panel in shown if panel]

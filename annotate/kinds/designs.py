@@ -228,6 +228,9 @@ def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
 
 def _balanced(wanted: Wanted) -> list[Sample]:
     sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL, APART)
+    options: dict[str, Any] = {name: value for name, value in wanted.chosen.items() if name != "sets"}
+    options |= {name: of if name in (TRAIN, APART) else of[0] for name, of in sizes.items() if name != FILL}
+    options |= {"short": FILL} if FILL in sizes else {}
     return sample_balanced(
         wanted.corpus,
         wanted.languages,
@@ -235,9 +238,7 @@ def _balanced(wanted: Wanted) -> list[Sample]:
         fields=wanted.kind.fields,
         classes=[label for label in wanted.labels if label not in wanted.kind.answers],
         leave_out=wanted.leave_out,
-        **{name: value for name, value in wanted.chosen.items() if name != "sets"},
-        **{name: of if name in (TRAIN, APART) else of[0] for name, of in sizes.items() if name != FILL},
-        **({"short": FILL} if FILL in sizes else {}),
+        **options,
     )
 
 

@@ -251,8 +251,8 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     """
     titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
     form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
-    answers = file_sections.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
-    answers = answers or form.answers(top)
+    listed = file_sections.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
+    answers = listed or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
     kept = _kept(top, fields, taken)
     records = Records(
@@ -321,7 +321,7 @@ def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
 
 
 def _seconds(top: Table, kind: Kind) -> int:
-    seconds = top.take("seconds", int, kind.seconds)
+    seconds: int = top.take("seconds", int, kind.seconds)
     if not 1 <= seconds <= MOST_SECONDS:
         raise top.fault("seconds", f"seconds is {seconds}; an answer takes 1 to {MOST_SECONDS:,} seconds.")
     return seconds

@@ -12,16 +12,13 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
-from annotate.kinds.control import CONTROLS, QualityControl
+from annotate.kinds.control import CONTROLS, Permit, QualityControl, Routes, Task, Unit
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import Form
 from annotate.kinds.interface_language import ENGLISH, interface_language, question_about, spoken
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
-
-# The models are in a higher layer, which this module must not import.
-Task = Unit = Any
 
 
 @dataclass(frozen=True)
@@ -229,9 +226,9 @@ class Routing:
     """
 
     agreed: Callable[[Item, Task], str | None]
-    candidates: Callable[[Unit, Any], list[str]]
-    queue: Callable[[str, Any], str]
-    read_by: Callable[[str, Task, Any], list[str]]
+    candidates: Callable[[Unit, Routes], list[str]]
+    queue: Callable[[str, Routes], str]
+    read_by: Callable[[str, Task, Routes], list[str]]
     when_exhausted: Callable[[Unit], str]
     enters_by: str = "disputed"
     is_routed: bool = True
@@ -277,7 +274,7 @@ class Pages:
     adjudication: template of the adjudication view
     """
 
-    ask: Callable[[Unit, Any], dict[str, Any]]
+    ask: Callable[[Unit, Permit], dict[str, Any]]
     advise: Callable[[Unit, bool], dict[str, Any]]
     list_heads: tuple[str, ...]
     list_row: Callable[[Unit, Sequence[str]], list[str]]
@@ -477,7 +474,7 @@ class Kind:
             return self._title()
         if self.wording.titled_by_languages and task.title == question_about(task.labels):
             return question_about(task.labels, is_translated=True)
-        return task.title
+        return str(task.title)
 
     def _title(self) -> str:
         return self.wording.titles.get(interface_language()) or gettext(self.title)

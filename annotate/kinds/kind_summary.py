@@ -1,6 +1,7 @@
 """A summary of a kind in English: what people see, how they answer, and what happens to their answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from annotate.core.aggregation.answer_table import at_first
 from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
@@ -24,12 +25,12 @@ def _name(code: str) -> str:
     return f"{LANGUAGES[code].name} ({code})" if code in LANGUAGES else code
 
 
-def _some(codes) -> str:
+def _some(codes: Iterable[str]) -> str:
     names = [_name(code) for code in codes]
     return ", ".join(names) if len(names) <= MANY else f"{', '.join(names[:MANY])} and {len(names) - MANY:,} more"
 
 
-def value(kind: Kind, name: str):
+def value(kind: Kind, name: str) -> Any:
     """Return the default value of an option in tasks of the kind; the option's `off` value if they do not have it."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off

@@ -1,22 +1,24 @@
 """The kind `language`, which asks for the language of a post (Evaluating language identification performance, 2015)."""
 
 from pathlib import Path
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotate.kinds import language_questions
+from annotate.kinds.control import Permit, Routes, Task, Unit
 from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
 from corpora.core.voters import agreed_label, rank_candidates
-from corpora.models import votes_of
+from corpora.models import Item, votes_of
 
 # Texts with fewer letters than this are always read by people, because detectors are often wrong about them.
 LEAST_LETTERS = 20
 
 
-def candidates(unit, routes):
+def candidates(unit: Unit, routes: Routes) -> list[str]:
     """Return the languages that the unit may be in, the most likely one first.
 
     They are ranked by the detectors' votes (summed reciprocal ranks). Languages without a label in the task are left
@@ -26,10 +28,10 @@ def candidates(unit, routes):
     listed = set(task.labels)
     ranked = rank_candidates(votes_of(unit.item))
     kept = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
-    return routes.with_extras(kept or [UND])
+    return list(routes.with_extras(kept or [UND]))
 
 
-def agreed(item, task):
+def agreed(item: Item, task: Task) -> str | None:
     label = agreed_label(
         item.unanimous,
         item.letters,
@@ -42,11 +44,11 @@ def agreed(item, task):
     return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
 
 
-def offered(unit):
+def offered(unit: Unit) -> list[str]:
     return [*unit.task.labels, UND]
 
 
-def check(answer: Answer, unit) -> None:
+def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
         raise ValueError(_("No language was chosen. Choose one, or Undefined."))
     if answer.label != UND and answer.label not in unit.task.labels:
@@ -56,7 +58,7 @@ def check(answer: Answer, unit) -> None:
         raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 
 
-def ask(unit, permit):
+def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
     return {
         **language_questions.undefined(UNDEFINED_REASONS),
         "choices": language_questions.own_choices(permit),
@@ -64,7 +66,7 @@ def ask(unit, permit):
     }
 
 
-def advise(unit, blind):
+def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     labels = unit.task.labels
     likely = [] if blind else _likely(unit)
     rest = language_questions.by_name(code for code in labels if code not in likely)
@@ -72,13 +74,13 @@ def advise(unit, blind):
     return {**language_questions.advise(unit, blind), "choices": buttons, "others": rest}
 
 
-def _likely(unit) -> list[str]:
+def _likely(unit: Unit) -> list[str]:
     """Return the task's labels for the languages that the unit may be in, the most likely one first."""
-    found: dict[str, None] = {}
+    likely: dict[str, None] = {}
     for code in unit.candidates:
         labels = unit.task.kind.finer(code) or (code,)
-        found.update(dict.fromkeys(label for label in labels if label in unit.task.labels))
-    return list(found)
+        likely.update(dict.fromkeys(label for label in labels if label in unit.task.labels))
+    return list(likely)
 
 
 KIND = language_questions.about_languages(

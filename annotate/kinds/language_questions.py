@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
+from annotate.kinds.control import Permit, Routes, Task, Unit
 from annotate.kinds.forms import CHOICE
 from annotate.kinds.interface_language import interface_language, label_name, negative
 from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
@@ -65,7 +66,7 @@ class Choice:
         return self.key.removeprefix("Digit")
 
 
-def own_choices(permit) -> list[Choice]:
+def own_choices(permit: Permit) -> list[Choice]:
     """Return the languages that are buttons for an annotator: those that they read, and all others of their queues.
 
     The choices depend only on the annotator and not on the unit. Otherwise, they would reveal the detectors' votes.
@@ -111,11 +112,11 @@ def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
 # --- Routes. Languages may share a queue.
 
 
-def queue(language: str, routes) -> str:
-    return routes.queue_of(language)
+def queue(language: str, routes: Routes) -> str:
+    return str(routes.queue_of(language))
 
 
-def read_by(language: str, task, routes) -> list[str]:
+def read_by(language: str, task: Task, routes: Routes) -> list[str]:
     return [routes.queue_of(language)]
 
 
@@ -128,7 +129,7 @@ def faults(options: Mapping[str, Any]) -> str:
     return ""
 
 
-def when_exhausted(unit) -> str:
+def when_exhausted(unit: Unit) -> str:
     """Return the next stage of a unit if nobody else can be asked.
 
     An adjudicator decides it, unless it is a decoy. A decoy is discarded, because its answer is already known.
@@ -143,7 +144,7 @@ def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, s
     return [(name, address.format(quote_plus(words[:200]))) for name, address in places]
 
 
-def advise(unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     """Return template context for an adjudicator: the votes, other posts by the author, and links to look up the text.
 
     blind: whether to leave out the votes
@@ -166,7 +167,7 @@ def advise(unit, blind: bool) -> dict[str, Any]:
 LIST_HEADS = ("candidates", "queues so far")
 
 
-def list_row(unit, answers) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
     return [", ".join(unit.candidates[:4]), " → ".join(unit.visited)]
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds import record_kind
+from annotate.kinds.control import Unit
 from annotate.kinds.forms import pair, register
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
@@ -85,7 +86,7 @@ def labels_of(systems: Sequence[str]) -> list[str]:
     return [*systems, pair.TIE]
 
 
-def check(answer: Answer, unit) -> None:
+def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
         raise ValueError(_("No answer was chosen. Choose one, or skip."))
     PAIR.check(answer.label, unit.task.labels)
@@ -93,20 +94,20 @@ def check(answer: Answer, unit) -> None:
         raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 
 
-def list_row(unit, answers: Sequence[str]) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
     """Return the cells of the adjudicators' list.
 
     answers: people's answers, as sides that are ordered as the adjudicator sees them
     """
     kind = unit.task.kind
-    told = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
-    return [unit.item.language, ", ".join(told)]
+    counts = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
+    return [unit.item.language, ", ".join(counts)]
 
 
 def compared_here(kind: Kind) -> Kind:
     """Adapt a kind so that people compare systems in Assay."""
 
-    def shown(unit) -> list[record_kind.Choice]:
+    def shown(unit: Unit) -> list[record_kind.Choice]:
         return record_kind.in_order(kind.answers, kind.answers, unit.item.language)
 
     kind = replace(

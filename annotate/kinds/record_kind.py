@@ -3,13 +3,14 @@
 A record declares its language, and people who read that language answer or skip its unit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
+from annotate.kinds.control import Routes, Task, Unit
 from annotate.kinds.forms import Form
 from annotate.kinds.interface_language import interface_language, spoken
 from annotate.kinds.kind import (
@@ -29,6 +30,7 @@ from annotate.kinds.kind import (
 from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
+from corpora.models import Item
 
 # The procedure of the XGLUE data set: three people answer, and two of them must agree. Each person passes a test and is
 # checked with gold answers. Of people who guess, one in nine passes the test. Of people who are right in 80% of their
@@ -77,7 +79,7 @@ class Choice:
         return self.key.startswith("Key")
 
 
-def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
+def choices(task: Task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
     """Return the answers to a unit, in the order in which the task lists them.
 
     language: language of the record, used if an answer has no name in the interface language
@@ -112,7 +114,7 @@ def _key(number: int) -> str:
     return f"Digit{number}" if number <= 9 else ""
 
 
-def read_by(language: str, task, routes) -> list[str]:
+def read_by(language: str, task: Task, routes: Routes) -> list[str]:
     """Return the queues in which readers of a language work.
 
     Each declared language has its own queue. The queue of a coarse language such as zh is for readers of every language
@@ -123,7 +125,7 @@ def read_by(language: str, task, routes) -> list[str]:
     return [code for code in codes if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
 
 
-def advise(unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
     # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
@@ -134,7 +136,7 @@ def advise(unit, blind: bool) -> dict[str, Any]:
     }
 
 
-def list_row(unit, answers) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
     kind = unit.task.kind
     return [unit.item.language, ", ".join(kind.name(label) for label in sorted(answers, key=unit.task.labels.index))]
 
@@ -150,10 +152,10 @@ def faults(options: Mapping[str, Any]) -> str:
     return ""
 
 
-def declared_class(item, task) -> str | None:
+def declared_class(item: Item, task: Task) -> str | None:
     """Return the class that came with a document; None if it came with none or several of the task's classes."""
-    found = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
-    return found[0] if len(found) == 1 else None
+    classes = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
+    return classes[0] if len(classes) == 1 else None
 
 
 def audit_of_filter(kind: Kind, filtered: str) -> Kind:
@@ -253,10 +255,10 @@ STATISTICS = Statistics(
 
 
 def _rules(form: Form) -> Rules:
-    def check_label(label: str, task) -> None:
+    def check_label(label: str, task: Task) -> None:
         form.check(label, task.labels)
 
-    def check(answer: Answer, unit) -> None:
+    def check(answer: Answer, unit: Unit) -> None:
         if not answer.label:
             raise ValueError(_("No answer was chosen. Choose one, or skip."))
         form.check(answer.label, unit.task.labels)

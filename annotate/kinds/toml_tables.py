@@ -82,7 +82,7 @@ class Table:
         advice: what to write, for the error if the text is missing; "" if the text is optional
         most: maximum length (characters); 0 for no limit
         """
-        value = self.take(key, str)
+        value: str | None = self.take(key, str)
         if value is None:
             if advice:
                 raise self.fault(key, f"there is no {key}; {advice}.")

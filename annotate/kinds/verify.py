@@ -9,6 +9,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from annotate.kinds import language_questions
+from annotate.kinds.control import Unit
 from annotate.kinds.interface_language import negative
 from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
@@ -21,11 +22,11 @@ REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reaso
 YES, NO = "yes", "no"
 
 
-def offered(unit):
+def offered(unit: Unit) -> list[str]:
     return [unit.asked, negative(unit.asked), UND]
 
 
-def check(answer: Answer, unit) -> None:
+def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
         raise ValueError(_("No answer was chosen. Say yes or no, or Undefined."))
     if answer.label not in offered(unit):

@@ -8,5 +8,5 @@ from annotate.kinds.forms import FORMS
 
 
 class Loader(filesystem.Loader):
-    def get_dirs(self) -> list[Path]:
+    def get_dirs(self) -> list[str | Path]:
         return [form.folder for form in FORMS.values() if form.folder]

@@ -1,6 +1,7 @@
 """The answer form for one label from a list. Its canonical text is the label's code."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -52,8 +53,7 @@ class Measures:
                 gold, said, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
                 yield row("precision", of, pairs.share(is_gold, is_said), said, "" if said else "never predicted")
                 yield row("recall", of, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
-                f1 = pairs.estimate(lambda of, place=place: classes.f1s(of)[..., place], [either])
-                yield row("f1", of, f1, either)
+                yield row("f1", of, pairs.estimate(partial(_f1, place=place), [either]), either)
 
     @property
     def units_of_labels(self) -> list[int]:
@@ -106,7 +106,12 @@ class Measures:
             for name, (difference, p), units, note in zip(BY_LABEL, found, resting, lacking, strict=False):
                 note = note or why_withheld(difference, int(units.sum()), self.pairs)
                 difference, p = (None, None) if note else (difference, p if name == "f1" else None)
-                yield difference_row(name, {"label": self.labels[place]}, difference, int(units.sum()), note, p)
+                yield difference_row(name, {"label": self.labels[int(place)]}, difference, int(units.sum()), note, p)
+
+
+def _f1(of: classes.Margins, place: int) -> Floats:
+    """Return the F1 of one label."""
+    return classes.f1s(of)[..., place]
 
 
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:

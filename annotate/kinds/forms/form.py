@@ -6,7 +6,7 @@ answers that consist of one label from a list.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from annotate.core.aggregation.answer_table import Aggregation, Floats, majority
 from annotate.core.agreement import coefficients
@@ -157,6 +157,7 @@ class Form:
 
 
 FORMS: dict[str, Form] = {}
+AnyForm = TypeVar("AnyForm", bound=Form)
 
 
 def load() -> None:
@@ -164,7 +165,7 @@ def load() -> None:
     install("assay.forms", lambda form: register(form()))
 
 
-def register(form: Form) -> Form:
+def register(form: AnyForm) -> AnyForm:
     """Register a form under its name.
 
     Raise ValueError if the name is empty or belongs to another form.
