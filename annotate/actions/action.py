@@ -165,8 +165,8 @@ def task_named(name: str) -> Task:
 
 # --- Options and functions that several actions share
 
-THE_FILE = "How the file is read"
-LEAVING = "Where the texts come from, and whether they may leave"
+THE_FILE = "How to read the file"
+LEAVING = "Origin and licence of the texts"
 
 TASK = Option("task", required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
@@ -185,7 +185,10 @@ TEXT_MAY_LEAVE = Option(
     "text_may_leave",
     flag,
     help=f"exports may hold the text (the default under {', '.join(FREE_LICENCES)} of any version)",
-    opposite=("text-stays", "exports hold ids only; any other licence needs one of these two at the first import"),
+    opposite=(
+        "text-stays",
+        "exports hold ids only; with any other licence, the first import needs one of the two",
+    ),
     group=LEAVING,
 )
 SOURCE = Option("source", default="", help="the origin of the texts, for the dataset card", group=LEAVING)
@@ -224,7 +227,7 @@ def column(fields: Collection[str], example: str = "", *, name: str = "column", 
     example: example of a value, for the help text
     """
     shown = f", for example {example}" if example else ""
-    told = f"which column of a file is which field ({', '.join(fields)}){shown}"
+    told = f"which column of the file holds which field ({', '.join(fields)}){shown}"
     return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told, group=group)
 
 

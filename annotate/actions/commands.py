@@ -168,7 +168,7 @@ class ActionCommand(Command):
                 groups[heading] = parser.add_argument_group(heading)
             _add(groups[heading], option)
         if self.action.asks:
-            parser.add_argument("--yes", action="store_true", help="do it without asking first")
+            parser.add_argument("--yes", action="store_true", help="do it without asking for confirmation")
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
 
     def execute(self, *args: Any, **options: Any) -> str | None:

@@ -13,7 +13,7 @@ NOT_KEPT = "This was a dry run: nothing was kept of it."
 OPTIONS = (
     Option("name", required=True, argument=True, help="the vocabulary's name, for example eurovoc"),
     Option(
-        "files", Path, required=True, argument=True, several=True, shown="FILE", help="the files that hold it together"
+        "files", Path, required=True, argument=True, several=True, shown="FILE", help="the files that together hold it"
     ),
     Option(
         "schemes",
@@ -27,7 +27,7 @@ OPTIONS = (
         shown="CODE",
         help="the language in which people see it; concepts without a label in it are counted",
     ),
-    Option("dry_run", flag, False, help="only say what would become of it"),
+    Option("dry_run", flag, False, help="only show what would change; nothing is stored"),
     Option("format", choices=FORMATS, help="the format, if the file name does not show it", group=THE_FILE),
 )
 

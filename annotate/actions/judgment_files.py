@@ -337,7 +337,7 @@ def _attach(
 
 # --- The action
 
-JUDGMENTS = "What becomes of the judgments"
+JUDGMENTS = "How the judgments are used"
 
 
 @action(

@@ -35,7 +35,7 @@ from corpora.sources.readers import named_columns
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 MANY = 20  # maximum number of codes listed in a note
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
-SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.size is None)
+SIZELESS = ", ".join(design.name for design in DESIGNS.values() if design.size is None)
 
 
 def drawn_by(option: Option) -> Option:
@@ -69,7 +69,7 @@ OPTIONS = (
     Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
-        help=f"{', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; by default the kind of the design",
+        help=f"one of {', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; by default the design's first",
         group=QUESTION,
     ),
     Option(
@@ -92,7 +92,7 @@ OPTIONS = (
         "(audits, overlaps, decoys) use a secret of the task instead",
         group=DRAW,
     ),
-    Option("extend", flag, False, help="add the units that the larger --size draws beyond the task's", group=DRAW),
+    Option("extend", flag, False, help="enlarge the task to the new --size", group=DRAW),
     Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
     Option(
         "labels",
@@ -107,7 +107,7 @@ OPTIONS = (
         "dry_run",
         flag,
         False,
-        help="only show the work it would create, and who is there for it; nothing is stored",
+        help="only show the work it would create and who could do it; nothing is stored",
         group=DRAW,
     ),
     Option(

@@ -18,7 +18,7 @@ from annotate.reports.terminal import as_lines, wrapped
 from corpora.storage.layout import manifest_of
 
 BOTH = ("precision", "recall")
-WISHED, EXPECTED, PEOPLE = "What is wished", "What is expected", "People"
+WISHED, EXPECTED, PEOPLE = "What to plan for", "What to assume", "People"
 
 
 OPTIONS = (

@@ -29,7 +29,7 @@ from corpora.votes.vote_run import PIECE, prelabel
 @action(
     "prelabel",
     "Have the detectors name the languages of every post of a corpus. Run it again after a crash, or for added files: "
-    f"finished parts are kept, and of an unfinished one every {PIECE:,} posts (with Spark none).",
+    f"finished parts are kept and, except with Spark, each block of {PIECE:,} posts of an unfinished part.",
     CORPUS,
     Option("k", whole_number, 3, least=1, help="the maximum number of languages a detector names"),
     Option(
@@ -43,7 +43,7 @@ from corpora.votes.vote_run import PIECE, prelabel
         "again",
         flag,
         False,
-        help="replace votes by other detector versions or another k; draws from the old votes can then no longer be "
+        help="replace votes by other detector versions or another k; draws from the old votes can no longer be "
         "extended",
     ),
 )

@@ -18,7 +18,7 @@ MARK = '<meta name="generator" content="check_kind">'
 
 @action(
     "check_kind",
-    "Describe what people will see of a kind's TOML file, and write its page with an invented record.",
+    "Describe what a kind's TOML file defines, and write the page that people will see, with an invented record.",
     Option("file", Path, required=True, argument=True, help="the kind's file, such as my_kind.toml"),
     Option("out", Path, shown="PAGE", help="where to write the page (default: FILE as .html)"),
     Option("language", shown="CODE", help="the language of the invented record, or that is asked about"),

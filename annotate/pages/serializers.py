@@ -85,7 +85,7 @@ class TaskSerializer(serializers.Serializer):
 
 class OfferedSerializer(serializers.Serializer):
     label = string("send this as the answer, such as de, not-de, und or 1")
-    asked = string(allow_blank=True, help_text="it answers only units with the same `asked`")
+    asked = string(allow_blank=True, help_text="the answer fits only units with the same `asked`")
     name = string("its name on the pages, in English")
     names = string_map("its name for a record, by language")
     autonym = string(allow_blank=True, help_text="for a language, its own name for itself")
@@ -162,15 +162,15 @@ class LeaseSerializer(serializers.Serializer):
     asked = string(
         source="unit.asked",
         allow_blank=True,
-        help_text="the language that the question names: is the text in it? Empty if the question is which one. The "
-        "answers to it are those of the task with the same `asked`",
+        help_text="the language in a question such as: is this German? Empty if the question is which language it is. "
+        "Send an answer of the task that has the same `asked`",
     )
     sets = method(help_text=SETS)
     expires_at = serializers.DateTimeField(help_text="others may receive the unit after this time")
 
     suggestions = method(
-        help_text="the ids of concepts that the pages would suggest, the best first; none by your lot, and where "
-        "nothing is suggested"
+        help_text="the ids of the suggested concepts, best first; empty if you were drawn to work without suggestions, "
+        "or if there are none"
     )
 
     def get_text(self, lease) -> str:
@@ -211,7 +211,7 @@ class SureSerializer(serializers.Serializer):
     sure = boolean(
         required=False,
         default=False,
-        help_text="for concepts: you mean both a concept and a broader one, if the task asks",
+        help_text="for concepts: confirm a concept together with a broader one, if the task asks for that",
     )
 
 
