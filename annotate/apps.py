@@ -5,7 +5,7 @@ class AnnotateConfig(AppConfig):
     name = "annotate"
     verbose_name = "Annotation"
 
-    def ready(self):
+    def ready(self) -> None:
         from annotate import controls
         from annotate.goldsets import formats
         from annotate.kinds import forms

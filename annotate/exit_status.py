@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
@@ -46,7 +46,8 @@ def run(function: Callable[[], object], *, listens: bool = True) -> int:
         which an interactive shell needs
     """
     _open_what_is_closed()
-    with _listening() if listens else nullcontext([]) as heard:
+    listening: AbstractContextManager[list[int]] = _listening() if listens else nullcontext([])
+    with listening as heard:
         try:
             try:
                 function()
