@@ -5,7 +5,7 @@ class CorporaConfig(AppConfig):
     name = "corpora"
     verbose_name = "Corpora"
 
-    def ready(self):
+    def ready(self) -> None:
         from corpora.core import voters
 
         voters.load()

@@ -79,7 +79,8 @@ class Draw(models.Model):
         If records were drawn in groups, this is the probability that a record's group was drawn.
         """
         if groups := self.parameters.get("frame_groups"):
-            return self.parameters["groups"] / groups
+            drawn: int = self.parameters["groups"]
+            return drawn / int(groups)
         return self.size / self.frame_size if self.frame_size else 0.0
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, connection
@@ -148,8 +149,9 @@ class Occupied(Exception):
 @contextmanager
 def not_waiting() -> Iterator[None]:
     """Within this block, raise Occupied instead of waiting for SQLite's write lock."""
-    connection.waits_to_write = False
+    database: Any = connection  # with an attribute of deploy/sqlite/base.py
+    database.waits_to_write = False
     try:
         yield
     finally:
-        connection.waits_to_write = True
+        database.waits_to_write = True

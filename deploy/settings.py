@@ -9,6 +9,7 @@ import secrets
 import zoneinfo
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import dj_database_url
@@ -170,7 +171,7 @@ TEMPLATES = [
 ]
 
 
-def database() -> dict:
+def database() -> dict[str, Any]:
     url = os.environ.get("DATABASE_URL") or f"sqlite:///{quote(str(DATA_DIR / 'assay.sqlite3'))}"
     schemes = ("sqlite:///", "postgres://", "postgresql://")
     if not url.startswith(schemes):
@@ -179,7 +180,7 @@ def database() -> dict:
             "(for example postgresql://user:password@localhost/assay)."
         )
     try:
-        config = dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
+        config: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
     except (ValueError, dj_database_url.ParseError) as error:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
     if not url.startswith("sqlite"):

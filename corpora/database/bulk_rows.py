@@ -20,7 +20,7 @@ from django.db.models.functions import Cast
 
 from corpora.database.statements import how_to_send
 
-Row = TypeVar("Row")  # a model instance, or an instance of a class that `plain` returned
+Row = TypeVar("Row", bound=Any)  # a model instance, or an instance of a class that `plain` returned
 MANY = 1_000  # After inserting this many rows, PostgreSQL may choose slow plans unless its statistics are updated.
 # The number of rows per statement on SQLite. Inserting rows one by one takes 1.5 times as long.
 _TOGETHER = 500
@@ -171,7 +171,7 @@ def _gather() -> None:
 TIME = pa.timestamp("us", tz="UTC")
 
 
-def fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
+def fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a query as Arrow batches, without holding all of them in memory.
 
     fields: a mapping from lookup paths, such as `item__key`, to Arrow types; JSON fields are read as text
@@ -186,7 +186,7 @@ def fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> Ite
         yield pa.RecordBatch.from_arrays(list(map(_array, zip(*some, strict=True), schema.types)), schema=schema)
 
 
-def all_fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
+def all_fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
     """Return all rows of a query as one Arrow batch, which may be empty. The result must fit into memory.
 
     The parameters are those of `fetched`.

@@ -52,37 +52,39 @@ class Given(Expression):
         super().__init__()
         self.place = place
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         return "%s", [self]
 
 
 class _Built:
     """A query's SQL, and everything that is needed to convert its rows."""
 
-    def __init__(self, queryset: QuerySet) -> None:
+    def __init__(self, queryset: QuerySet[Any, Any]) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
         self.sql, self.parameters = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         self.read = partial(compiler.apply_converters, converters=compiler.get_converters(columns))
-        self.model = None
+        self.model: type[Model] | None = None
         if issubclass(queryset._iterable_class, ModelIterable):
             of_model = compiler.klass_info["select_fields"]
             self.model = compiler.klass_info["model"]
             self.own = slice(of_model[0], of_model[-1] + 1)
             self.names = [column.target.attname for column in columns[self.own]]
-            self.related = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
+            populators: Any = get_related_populators  # the stubs describe a later version of Django
+            self.related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
             self.more = (compiler.annotation_col_map or {}).items()
 
     def instance(self, row: list[Any]) -> Model:
-        found = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
+        assert self.model
+        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
         for populator in self.related:
-            populator.populate(row, found)
+            populator.populate(row, instance)
         for name, place in self.more:
-            setattr(found, name, row[place])
-        return found
+            setattr(instance, name, row[place])
+        return instance
 
 
-def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
+def prepared(build: Callable[..., QuerySet[Any, Any]]) -> Callable[..., list[Any]]:
     """Decorate a function that returns a QuerySet so that it returns the rows instead.
 
     The SQL is built only once per thread. Later calls reuse it with new values.
@@ -111,7 +113,8 @@ def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run SQL in the same way as `tell`, and return the rows."""
     cursor = tell(sql, values)
     with cursor.db.wrap_database_errors:
-        return cursor.cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.cursor.fetchall()
+        return rows
 
 
 def tell(sql: str, values: Sequence[Any]) -> Any:
@@ -120,7 +123,7 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
     PostgreSQL parses and plans such SQL only once per connection, and Python's SQLite driver caches all SQL. All
     statements share a cursor, because the drivers store in the cursor what they learn about types.
     """
-    database = connections[DEFAULT_DB_ALIAS]
+    database: Any = connections[DEFAULT_DB_ALIAS]
     # If queries must be logged, as in tests that count them, use Django's cursor, because it logs the SQL.
     if database.queries_logged:
         cursor = database.cursor()
@@ -213,35 +216,36 @@ def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
 
 @lru_cache
 def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, Columns]:
-    fields = [model._meta.get_field(name) for name in names]
+    fields: list[Any] = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
     return sql, list(map(_column, fields))
 
 
-def _places(fields: Iterable[Field]) -> str:
+def _places(fields: Iterable["Field[Any, Any]"]) -> str:
     """Return the placeholders for a SELECT of new values.
 
     On PostgreSQL, each placeholder has a cast, because in a SELECT the server cannot infer the types from the table.
     """
     # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
-    types = (field.db_type(connection).partition("(")[0] for field in fields)
+    types = ((field.db_type(connection) or "").partition("(")[0] for field in fields)
     return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
 
 
-def _column(field: Field) -> Callable[[Model], Any]:
+def _column(field: "Field[Any, Any]") -> Callable[[Model], Any]:
     read, send = attrgetter(field.attname), how_to_send(field)
     return read if send is None else lambda row: None if (value := read(row)) is None else send(value)
 
 
-def how_to_send(field: Field) -> Callable[[Any], Any] | None:
+def how_to_send(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:
     """Return a function that converts the field's values for the driver, or None if they need no conversion."""
     kind = field.get_internal_type()
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
         # Saved values never contain themselves, and checking for this would double the time.
-        encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
+        encoder: type[json.JSONEncoder] = getattr(field, "encoder", None) or json.JSONEncoder
+        encode = encoder(check_circular=False).encode
         return partial(_as_json, encode)
     if kind == "DateTimeField":
         return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value

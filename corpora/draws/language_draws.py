@@ -191,7 +191,7 @@ def within_reach(
     Raise CorpusError if the corpus or the predictions have changed since the draw was made.
     """
     manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
-    history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
+    history, window = (_window(*parameters[name]) for name in ("history", "window"))
     design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
     predictions = check_complete(corpus_name, predictor, manifest)
     if frame_digest(manifest, len(manifest.parts), predictions) != digest:
@@ -201,6 +201,10 @@ def within_reach(
 
 
 # --- Designs, and the checks of their values.
+
+
+def _window(start: str, end: str) -> Window:
+    return datetime.fromisoformat(start), datetime.fromisoformat(end)
 
 
 def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:

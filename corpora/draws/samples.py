@@ -9,7 +9,7 @@ import hashlib
 import json
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import reduce
@@ -163,7 +163,7 @@ class Taken:
     language: str
     frame_size: int
     parameters: dict[str, Any]
-    rows: Collection[dict[str, Any]]
+    rows: Rows | list[dict[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ when the first query runs, because the server's pages rarely need it.
 
 import errno
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -209,7 +209,7 @@ def asking(
         yield store
 
 
-def spread() -> Callable[..., Iterator[pa.Table]] | None:
+def spread() -> Callable[..., Generator[pa.Table, None, None]] | None:
     """Return Spark's function for processing files on a cluster (spark.mapped), or None if the engine is DuckDB."""
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 

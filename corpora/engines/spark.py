@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -186,10 +186,10 @@ def _java() -> str | None:
 def mapped(
     files: Sequence[Path],
     columns: Sequence[str],
-    function: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
     batch_rows: int,
-) -> Iterator[pa.Table]:
+) -> Generator[pa.Table, None, None]:
     """Apply a function to the rows of Parquet files on the executors, and yield one result per file, in order.
 
     Each file is a task of its own. As many files are processed at the same time as the executors have cores.

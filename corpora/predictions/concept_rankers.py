@@ -10,7 +10,7 @@ changes nothing, and running it with different options creates a new version.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain
@@ -343,7 +343,7 @@ class _Read:
                 f"{self.vocabulary}; name another value, or leave --learn-from out."
             )
 
-    def add(self, row: dict, *, learns: bool, apart: str) -> None:
+    def add(self, row: Mapping[str, Any], *, learns: bool, apart: str) -> None:
         """Add a record.
 
         learns: whether `nearest` may use its labels

@@ -51,7 +51,7 @@ _OTHERS = {
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 START = 8  # number of bytes at the start of a file that identify its format
 # `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
-_ZSTD = {zstd.DecompressionParameter.window_log_max: 31}
+_ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
 _DAMAGE = (lzma.LZMAError, zstd.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 

@@ -89,8 +89,11 @@ def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
     for number, file, split, content in _acts(path, longest, progress):
         what = "file" if file else "line"
         raw = content if isinstance(content, Fault) else object_of(content, KEYS, what)
+        if isinstance(raw, Fault):
+            yield number, Fault(_named(file, raw.reason))
+            continue
         try:
-            yield number, Fault(_named(file, raw.reason)) if isinstance(raw, Fault) else _act(raw, file, split)
+            yield number, _act(raw, file, split)
         except RecordError as error:
             yield number, Fault(_named(file or raw.get("celex_id"), str(error)))
 
@@ -218,11 +221,13 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
         if not isinstance(line, Fault) and line.isspace():
             continue
         raw = line if isinstance(line, Fault) else object_of(line, _MULTI)
+        records: Iterable[dict[str, Any] | Fault]
         try:
-            found = [raw] if isinstance(raw, Fault) else list(_multilingual(raw, _split(path.name)))
+            records = [raw] if isinstance(raw, Fault) else list(_multilingual(raw, _split(path.name)))
         except RecordError as error:
-            found = [Fault(_named(raw.get("celex_id"), str(error)))]
-        for record in found:
+            assert not isinstance(raw, Fault)
+            records = [Fault(_named(raw.get("celex_id"), str(error)))]
+        for record in records:
             number += 1
             yield number, Fault(f"Line {place:,}: {record.reason}") if isinstance(record, Fault) else record
 

@@ -356,8 +356,8 @@ def with_predictions(
 
     terms: rows, mapping, source and ranked, as in Predictions
     """
-    digests = {"sha256": digest_of(file), "posts_sha256": manifest.posts_sha256}
-    predictions = Predictions(name=name, version=version, file=file.name, **digests, **terms)
+    digest, of_posts = digest_of(file), manifest.posts_sha256
+    predictions = Predictions(name, version, file.name, sha256=digest, posts_sha256=of_posts, **terms)
     before = manifest.predictions_of(name, version)
     others = (known for known in manifest.predictions if known != before)
     return replace(manifest, predictions=(*others, predictions)), predictions

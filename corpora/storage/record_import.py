@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from corpora.core import CorpusError
 from corpora.core.records import (
@@ -209,7 +209,7 @@ def import_files(
     own = DOCUMENTS.get(format or "")
     for path in paths:
         check_file(path, format, folder=bool(own and own.folder))
-    terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
+    terms: dict[str, Any] = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
     opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
     opened()  # If the import is impossible, fail before anything is written.
     with changing(name) as directory:

@@ -109,7 +109,7 @@ def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[st
 
 def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     """Return a mapping from pair id to the pair's scores and the scorers that drop it."""
-    found: dict[str, list[dict]] = {key: [] for key in ids}
+    found: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
         store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
         for row in store.found("scores_asked"):

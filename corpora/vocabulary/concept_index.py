@@ -289,7 +289,7 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
     leading = LabelWord.objects.filter(_begins("word", first), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)
     for word in others:
-        of_label = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
+        of_label: QuerySet[LabelWord, Any] = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
         # In the query "in inte", both words are prefixes of "international". The label must therefore contain two words
         # that begin with "in". This does not apply to a single letter, which may match the same word as another word of
         # the query.

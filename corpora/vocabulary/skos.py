@@ -7,6 +7,7 @@ Labels may be plain or in SKOS-XL. Broader concepts may also be stated with the 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import rdflib
 from rdflib.namespace import DCTERMS, OWL, RDF, SKOS
@@ -157,8 +158,8 @@ def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
     return found
 
 
-def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Node]:
-    """Yield a node's labels of one type, whether they are plain or in SKOS-XL."""
+def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Any]:
+    """Yield a node's labels of one type, whether they are plain or in SKOS-XL. They can be sorted."""
     yield from graph.objects(node, plain)
     for label in graph.objects(node, extended):
         yield from graph.objects(label, XL.literalForm)

@@ -276,12 +276,12 @@ def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
     schemes: for each scheme id, the scheme's label and the number of its domain
     in_scheme: for each concept id, the concept's schemes
     """
-    parts = [content.get(name) for name in ("domains", "schemes", "in_scheme")]
-    if not all(isinstance(part, dict) for part in parts):
+    parts = [part for name in ("domains", "schemes", "in_scheme") if isinstance(part := content.get(name), dict)]
+    if len(parts) != 3:
         raise VocabularyError("It must have the objects domains, schemes and in_scheme.")
     domains, schemes, in_scheme = parts
     found.groups = {}
-    ids = {}
+    ids: dict[object, str] = {}
     for number, row in [*domains.items(), *schemes.items()]:
         if not isinstance(row, dict):
             raise VocabularyError(f"The entry {number} is not an object.")
@@ -454,7 +454,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
         if not label.concept.is_deprecated  # Deprecated concepts cannot be found by a search.
-        for word in sorted(set(label.plain.split()))
+        for word in sorted(set(bytes(label.plain).split()))
     )
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -275,14 +275,14 @@ def _map(
     for connection in [*workers] * _AHEAD:
         give(connection)
     while asked := [connection for connection, numbers in busy.items() if numbers]:
-        for connection in wait(asked):
-            assert isinstance(connection, Connection)
-            with _explained(workers[connection], name):
-                said = connection.recv()
-            if isinstance(said, Exception):
-                raise said
-            done[busy[connection].popleft()] = said
-            give(connection)
+        for ready in wait(asked):
+            assert isinstance(ready, Connection)
+            with _explained(workers[ready], name):
+                result = ready.recv()
+            if isinstance(result, Exception):
+                raise result
+            done[busy[ready].popleft()] = result
+            give(ready)
         while told in done:
             yield done.pop(told)
             told += 1
@@ -312,7 +312,7 @@ def _voted_here(
     k: int,
     versions: dict[str, str],
     progress: Callable[[int], object],
-) -> Iterator[Voted]:
+) -> Generator[Voted, None, None]:
     """Yield the votes on each part, computed by processes on this machine.
 
     While a part is being written, the processes already work on the next one.
@@ -343,12 +343,12 @@ def _chunks(directory: Path, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
 
 
 def _voted_elsewhere(
-    spreading: Callable[..., Iterator[pa.Table]],
+    spreading: Callable[..., Generator[pa.Table, None, None]],
     directory: Path,
     parts: Iterable[Part],
     k: int,
     progress: Callable[[int], object],
-) -> Iterator[Voted]:
+) -> Generator[Voted, None, None]:
     """Yield the votes on each part, computed by the machines of the Spark cluster.
 
     These machines read the parts directly, and this process writes the results.
