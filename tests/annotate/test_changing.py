@@ -20,7 +20,7 @@ from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import own_progress, settle
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.one_unit import ENGLISH, FRENCH, answer, history, where
+from tests.annotate.journeys import ENGLISH, FRENCH, answer, follow, history, where
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def long_ago():
 
 
 def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, ann):
-    task = make_task([DISPUTED], redundancy=2)
+    task = make_task([DISPUTED] * 2, redundancy=2)
     person("bea", "de")
     first = answer(ann, task)
     long_ago()
@@ -43,8 +43,11 @@ def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, 
     assert (first.voided_at is not None, first.voided_by, new.label) == (True, None, "en")
     assert (new.answered_at, new.active_seconds) == (first.answered_at, first.active_seconds)
     assert (new.lease.place, new.lease.outcome, first.lease.outcome) == (1, "answered", "undone")
-    assert (changed.judgment, changed.label, where(task)[0]) == (first, "en", stages.QUEUED)
+    assert (changed.judgment, changed.label, new.unit.stage) == (first, "en", stages.QUEUED)
     assert last_judgment(ann, task) == new
+    last = answer(ann, task)
+    change(ann, task, first.pk, FRENCH)
+    assert last_judgment(ann, task) == last
 
 
 @pytest.mark.parametrize("redundancy", [1, 2])
@@ -70,14 +73,6 @@ def test_an_answer_keeps_its_number_and_is_found_by_what_it_says_now_whoever_has
         assert client.get(f"/tasks/task/answers/{number}/").status_code == 404
     undone = client.post("/tasks/task/undo/", {"judgment": first.pk}, headers={"HX-Request": "true"})
     assert undone.status_code == 200
-
-
-def test_what_was_answered_last_is_still_what_undo_takes_back(make_task, person, ann):
-    task = make_task([DISPUTED] * 2, redundancy=2)
-    person("bea", "de")
-    first, last = answer(ann, task), answer(ann, task)
-    change(ann, task, first.pk, ENGLISH)
-    assert last_judgment(ann, task) == last
 
 
 def test_what_a_manager_left_out_stays_out_whatever_its_reader_would_answer_now(make_task, person, ann, manager):
@@ -116,22 +111,14 @@ def test_where_others_have_gone_on_an_adjudicator_decides_between_both(make_task
     assert where(task) == (stages.LABELLED, "en")
 
 
-def test_one_that_waits_for_others_goes_to_an_adjudicator_once_one_of_them_has_answered(make_task, person, ann):
+def test_one_that_waits_for_others_goes_to_an_adjudicator_once_one_of_them_has_answered(make_task):
     task = make_task([DISPUTED], redundancy=3)
-    bea, _ = person("bea", "de"), person("cyd", "de")
-    first = answer(ann, task)
-    answer(bea, task)
-    change(ann, task, first.pk, ENGLISH)
-    assert where(task)[0] == stages.ADJUDICATION
+    follow(task, "ann:de bea:de cyd:de", "ann de; bea de; ann changes en > changed ADJUDICATION de 1")
 
 
-def test_what_an_adjudicator_decided_stands_and_the_change_is_kept(make_task, person, ann):
-    task = make_task([DISPUTED])
-    first, ada = answer(ann, task), person("ada", adjudicates=True)
-    change(ann, task, first.pk, ENGLISH)
-    settle(ada, first.unit, "fr")
-    change(ann, task, first.pk, Answer("he"))
-    assert where(task) == (stages.LABELLED, "fr")
+def test_what_an_adjudicator_decided_stands_and_the_change_is_kept(make_task):
+    steps = "ann de; ann changes en; ada settles fr; ann changes he > settled LABELLED de 1 fr"
+    follow(make_task([DISPUTED]), "ann:de ada:", steps)
     assert [each.label for each in Change.objects.all()] == ["en", "he"]
 
 

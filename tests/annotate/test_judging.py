@@ -1,3 +1,5 @@
+"""An answer or a skip: what is stored, what is refused, and what several answers come to."""
+
 from datetime import timedelta
 
 import pytest
@@ -11,7 +13,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, read_answer, skip
 from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.one_unit import ENGLISH, FRENCH, GERMAN, answer, history, pass_on, where
+from tests.annotate.journeys import ENGLISH, GERMAN, answer, follow, history, journey, pass_on, where
 
 pytestmark = pytest.mark.both_databases
 
@@ -19,36 +21,31 @@ pytestmark = pytest.mark.both_databases
 # --- answers
 
 
-def test_an_answer_is_kept_with_who_when_and_how_long(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    lease = take(ann, task)
-    Lease.objects.filter(pk=lease.pk).update(opened_at=lease.opened_at - timedelta(seconds=20))
-    judgment = judge(ann, lease.pk, Answer("und", "mixed", "  half of it Dutch "), active_seconds=7.1239)
-    judgment.refresh_from_db()
-    assert (judgment.kind, judgment.label, judgment.reason) == ("answer", "und", "mixed")
-    assert (judgment.comment, judgment.active_seconds) == ("half of it Dutch", 7.124)
-    assert judgment.shown_at == lease.opened_at - timedelta(seconds=20)
-    assert where(task) == (stages.LABELLED, "und")
-
-
-@pytest.mark.parametrize(("measured", "least", "most"), [(3600, 30, 31), (-5, 0, 0), (float("nan"), 0, 0)])
-def test_time_at_work_is_cut_to_the_time_since_the_unit_was_shown(make_task, person, measured, least, most):
+@pytest.mark.parametrize(
+    ("measured", "least", "most"), [(7.1239, 7.124, 7.124), (3600, 30, 31), (-5, 0, 0), (float("nan"), 0, 0)]
+)
+def test_an_answer_is_kept_with_who_when_and_a_time_that_ends_where_the_unit_was_shown(
+    make_task, person, measured, least, most
+):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     lease = take(ann, task)
     Lease.objects.filter(pk=lease.pk).update(opened_at=lease.opened_at - timedelta(seconds=30))
-    judgment = judge(ann, lease.pk, GERMAN, active_seconds=measured)
+    judgment = judge(ann, lease.pk, Answer("und", "mixed", "  half of it Dutch "), active_seconds=measured)
     judgment.refresh_from_db()
+    assert (judgment.kind, judgment.label, judgment.reason) == ("answer", "und", "mixed")
+    assert (judgment.annotator, judgment.comment) == (ann, "half of it Dutch")
     assert least <= judgment.active_seconds <= most
+    assert judgment.shown_at == lease.opened_at - timedelta(seconds=30)
+    assert where(task) == (stages.LABELLED, "und")
 
 
 def test_time_at_work_that_was_not_measured_is_not_invented(make_task, person):
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    assert [answer(ann, task).active_seconds, pass_on(ann, task).active_seconds] == [None, None]
+    assert [act.active_seconds for act in (answer(ann, task), pass_on(ann, task))] == [None, None]
 
 
 def test_nobody_can_answer_with_the_lease_of_somebody_else(make_task, readers):
-    task = make_task([DISPUTED])
-    ann, bea = readers("ann bea")
+    task, (ann, bea) = make_task([DISPUTED]), readers("ann bea")
     lease = take(ann, task)
     for attempt in (lambda: judge(bea, lease.pk, GERMAN), lambda: skip(bea, lease.pk), lambda: judge(bea, 0, GERMAN)):
         with pytest.raises(NotFound, match="You have not been given such a unit"):
@@ -57,35 +54,35 @@ def test_nobody_can_answer_with_the_lease_of_somebody_else(make_task, readers):
 
 
 def test_an_answer_for_a_unit_that_has_gone_on_is_refused(make_task, readers):
-    task = make_task([DISPUTED], redundancy=2, rounds=1)
-    ann, bea = readers("ann bea")
+    task, (ann, bea) = make_task([DISPUTED], redundancy=2, rounds=1), readers("ann bea")
     lease = take(ann, task)
     pass_on(bea, task)
-    assert where(task)[0] == stages.ADJUDICATION
     with pytest.raises(WrongStage, match="has gone on without your answer"):
         judge(ann, lease.pk, GERMAN)
+    assert where(task) == (stages.ADJUDICATION, "")
 
 
 def test_an_answer_that_the_task_does_not_offer_is_refused_and_the_unit_stays_open(make_task, person):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     lease = take(ann, task)
-    for said, sentence in [
+    for refused, sentence in [
         (Answer("ja"), "'ja' is not on this task's list of languages"),
         (Answer("de", "mixed"), "Only Undefined can have a reason"),
         (Answer("und", "whatever"), "'whatever' is not one of the reasons: several, mixed, gibberish, unlisted"),
         (Answer("und", "unlisted", " \n"), "Write in the comment which one it is"),
+        (read_answer(task.kind, [""]), "No language was chosen"),
     ]:
         with pytest.raises(InvalidAnswer, match=sentence):
-            judge(ann, lease.pk, said)
+            judge(ann, lease.pk, refused)
     assert open_lease(ann, task) == lease
     assert not Judgment.objects.exists()
 
 
-@pytest.mark.parametrize("reason", ["", *UNDEFINED_REASONS])
-def test_undefined_may_say_why(make_task, person, reason):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    assert answer(ann, task, Answer("und", reason, "Frisian")).reason == reason
-    assert where(task) == (stages.LABELLED, "und")
+def test_undefined_may_say_why(make_task, person):
+    reasons = ["", *UNDEFINED_REASONS]
+    task, ann = make_task([DISPUTED] * len(reasons)), person("ann", "de")
+    assert [answer(ann, task, Answer("und", reason, "Frisian")).reason for reason in reasons] == reasons
+    assert set(task.units.values_list("stage", "label")) == {(stages.LABELLED, "und")}
 
 
 @pytest.mark.parametrize(
@@ -99,44 +96,17 @@ def test_undefined_may_say_why(make_task, person, reason):
 def test_what_no_task_can_take_is_refused_before_anything_is_read(fields, sentence):
     with pytest.raises(InvalidAnswer, match=sentence):
         read_answer(KINDS["language"], **fields)
-
-
-def test_an_answer_without_a_language_is_refused(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    lease = take(ann, task)
-    with pytest.raises(InvalidAnswer, match="No language was chosen"):
-        judge(ann, lease.pk, read_answer(task.kind, [""]))
-
-
-def test_a_reason_alone_says_undefined():
-    assert read_answer(KINDS["language"], [], "mixed") == Answer("und", "mixed")
+    assert read_answer(KINDS["language"], [], "mixed") == Answer("und", "mixed")  # a reason alone says Undefined
 
 
 # --- the same again
 
 
-def test_the_same_answer_again_returns_the_first_judgment(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
+def test_the_same_again_returns_the_first_and_anything_else_is_refused_with_the_first_by_name(make_task, readers):
+    task, (ann, bea, _) = make_task([DISPUTED], redundancy=2, skip_limit=2), readers("ann bea cem")
     lease = take(ann, task)
     first = judge(ann, lease.pk, GERMAN)
     assert judge(ann, lease.pk, GERMAN) == first
-    assert Judgment.objects.count() == 1
-    assert len(history(task)) == 2
-
-
-def test_the_same_skip_again_returns_the_first(make_task, readers):
-    task = make_task([DISPUTED], skip_limit=2)
-    ann, _ = readers("ann bea")
-    lease = take(ann, task)
-    assert skip(ann, lease.pk) == skip(ann, lease.pk)
-    assert Judgment.objects.count() == 1
-    assert where(task)[0] == stages.QUEUED
-
-
-def test_another_answer_is_refused_with_the_first_by_name(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    lease = take(ann, task)
-    judge(ann, lease.pk, GERMAN)
     for attempt in (
         lambda: judge(ann, lease.pk, ENGLISH),
         lambda: judge(ann, lease.pk, Answer("und", "mixed")),
@@ -144,16 +114,12 @@ def test_another_answer_is_refused_with_the_first_by_name(make_task, person):
     ):
         with pytest.raises(AlreadyAnswered, match="You have already answered German here, and that stands"):
             attempt()
-    assert where(task) == (stages.LABELLED, "de")
-
-
-def test_an_answer_after_a_skip_is_refused_with_the_skip_by_name(make_task, readers):
-    task = make_task([DISPUTED], skip_limit=2)
-    ann, _ = readers("ann bea")
-    lease = take(ann, task)
-    skip(ann, lease.pk)
+    lease = take(bea, task)
+    assert skip(bea, lease.pk) == skip(bea, lease.pk)
     with pytest.raises(AlreadyAnswered, match="You have already skipped here"):
-        judge(ann, lease.pk, GERMAN)
+        judge(bea, lease.pk, GERMAN)
+    assert Judgment.objects.count() == 2
+    assert (len(history(task)), where(task)) == (1, (stages.QUEUED, ""))
 
 
 def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
@@ -171,56 +137,67 @@ def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
 # --- redundancy
 
 
-def test_the_label_of_several_answers_is_that_of_the_majority(make_task, readers):
+@pytest.mark.parametrize(
+    ("post", "options", "people", "steps"),
+    [
+        journey(
+            "the label of several answers is that of the majority",
+            "ann:de bea:de cem:de",
+            "ann de > QUEUED de 1; bea en > QUEUED de 1; cem de > LABELLED de 1 de",
+            redundancy=3,
+        ),
+        *(
+            journey(
+                f"answers that all differ lead to {stage}",
+                "ann:de bea:de cem:de",
+                f"ann de; bea en; cem fr > conflicted {stage} de 1",
+                redundancy=3,
+                on_conflict=stage,
+            )
+            for stage in ("ADJUDICATION", "DISCARDED")
+        ),
+        journey("two who differ give no label", "ann:de bea:de", "ann de; bea en > ADJUDICATION de 1", redundancy=2),
+        journey(
+            "answers of an earlier round count on",
+            "ann:de bea:de ben:en",
+            "ann de; bea skip > QUEUED en 2; ben de > LABELLED en 2 de",
+            redundancy=2,
+        ),
+        journey(
+            "a unit goes on when too few readers remain for the answers that are missing",
+            "ann:de ben:en",
+            "ann de > QUEUED en 2; ben de > LABELLED en 2 de",
+            redundancy=2,
+        ),
+        journey(
+            "a skip from a round that is over does not end the next",
+            "ann:de bea:de ben:en bob:en",
+            "ann takes; bea skip; ann skip > QUEUED en 2",
+            redundancy=2,
+        ),
+        journey(
+            "where no second reader is to be had the first stands alone",
+            "ann:de",
+            "ann de > LABELLED de 1 de",
+            redundancy=1.999999,
+        ),
+    ],
+)
+def test_of_several_readers(make_task, post, options, people, steps):
+    follow(make_task([post], **options), people, steps)
+
+
+def test_a_share_of_the_posts_is_read_by_two(make_task):
+    task = make_task([DISPUTED] * 40, redundancy=1.5)
+    assert 5 < task.units.filter(redundancy=2).count() < 35
+    whole = make_task([DISPUTED] * 2, redundancy=1, name="whole")
+    assert set(whole.units.values_list("redundancy", flat=True)) == {1}
+
+
+def test_a_unit_whose_redundancy_is_its_own_is_decided_by_it(make_task, readers):
     task = make_task([DISPUTED], redundancy=3)
-    people = readers("ann bea cem")
-    for annotator, said in zip(people, (GERMAN, ENGLISH, GERMAN), strict=True):
-        assert where(task) == (stages.QUEUED, "")
-        answer(annotator, task, said)
+    task.redundancy = 5
+    task.save()
+    for annotator in readers("ann bea cem"):
+        answer(annotator, task)
     assert where(task) == (stages.LABELLED, "de")
-
-
-@pytest.mark.parametrize("stage", [stages.ADJUDICATION, stages.DISCARDED])
-def test_answers_that_give_no_label_go_where_the_task_says(make_task, readers, stage):
-    task = make_task([DISPUTED], redundancy=3, on_conflict=stage)
-    for annotator, said in zip(readers("ann bea cem"), (GERMAN, ENGLISH, FRENCH), strict=True):
-        answer(annotator, task, said)
-    assert where(task) == (stage, "")
-    assert history(task)[-1] == ("conflicted", stage, 1, "de")
-
-
-def test_two_who_differ_give_no_label(make_task, readers):
-    task = make_task([DISPUTED], redundancy=2)
-    for annotator, said in zip(readers("ann bea"), (GERMAN, ENGLISH), strict=True):
-        answer(annotator, task, said)
-    assert where(task) == (stages.ADJUDICATION, "")
-
-
-def test_answers_of_an_earlier_round_count_on(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea, ben = person("ann", "de"), person("bea", "de"), person("ben", "en")
-    answer(ann, task)
-    pass_on(bea, task)
-    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
-    answer(ben, task)
-    assert where(task) == (stages.LABELLED, "de")
-
-
-def test_a_unit_goes_on_when_too_few_readers_remain_for_the_answers_that_are_missing(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, ben = person("ann", "de"), person("ben", "en")
-    answer(ann, task)
-    assert history(task)[-1][1:] == ("QUEUED", 2, "en")
-    answer(ben, task)
-    assert where(task) == (stages.LABELLED, "de")
-
-
-def test_a_skip_from_a_round_that_is_over_does_not_end_the_next(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de")
-    person("ben", "en")
-    person("bob", "en")
-    slow = take(ann, task)
-    pass_on(bea, task)
-    skip(ann, slow.pk)
-    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")

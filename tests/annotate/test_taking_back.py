@@ -7,144 +7,155 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import NothingToUndo, TooLateToUndo, WrongStage
-from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
 from annotate.work import answer_changes
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
-from annotate.work.routing import reroute
 from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.one_unit import ENGLISH, FRENCH, GERMAN, answer, history, pass_on, where
+from tests.annotate.journeys import GERMAN, answer, follow, history, journey, pass_on, the_unit
 
 pytestmark = pytest.mark.both_databases
 
 
-def test_an_answer_can_be_taken_back_and_given_anew(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    first = answer(ann, task)
+def test_an_answer_is_taken_back_and_given_anew_and_the_unit_that_was_open_goes_back(make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    first, second = answer(ann, task), take(ann, task)
     lease = undo(ann, task)
     assert (lease, lease.unit) == (open_lease(ann, task), first.unit)
-    assert where(task) == (stages.QUEUED, "")
-    judge(ann, lease.pk, Answer("und"))
-    assert where(task) == (stages.LABELLED, "und")
-    first.refresh_from_db()
-    assert first.voided_at
-    assert [event for event, *_ in history(task)] == ["disputed", "answered", "undone", "answered"]
-
-
-def test_the_unit_that_was_open_goes_back_when_an_answer_is_taken_back(make_task, person):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    answer(ann, task)
-    second = take(ann, task)
-    assert undo(ann, task).unit.position == 1
     second.refresh_from_db()
     assert (second.outcome, second.place) == ("released", None)
+    judge(ann, lease.pk, GERMAN)
+    unit = task.units.get(pk=first.unit_id)
+    assert (unit.stage, unit.label) == (stages.LABELLED, "de")
+    first.refresh_from_db()
+    assert first.voided_at
+    assert [move.event for move in unit.transitions.all()] == ["disputed", "answered", "undone", "answered"]
 
 
-def test_a_skip_that_sent_the_unit_to_the_next_language_can_be_taken_back(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    ben = person("ben", "en")
-    pass_on(ann, task)
-    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
-    lease = undo(ann, task)
-    assert history(task)[-1] == ("undone", "QUEUED", 1, "de")
-    assert task.units.get().visited == ["de"]
-    assert take(ben, task) is None
-    skip(ann, lease.pk)
-    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
+@pytest.mark.parametrize(
+    ("post", "options", "people", "steps"),
+    [
+        journey(
+            "from the queue of the next language",
+            "ann:de ben:en",
+            "ann skip > QUEUED en 2; ann undo > undone QUEUED de 1; ben nothing; ann skip > QUEUED en 2",
+        ),
+        journey("from adjudication", "ann:de", "ann skip > ADJUDICATION de 1; ann undo > QUEUED de 1"),
+        journey(
+            "from a conflict",
+            "ann:de bea:de",
+            "ann de; bea en > ADJUDICATION de 1; bea undo > QUEUED de 1; bea de > LABELLED de 1 de",
+            redundancy=2,
+        ),
+        journey(
+            "from a conflict that discarded it",
+            "ann:de bea:de",
+            "ann de; bea en > DISCARDED de 1; bea undo > QUEUED de 1; bea de > LABELLED de 1 de",
+            redundancy=2,
+            on_conflict="DISCARDED",
+        ),
+        journey(
+            "while other answers are missing",
+            "ann:de bea:de cem:de",
+            "ann de; bea en; bea undo > QUEUED de 1; bea de; cem en > LABELLED de 1 de",
+            redundancy=3,
+        ),
+        journey(
+            "after the last of three answers",
+            "ann:de bea:de cem:de",
+            "ann de; bea de; cem de; cem undo > QUEUED de 1; cem en > LABELLED de 1 de",
+            redundancy=3,
+        ),
+        journey(
+            "to where it is, not to where it was when the lease began",
+            "ann:de bea:de ben:en bob:en",
+            "ann takes; bea skip; ann de; ann undo > QUEUED en 2",
+            redundancy=2,
+        ),
+        journey(
+            "where rerouting has sent it on",
+            "ann:de bea:de ben:en",
+            "ann de; bea leaves; task rerouted > QUEUED en 1; ann undo > QUEUED en 1; ann takes",
+            redundancy=2,
+        ),
+        journey(
+            "from where rerouting has sent it to adjudication",
+            "ann:de bea:de",
+            "ann de; bea leaves; task rerouted > ADJUDICATION de 1; ann undo > QUEUED de 1",
+            redundancy=2,
+        ),
+        journey(
+            "while it is in the queue of another language",
+            "ann:de bea:de ben:en",
+            "ann de; bea skip > QUEUED en 2; ann undo; ann en > QUEUED en 2; ben en > LABELLED en 2 en",
+            redundancy=2,
+        ),
+        *(
+            journey(
+                f"though another person has it, {order} answers first and says {theirs}",
+                "ann:de ben:en",
+                f"ann skip; ben takes; {steps} > {end}",
+            )
+            for theirs, order, steps, end in (
+                ("de", "who", "ben de; ann undo; ann de", "LABELLED de 1 de"),
+                ("en", "who", "ben en; ann undo; ann de", "ADJUDICATION de 1"),
+                ("de", "ann", "ann undo; ann de; ben de", "LABELLED en 2 de"),
+                ("en", "ann", "ann undo; ann de; ben en", "ADJUDICATION en 2"),
+            )
+        ),
+        journey(
+            "though others judged it since, and it is decided anew",
+            "ann:de bea:de",
+            "bea takes; ann de; bea en > ADJUDICATION de 1; ann undo; ann en > LABELLED de 1 en",
+            redundancy=2,
+        ),
+        journey(
+            "while a third person keeps it, whom the difference brought in",
+            "ann:de bea:de cem:de",
+            "ann de; bea en; cem takes; ann undo; cem fr; ann en > LABELLED de 1 en",
+            redundancy=3,
+            stop_early=True,
+        ),
+        journey(
+            "though somebody had it open before",
+            "ann:de bea:de",
+            "bea takes; ann de; ann undo; bea en > QUEUED de 1",
+            redundancy=2,
+        ),
+    ],
+)
+def test_a_unit_comes_back(make_task, post, options, people, steps):
+    follow(make_task([post], **options), people, steps)
 
 
-def test_a_skip_that_sent_the_unit_to_adjudication_can_be_taken_back(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    pass_on(ann, task)
-    assert where(task)[0] == stages.ADJUDICATION
-    undo(ann, task)
-    assert history(task)[-1] == ("undone", "QUEUED", 1, "de")
-
-
-@pytest.mark.parametrize("stage", [stages.ADJUDICATION, stages.DISCARDED])
-def test_the_answer_that_made_the_conflict_can_be_taken_back(make_task, readers, stage):
-    task = make_task([DISPUTED], redundancy=2, on_conflict=stage)
-    ann, bea = readers("ann bea")
-    answer(ann, task)
-    answer(bea, task, ENGLISH)
-    assert where(task) == (stage, "")
-    judge(bea, undo(bea, task).pk, GERMAN)
-    assert where(task) == (stages.LABELLED, "de")
-
-
-def test_one_of_three_answers_can_be_taken_back_while_others_are_missing(make_task, readers):
-    task = make_task([DISPUTED], redundancy=3)
-    ann, bea, cem = readers("ann bea cem")
-    answer(ann, task)
-    answer(bea, task, ENGLISH)
-    lease = undo(bea, task)
-    assert (lease.place, len(history(task))) == (2, 1)
-    judge(bea, lease.pk, GERMAN)
-    answer(cem, task, ENGLISH)
-    assert where(task) == (stages.LABELLED, "de")
-
-
-def test_the_last_of_three_answers_can_be_taken_back(make_task, readers):
-    task = make_task([DISPUTED], redundancy=3)
-    ann, bea, cem = readers("ann bea cem")
-    for annotator in (ann, bea, cem):
-        answer(annotator, task)
-    undo(cem, task)
-    assert where(task) == (stages.QUEUED, "")
-    assert task.units.get().judgments.filter(voided_at=None).count() == 2
-
-
-def test_taking_back_leaves_a_unit_where_it_was_before_not_where_it_was_when_leased(make_task, person):
-    """It had gone to the next language while the annotator had it open."""
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de")
+def test_a_lease_that_comes_back_keeps_its_place_queue_and_round(make_task, readers, person):
+    task, (ann, bea, _) = make_task([DISPUTED], redundancy=3), readers("ann bea cem")
     person("ben", "en")
     person("bob", "en")
-    slow = take(ann, task)
+    answer(ann, task)
+    answer(bea, task)
+    assert (undo(bea, task).place, len(history(task))) == (2, 1)
     pass_on(bea, task)
-    judge(ann, slow.pk, GERMAN)
-    undo(ann, task)
     assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
-    assert task.units.get().visited == ["de", "en"]
-
-
-def test_an_answer_can_be_taken_back_after_its_unit_was_rerouted_and_the_unit_stays_there(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de")
-    person("ben", "en")
-    answer(ann, task)
-    bea.user.is_active = False
-    bea.user.save()
-    assert reroute(task)["queues"] == 1
-    assert undo(ann, task).unit == task.units.get()
-    assert history(task)[-1] == ("rerouted", "QUEUED", 1, "en")
-
-
-def test_an_answer_to_a_unit_that_went_on_to_another_language_can_be_taken_back_and_given_anew(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de")
-    person("ben", "en")
-    answer(ann, task)
-    pass_on(bea, task)
     again = undo(ann, task)
     assert (again.queue, again.round, again.unit.language, again.unit.round) == ("de", 1, "en", 2)
-    judge(ann, again.pk, Answer("en"))
-    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
-    assert [said.label for said in task.units.get().judgments.live().answers()] == ["en"]
+    assert the_unit(task).visited == ["de", "en"]
 
 
-def test_an_answer_can_be_taken_back_after_rerouting_sent_its_unit_to_adjudication(make_task, readers):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = readers("ann bea")
-    answer(ann, task)
-    bea.user.is_active = False
-    bea.user.save()
-    assert reroute(task)["adjudication"] == 1
-    undo(ann, task)
-    assert history(task)[-1] == ("undone", "QUEUED", 1, "de")
+@pytest.mark.parametrize("label", [GERMAN, None])
+def test_what_an_adjudicator_decided_stands_and_the_new_answer_is_kept_beside_it(make_task, person, label):
+    task, ann, ada = make_task([DISPUTED] * 2), person("ann", "de"), person("ada", adjudicates=True)
+    pass_on(ann, task)
+    unit = task.units.get(stage=stages.ADJUDICATION)
+    settle(ada, unit, "fr")
+    again = undo(ann, task)
+    assert again == open_lease(ann, task) == take(ann, task)
+    second = judge(ann, again.pk, label) if label else skip(ann, again.pk)
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label, second.voided_at) == (stages.LABELLED, "fr", None)
+    assert take(ann, task).unit != unit
 
 
 def long_ago(judgment, minutes):
@@ -152,129 +163,43 @@ def long_ago(judgment, minutes):
     Judgment.objects.filter(pk=judgment.pk).update(shown_at=then, answered_at=then)
 
 
-@pytest.mark.parametrize(
-    ("theirs", "comes_to"), [(GERMAN, (stages.LABELLED, "de")), (ENGLISH, (stages.ADJUDICATION, ""))]
-)
-@pytest.mark.parametrize("first", ["theirs", "mine"])
-def test_a_skip_can_be_taken_back_though_another_person_has_the_unit_and_then_both_decide(
-    make_task, person, theirs, comes_to, first
-):
-    task = make_task([DISPUTED])
-    ann, ben = person("ann", "de"), person("ben", "en")
-    pass_on(ann, task)
-    lease = take(ben, task)
-    if first == "theirs":
-        judge(ben, lease.pk, theirs)
-    again = undo(ann, task)
-    judge(ann, again.pk, GERMAN)
-    if first == "mine":
-        judge(ben, lease.pk, theirs)
-    assert where(task) == comes_to
-
-
-def test_an_answer_can_be_taken_back_though_others_judged_since_and_the_unit_is_decided_anew(make_task, readers):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = readers("ann bea")
-    theirs = take(bea, task)
-    answer(ann, task)
-    judge(bea, theirs.pk, ENGLISH)
-    assert where(task)[0] == stages.ADJUDICATION
-    judge(ann, undo(ann, task).pk, ENGLISH)
-    assert where(task) == (stages.LABELLED, "en")
-
-
-def test_a_third_person_whom_the_difference_brought_in_keeps_the_unit_when_an_answer_is_taken_back(make_task, readers):
-    task = make_task([DISPUTED], redundancy=3, stop_early=True)
-    ann, bea, cem = readers("ann bea cem")
-    answer(ann, task)
-    answer(bea, task, ENGLISH)
-    third = take(cem, task)
-    again = undo(ann, task)
-    judge(cem, third.pk, FRENCH)
-    judge(ann, again.pk, ENGLISH)
-    assert where(task) == (stages.LABELLED, "en")
-
-
-@pytest.mark.parametrize("said", [GERMAN, None])
-def test_what_an_adjudicator_decided_stands_and_the_new_answer_is_kept_beside_it(make_task, person, said):
-    task, ann, ada = make_task([DISPUTED] * 2), person("ann", "de"), person("ada", adjudicates=True)
-    pass_on(ann, task)
-    unit = task.units.get(stage=stages.ADJUDICATION)
-    settle(ada, unit, "fr")
-    again = undo(ann, task)
-    assert again == open_lease(ann, task) == take(ann, task)
-    second = judge(ann, again.pk, said) if said else skip(ann, again.pk)
-    unit.refresh_from_db()
-    assert (unit.stage, unit.label, second.voided_at) == (stages.LABELLED, "fr", None)
-    assert take(ann, task).unit != unit
-
-
-def test_that_somebody_had_the_unit_open_before_does_not_hinder(make_task, readers):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = readers("ann bea")
-    theirs = take(bea, task)
-    answer(ann, task)
-    undo(ann, task)
-    judge(bea, theirs.pk, ENGLISH)
-    assert where(task)[0] == stages.QUEUED
-
-
-def test_refused_undo_keeps_the_unit_that_is_open(make_task, person):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    long_ago(answer(ann, task), minutes=11)
-    lease = take(ann, task)
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
-    assert open_lease(ann, task) == lease
-
-
-def test_undo_again_goes_further_back(make_task, person):
+def test_undo_goes_further_back_each_time_or_to_a_named_answer(make_task, person):
     task, ann = make_task([DISPUTED] * 3), person("ann", "de")
-    answer(ann, task)
-    pass_on(ann, task)
-    answer(ann, task)
-    assert [undo(ann, task).unit.position for _ in range(3)] == [3, 2, 1]
+    first, skipped, last = answer(ann, task), pass_on(ann, task), answer(ann, task)
+    assert undo(ann, task, first.pk).unit == first.unit
+    with pytest.raises(NothingToUndo):
+        undo(ann, task, first.pk)
+    assert [undo(ann, task).unit for _ in range(2)] == [last.unit, skipped.unit]
     with pytest.raises(NothingToUndo, match="There is no answer of yours to take back"):
         undo(ann, task)
-    assert list(task.units.values_list("stage", flat=True)) == [stages.QUEUED] * 3
+    assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
     assert Lease.objects.filter(closed_at=None).count() == 1
 
 
-def test_an_earlier_answer_can_be_named(make_task, person):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    first, second = answer(ann, task), answer(ann, task)
-    assert undo(ann, task, first.pk).unit == first.unit
-    second.refresh_from_db()
-    assert second.voided_at is None
-    with pytest.raises(NothingToUndo):
-        undo(ann, task, first.pk)
-
-
-def test_nobody_can_take_back_what_somebody_else_said(make_task, readers):
-    task = make_task([DISPUTED])
+def test_nobody_takes_back_what_somebody_else_said_or_what_was_said_in_another_task(make_task, readers):
+    task, other = make_task([DISPUTED]), make_task([DISPUTED], name="other")
     ann, bea = readers("ann bea")
     judgment = answer(ann, task)
-    for named in (None, judgment.pk):
+    for person, of_task, named in ((bea, task, None), (bea, task, judgment.pk), (ann, other, judgment.pk)):
         with pytest.raises(NothingToUndo):
-            undo(bea, task, named)
+            undo(person, of_task, named)
 
 
-def test_what_was_said_in_another_task_is_not_taken_back(make_task, person):
-    one, two = make_task([DISPUTED], name="one"), make_task([DISPUTED], name="two")
-    ann = person("ann", "de")
-    judgment = answer(ann, one)
-    with pytest.raises(NothingToUndo):
-        undo(ann, two, judgment.pk)
-
-
-def test_an_answer_can_be_taken_back_for_some_minutes(make_task, person, monkeypatch):
+def test_an_answer_can_be_taken_back_for_some_minutes_in_an_open_task(make_task, person, monkeypatch):
     monkeypatch.setattr(answer_changes, "UNDO_MINUTES", 3)
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    judgment = answer(ann, task)
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    judgment, lease = answer(ann, task), take(ann, task)
     long_ago(judgment, minutes=4)
     with pytest.raises(TooLateToUndo, match="You said that more than 3 minutes ago, so it stands"):
         undo(ann, task)
+    assert open_lease(ann, task) == lease  # a refusal keeps what is open
     long_ago(judgment, minutes=2)
+    task.is_open = False
+    task.save()
+    with pytest.raises(WrongStage, match="closed, so your answer stands"):
+        undo(ann, task)
+    task.is_open = True
+    task.save()
     assert undo(ann, task).unit == judgment.unit
 
 
@@ -288,15 +213,3 @@ def test_pages_offer_to_take_back_only_what_is_new_enough(make_task, person, cli
     assert 'data-key="KeyZ"' in client.get(f"/tasks/{task.name}/").text
     long_ago(new, minutes=11)
     assert 'data-key="KeyZ"' not in client.get(f"/tasks/{task.name}/").text
-
-
-def test_an_answer_cannot_be_taken_back_in_a_closed_task(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    judgment = answer(ann, task)
-    task.is_open = False
-    task.save()
-    with pytest.raises(WrongStage, match="closed, so your answer stands"):
-        undo(ann, task)
-    task.is_open = True
-    task.save()
-    assert undo(ann, task).unit == judgment.unit

@@ -1,0 +1,100 @@
+"""Journeys of one unit: what people do with it in turn, and where each step takes it."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from annotate.kinds import Answer
+from annotate.work.adjudication import settle, unsettle
+from annotate.work.answer_changes import change, undo
+from annotate.work.interventions import void
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
+from annotate.work.routing import reroute
+from tests.annotate.conftest import DISPUTED, make_manager, make_person
+
+GERMAN, ENGLISH, FRENCH = Answer("de"), Answer("en"), Answer("fr")
+
+
+def answer(annotator, task, label=GERMAN):
+    return judge(annotator, take(annotator, task).pk, label)
+
+
+def pass_on(annotator, task):
+    return skip(annotator, take(annotator, task).pk)
+
+
+def the_unit(task):
+    return task.units.get(honeypot=False)
+
+
+def where(task):
+    unit = the_unit(task)
+    return unit.stage, unit.label
+
+
+def history(task):
+    return [(t.event, t.to_stage, t.round, t.language) for t in the_unit(task).transitions.all()]
+
+
+def journey(rule, people, steps, **options):
+    """A case of a table, for `follow`.
+
+    rule: what the journey proves, as a sentence
+    people: names with languages, as in "ann:de both:de+en | bea:de"; without languages they adjudicate, and those after
+        the bar come with the step "bea joins"
+    steps: as in "ann fr > named QUEUED fr 2; fay skip", with the last event, if it matters, and the stage, queue, round
+        and label that follow
+    options: of the task; `post`: the votes or the kind of its unit, disputed by default
+    """
+    return pytest.param(options.pop("post", DISPUTED), options, people, steps, id=rule)
+
+
+def follow(task, people, steps):
+    """Take the steps of a journey, and compare where each of them leads. Returns the people by name."""
+    present, _, later = people.partition("|")
+    by_name, leases = dict(map(_make, present.split())), {}
+    for step in steps.split(";"):
+        act, _, expected = step.strip().partition(" > ")
+        name, *words = act.split()
+        if words == ["joins"]:
+            by_name |= [_make(next(word for word in later.split() if word.startswith(f"{name}:")))]
+        else:
+            _act(task, by_name.get(name), leases, *words)
+        if expected:
+            unit = the_unit(task)
+            reached = f"{unit.stage} {unit.language} {unit.round} {unit.label}".rstrip()
+            if expected[0].islower():
+                reached = f"{history(task)[-1][0]} {reached}"
+            assert reached == expected, f"{reached} after {step}"
+    return by_name
+
+
+def _make(word):
+    name, languages = word.split(":")
+    return name, make_person(name, languages.replace("+", " "), adjudicates=not languages)
+
+
+def _act(task, annotator, leases, act, label=None):
+    """leases: what each person holds by now, until it is answered"""
+    if act == "nothing":
+        assert take(annotator, task) is None, f"{annotator} is given something"
+    elif act == "takes":
+        leases[annotator] = take(annotator, task)
+    elif act == "undo":
+        leases[annotator] = undo(annotator, task)
+    elif act == "changes":
+        change(annotator, task, annotator.judgments.live().get(unit__task=task).pk, Answer(label))
+    elif act == "leaves":
+        annotator.user.is_active = False
+        annotator.user.save()
+    elif act == "voided":
+        void(annotator, task, by=User.objects.filter(is_superuser=True).first() or make_manager(), reason="guessed")
+    elif act == "settles":
+        settle(annotator, the_unit(task).pk, Answer(label, "I read it"))
+    elif act == "unsettles":
+        unsettle(annotator, the_unit(task).pk)
+    elif act == "rerouted":
+        reroute(task)
+    else:
+        lease = leases.pop(annotator, None) or take(annotator, task)
+        skip(annotator, lease.pk) if act == "skip" else judge(annotator, lease.pk, Answer(act))
