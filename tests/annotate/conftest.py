@@ -8,12 +8,14 @@ from django.db import connection
 from django.utils import timezone
 
 from annotate.controls.gold_answers import store
-from annotate.kinds import KINDS
+from annotate.kinds import KINDS, Answer
 from annotate.kinds.interface_language import negative
 from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.guideline_versions import add_first
 from annotate.work import task_creation
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
 from annotate.work.task_creation import GoldRow
 from annotate.work.unit_entry import add_units
 from corpora.models import Corpus, Draw, Item
@@ -63,6 +65,16 @@ def make_person(username, languages="", **fields):
 def person(db):
     """person("ann", "de:5 en:4", adjudicates=True) makes an annotator who can log in."""
     return make_person
+
+
+@pytest.fixture
+def ada(db):
+    return make_person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def eve(db):
+    return make_person("eve", adjudicates=True)
 
 
 def make_manager():
@@ -238,6 +250,30 @@ def judged():
         )
 
     return make
+
+
+@pytest.fixture
+def skipped(make_task):
+    """skipped(2) is a task whose posts, with the ids 1 and 2, their one reader has skipped."""
+
+    def make(count=1, **options):
+        task = make_task([DISPUTED] * count, **{"rounds": 1} | options)
+        reader = Annotator.objects.filter(user__username="reader").first() or make_person("reader", "de")
+        while lease := take(reader, task):
+            skip(reader, lease.pk)
+        return task
+
+    return make
+
+
+@pytest.fixture
+def differed(make_records_task, person):
+    """A page on which three people differed, so that it waits for an adjudicator; and the three."""
+    task = make_records_task("web_ranking", 1, on_conflict="ADJUDICATION")
+    three = [person(f"p{number}", "en", adjudicates=number == 0) for number in range(3)]
+    for annotator, label in zip(three, "430", strict=True):
+        judge(annotator, take(annotator, task).pk, Answer(label))
+    return task, three
 
 
 @pytest.fixture

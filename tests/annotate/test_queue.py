@@ -28,47 +28,20 @@ def as_stored(lease):
     return lease.outcome, lease.place
 
 
-def test_units_are_handed_out_in_the_order_of_the_draw(make_task, person):
-    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
-    served = []
-    while lease := take(ann, task):
-        served.append(lease.unit.position)
-        judge(ann, lease.pk, GERMAN)
-    assert served == [1, 2, 3]
-
-
-def test_people_who_ask_at_once_are_given_different_units(make_task, person):
-    task = make_task([DISPUTED] * 2)
-    ann, bea, cem = (person(name, "de") for name in ("ann", "bea", "cem"))
-    assert take(ann, task).unit.position == 1
-    assert take(bea, task).unit.position == 2
-    assert take(cem, task) is None
-
-
-def test_with_redundancy_as_many_people_as_answers_are_missing_have_a_unit(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea, cem = (person(name, "de") for name in ("ann", "bea", "cem"))
-    assert [take(ann, task).place, take(bea, task).place, take(cem, task)] == [1, 2, None]
-
-
-def test_two_tabs_show_the_same_unit(make_task, person):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_nobody_twice(make_task, readers):
+    task, (ann, bea, cem) = make_task([DISPUTED] * 2, redundancy=2), readers("ann bea cem")
     first = take(ann, task)
-    assert take(ann, task) == first == open_lease(ann, task)
+    assert (first.unit.position, first.place) == (1, 1)
+    assert take(ann, task) == first == open_lease(ann, task)  # in a second tab
     assert Lease.objects.count() == 1
-
-
-def test_a_person_can_have_a_unit_open_in_each_of_two_tasks(make_task, person):
-    tasks, ann = [make_task([DISPUTED], name=name) for name in ("one", "two")], person("ann", "de")
-    assert [take(ann, task).unit.task for task in tasks] == tasks
-
-
-def test_who_has_answered_a_unit_is_not_given_it_again(make_task, person):
-    task, ann = make_task([DISPUTED], redundancy=3), person("ann", "de")
-    person("bea", "de")
-    person("cem", "de")
-    judge(ann, take(ann, task).pk, GERMAN)
+    assert [take(bea, task).place, take(cem, task).unit.position] == [2, 2]
+    judge(ann, first.pk, GERMAN)
+    second = take(ann, task)
+    assert (second.unit.position, second.place) == (2, 2)
+    judge(ann, second.pk, GERMAN)
     assert take(ann, task) is None
+    other = make_task([DISPUTED], name="other")  # where the same person can have a unit open besides
+    assert [take(person, of).unit.task for person, of in ((ann, other), (bea, task))] == [other, task]
 
 
 def test_a_closed_task_hands_out_nothing_but_takes_the_answer_that_is_on_its_way(make_task, person):
@@ -81,16 +54,22 @@ def test_a_closed_task_hands_out_nothing_but_takes_the_answer_that_is_on_its_way
     assert take(ann, task) is None
 
 
-def test_a_released_unit_goes_to_the_next_who_asks(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+# --- what is given back, and what runs out
+
+
+def test_a_released_unit_goes_to_the_next_who_asks_and_nobody_releases_one_of_somebody_else(make_task, readers):
+    task, (ann, bea) = make_task([DISPUTED] * 2), readers("ann bea")
     lease = take(ann, task)
+    with pytest.raises(NotFound, match="You have not been given such a unit"):
+        release(bea, lease.pk)
+    assert as_stored(lease) == ("", 1)
     release(ann, lease.pk)
     assert as_stored(lease) == ("released", None)
     assert take(bea, task).unit == lease.unit
 
 
-def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(make_task, person):
-    task, ann, bea = make_task([DISPUTED] * 3), person("ann", "de"), person("bea", "de")
+def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(make_task, readers):
+    task, (ann, bea) = make_task([DISPUTED] * 3), readers("ann bea")
     first = take(ann, task)
     release(ann, first.pk)
     release(ann, first.pk)
@@ -106,73 +85,38 @@ def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(mak
     assert as_stored(third) == ("answered", 1)
 
 
-def test_nobody_can_release_a_unit_of_somebody_else(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
-    lease = take(ann, task)
-    with pytest.raises(NotFound, match="You have not been given such a unit"):
-        release(bea, lease.pk)
-    assert as_stored(lease) == ("", 1)
-
-
-def test_the_place_of_an_expired_lease_goes_to_the_next_who_asks(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+def test_the_place_of_an_expired_lease_goes_to_the_next_who_asks_and_the_late_answer_is_refused(make_task, readers):
+    task, (ann, bea) = make_task([DISPUTED]), readers("ann bea")
     lost = take(ann, task)
     expire(lost)
-    lease = take(bea, task)
-    assert (lease.unit, lease.place) == (lost.unit, 1)
-    assert as_stored(lost) == ("expired", None)
-
-
-def test_an_expired_lease_is_not_shown_as_open(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    expire(take(ann, task))
     assert open_lease(ann, task) is None
-
-
-def test_a_late_answer_counts_while_the_place_is_free(make_task, person):
-    task, ann = make_task([DISPUTED]), person("ann", "de")
-    lease = take(ann, task)
-    expire(lease)
-    judge(ann, lease.pk, GERMAN)
-    assert as_stored(lease) == ("answered", 1)
-    assert task.units.get().stage == stages.LABELLED
-
-
-def test_a_late_answer_counts_when_the_place_was_taken_and_given_back_meanwhile(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
-    lease = take(ann, task)
-    expire(lease)
-    release(bea, take(bea, task).pk)
-    assert as_stored(lease) == ("expired", None)
-    judge(ann, lease.pk, GERMAN)
-    assert as_stored(lease) == ("answered", 1)
-
-
-def test_a_late_answer_takes_the_place_of_somebody_who_is_late_too(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
-    first = take(ann, task)
-    expire(first)
-    second = take(bea, task)
-    expire(second)
-    judge(ann, first.pk, GERMAN)
-    assert (as_stored(first), as_stored(second)) == (("answered", 1), ("expired", None))
-
-
-def test_a_late_answer_is_refused_when_somebody_else_has_the_place(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
-    lost = take(ann, task)
-    expire(lost)
     lease = take(bea, task)
+    assert (lease.unit, lease.place, as_stored(lost)) == (lost.unit, 1, ("expired", None))
     with pytest.raises(LeaseExpired, match="somebody else has it now"):
         judge(ann, lost.pk, GERMAN)
     judge(bea, lease.pk, GERMAN)
     assert task.units.get().judgments.get().annotator == bea
 
 
-def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, person):
+@pytest.mark.parametrize("meanwhile", ["nobody came", "given back", "late too"])
+def test_a_late_answer_counts_while_nobody_else_has_the_place(make_task, readers, meanwhile):
+    task, (ann, bea) = make_task([DISPUTED]), readers("ann bea")
+    lease = take(ann, task)
+    expire(lease)
+    if meanwhile != "nobody came":
+        other = take(bea, task)
+        assert as_stored(lease) == ("expired", None)
+        release(bea, other.pk) if meanwhile == "given back" else expire(other)
+    judge(ann, lease.pk, GERMAN)
+    assert as_stored(lease) == ("answered", 1)
+    assert task.units.get().stage == stages.LABELLED
+    if meanwhile == "late too":
+        assert as_stored(other) == ("expired", None)
+
+
+def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, readers):
     """A skip needs no place, and spares the reader the same post again."""
-    task, ann, bea = make_task([DISPUTED], skip_limit=2), person("ann", "de"), person("bea", "de")
-    person("cem", "de")
+    task, (ann, bea, _) = make_task([DISPUTED], skip_limit=2), readers("ann bea cem")
     lost = take(ann, task)
     expire(lost)
     lease = take(bea, task)
@@ -193,13 +137,6 @@ def test_what_a_person_let_go_comes_back_to_them_after_others_or_when_nothing_el
     assert take(ann, task).unit == lost.unit
 
 
-def test_others_are_given_it_at_once(make_task, person):
-    task, ann, bea = make_task([DISPUTED] * 2), person("ann", "de"), person("bea", "de")
-    first = take(ann, task)
-    release(ann, first.pk)
-    assert take(bea, task).unit == first.unit
-
-
 def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_task, person):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     old_tab = take(ann, task)
@@ -210,10 +147,9 @@ def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_ta
     assert judge(ann, new_tab.pk, GERMAN) == first == judge(ann, old_tab.pk, GERMAN)
 
 
-def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, person):
+def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, readers):
     """Also where the unit has gone on without them."""
-    task = make_task([DISPUTED] * 2, redundancy=2, skip_limit=1, rounds=1)
-    ann, bea = person("ann", "de"), person("bea", "de")
+    task, (ann, bea) = make_task([DISPUTED] * 2, redundancy=2, skip_limit=1, rounds=1), readers("ann bea")
     left = take(ann, task)
     skip(bea, take(bea, task).pk)
     assert left.unit.transitions.last().to_stage == stages.ADJUDICATION
@@ -221,47 +157,41 @@ def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, p
     assert as_stored(left) == ("expired", None)
 
 
-def test_why_empty_a_closed_task(make_task, person):
-    task = make_task([DISPUTED])
-    task.is_open = False
-    assert why_empty(person("ann", "de"), task) == "This task is closed."
+NO_LANGUAGE = "You are not down as a reader of any language of this task. The manager can add your languages."
 
 
-def test_why_empty_no_language_of_the_task(make_task, person):
-    task = make_task([DISPUTED])
-    for name, languages in (("ann", ""), ("bea", "ja")):
-        assert why_empty(person(name, languages), task) == (
-            "You are not down as a reader of any language of this task. The manager can add your languages."
-        )
-
-
-def test_why_empty_a_language_of_the_task_that_is_read_too_little(make_task, person):
-    assert why_empty(person("cem", "de:3 en:2 ja"), make_task([DISPUTED])) == (
-        "This task asks for readers of level 4 or more, and you are down with less in German, English. The manager can "
-        "change that."
-    )
-
-
-def test_why_empty_the_last_are_open_at_others(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
-    take(ann, task)
-    assert take(bea, task) is None
-    assert why_empty(bea, task) == (
-        "What is left in your languages is open with other readers. What they leave comes back within 10 minutes."
-    )
-
-
-def test_why_empty_others_are_still_at_work_in_their_languages(make_task, person):
-    task, ben = make_task([DISPUTED]), person("ben", "en")
-    assert why_empty(ben, task) == (
-        "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
-    )
-
-
-def test_why_empty_all_done(make_task, person):
-    task, ann = make_task([DISPUTED, AGREED]), person("ann", "de")
-    judge(ann, take(ann, task).pk, GERMAN)
-    assert why_empty(ann, task) == "All done. Everything in this task has been read."
+@pytest.mark.parametrize(
+    ("languages", "is_open", "why"),
+    [
+        ("de", False, "This task is closed."),
+        ("", True, NO_LANGUAGE),
+        ("ja", True, NO_LANGUAGE),
+        (
+            "de:3 en:2 ja",
+            True,
+            "This task asks for readers of level 4 or more, and you are down with less in German, English. The manager "
+            "can change that.",
+        ),
+        (
+            "de",
+            True,
+            "What is left in your languages is open with other readers. What they leave comes back within 10 minutes.",
+        ),
+        (
+            "en",
+            True,
+            "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you.",
+        ),
+    ],
+)
+def test_who_is_given_nothing_is_told_why(make_task, person, languages, is_open, why):
+    task, ann, bea = make_task([DISPUTED, AGREED]), person("ann", "de"), person("bea", languages)
+    lease = take(ann, task)
+    task.is_open = is_open
+    assert why_empty(bea, task) == why
+    judge(ann, lease.pk, GERMAN)
+    if is_open:
+        assert why_empty(ann, task) == "All done. Everything in this task has been read."
 
 
 def test_progress_counts_what_was_said_today_and_what_waits(make_task, person):

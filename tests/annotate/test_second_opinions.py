@@ -25,9 +25,6 @@ from annotate.work.adjudication import (
     unsettle,
     waiting_in,
 )
-from annotate.work.judgments import skip
-from annotate.work.queue import take
-from tests.annotate.conftest import DISPUTED
 
 
 def say(annotator, unit, label):
@@ -50,30 +47,17 @@ def counted(task):
 
 
 @pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
-
-
-@pytest.fixture
-def eve(person):
-    return person("eve", adjudicates=True)
-
-
-@pytest.fixture
 def kim(person):
     return person("kim", adjudicates=True)
 
 
 @pytest.fixture
-def skipped(make_task, person):
-    """skipped(2) is a task of two units which their reader has skipped, and its units."""
-    reader = person("reader", "de")
+def seconded(skipped):
+    """seconded(2) is a task of two units which their reader has skipped, and its units; all are decided twice."""
 
-    def make(units=1, **fields):
-        task = make_task([DISPUTED] * units, rounds=1, **{"check_share": 1.0, **fields})
-        for _ in range(units):
-            skip(reader, take(reader, task).pk)
-        return task, list(task.units.all())
+    def make(count=1, **options):
+        task = skipped(count, **{"check_share": 1.0} | options)
+        return task, list(task.units.order_by("position"))
 
     return make
 
@@ -82,8 +66,8 @@ NUMBERS = itertools.count()
 WAITS = (stages.ADJUDICATION, "")
 
 
-def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(skipped, ada, eve):
-    task, units = skipped(30, check_share=0.3)
+def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(seconded, ada, eve):
+    task, units = seconded(30, check_share=0.3)
     found = {unit.item.key: say(ada, unit, "de") for unit in units}
     by_lot = {key for key in found if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
@@ -91,54 +75,37 @@ def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_l
     assert {at for key, at in found.items() if key not in by_lot} == {(stages.LABELLED, "de")}
 
 
-def test_two_who_agree_give_the_label(skipped, ada, eve):
-    task, (unit,) = skipped()
-    assert say(ada, unit, "de") == WAITS
-    assert counted(task) == [1, 0, 0, 1]
-    assert say(eve, unit, "de") == (stages.LABELLED, "de")
-    assert counted(task) == [1, 1, 0, 0]
-    assert [move.event for move in unit.transitions.all()][-2:] == ["seconded", "settled"]
+@pytest.mark.parametrize(
+    ("decisions", "adjudicators", "end", "counts"),
+    [
+        ("de", 1, "de", [1, 0, 0, 0]),  # there is nobody else
+        ("discard", 2, "", [1, 0, 0, 0]),  # what is discarded at first is not decided twice
+        ("de de", 2, "de", [1, 1, 0, 0]),
+        ("de fr", 2, "de", [1, 1, 1, 0]),  # without a third the first stands, and the difference is counted
+        ("de discard", 2, "de", [1, 1, 1, 0]),
+        ("de fr de", 3, "de", [1, 1, 1, 0]),
+        ("de fr fr", 3, "fr", [1, 1, 1, 0]),
+        ("de fr en", 3, "en", [1, 1, 1, 0]),
+        ("de fr discard", 3, "", [1, 1, 1, 0]),
+        ("de discard discard", 3, "", [1, 1, 1, 0]),
+    ],
+)
+def test_two_who_agree_decide_and_otherwise_a_third_or_the_first(
+    seconded, person, decisions, adjudicators, end, counts
+):
+    task, (unit,) = seconded()
+    people = [person(f"judge{number}", adjudicates=True) for number in range(adjudicators)]
+    *before, last = [label.replace("discard", "") for label in decisions.split()]
+    for number, label in enumerate(before):
+        assert say(people[number], unit, label) == WAITS
+        assert unit.transitions.last().event == ("differed" if number else "seconded")
+        assert counted(task) == [1, number, number, 1]
+    assert say(people[len(before)], unit, last) == ((stages.LABELLED, end) if end else (stages.DISCARDED, ""))
+    assert counted(task) == counts
 
 
-@pytest.mark.parametrize(("third", "end"), [("de", "de"), ("fr", "fr"), ("en", "en"), ("", "")])
-def test_where_two_differ_a_third_decides(skipped, ada, eve, kim, third, end):
-    task, (unit,) = skipped()
-    say(ada, unit, "de")
-    assert say(eve, unit, "fr") == WAITS
-    assert unit.transitions.last().event == "differed"
-    assert say(kim, unit, third) == ((stages.LABELLED, end) if end else (stages.DISCARDED, ""))
-    assert counted(task) == [1, 1, 1, 0]
-
-
-@pytest.mark.parametrize("second", ["fr", ""])
-def test_without_a_third_the_first_decision_stands_and_the_difference_is_counted(skipped, ada, eve, second):
-    task, (unit,) = skipped()
-    say(ada, unit, "de")
-    assert say(eve, unit, second) == (stages.LABELLED, "de")
-    assert counted(task) == [1, 1, 1, 0]
-
-
-def test_two_who_discard_against_one_leave_the_unit_out(skipped, ada, eve, kim):
-    _, (unit,) = skipped()
-    say(ada, unit, "de")
-    assert say(eve, unit, "") == WAITS
-    assert say(kim, unit, "") == (stages.DISCARDED, "")
-
-
-def test_what_is_discarded_at_first_is_not_decided_twice(skipped, ada, eve):
-    _, (unit,) = skipped()
-    assert say(ada, unit, "") == (stages.DISCARDED, "")
-
-
-def test_with_one_adjudicator_the_decision_is_final_at_once(skipped, ada):
-    task, (unit,) = skipped()
-    assert say(ada, unit, "de") == (stages.LABELLED, "de")
-    assert counted(task) == [1, 0, 0, 0]
-
-
-def test_nobody_is_waited_for_who_has_left_is_paused_or_has_read_the_unit(skipped, ada, person, manager):
-    task, (first, second, third) = skipped(3)
-    eve = person("eve", adjudicates=True)
+def test_nobody_is_waited_for_who_has_left_is_paused_or_has_read_the_unit(seconded, ada, eve, person):
+    task, (first, second, third) = seconded(3)
     eve.user.is_active = False
     eve.user.save()
     assert say(ada, first, "de")[0] == stages.LABELLED
@@ -151,8 +118,8 @@ def test_nobody_is_waited_for_who_has_left_is_paused_or_has_read_the_unit(skippe
     assert say(ada, third, "de")[0] == stages.LABELLED
 
 
-def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(skipped, ada, eve, client):
-    task, (unit,) = skipped()
+def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(seconded, ada, eve, client):
+    task, (unit,) = seconded()
     settle(ada, unit.pk, Answer("fr", "the word baguette", comment="quite sure"))
     assert not to_adjudicate(task, ada).exists()
     assert (waiting_in(ada, [task]), for_others(task, ada)) == ({}, 1)
@@ -176,8 +143,8 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
 
 
 @pytest.mark.parametrize("name", ["page", "api"])
-def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(skipped, ada, eve, client, name):
-    task, units = skipped(16, check_share=0.5)
+def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(seconded, ada, eve, client, name):
+    task, units = seconded(16, check_share=0.5)
     client.force_login(ada.user)
     address = "/api/v1/tasks/task/adjudication/" if name == "api" else "/tasks/task/adjudication/"
     seen = {True: set(), False: set()}
@@ -195,8 +162,8 @@ def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(skipped
     assert len(seen[True]) == 1
 
 
-def test_the_first_cannot_decide_twice(skipped, ada, eve):
-    _, (unit,) = skipped()
+def test_the_first_cannot_decide_twice(seconded, ada, eve):
+    _, (unit,) = seconded()
     made = settle(ada, unit.pk, Answer("de", "I read it"))
     assert settle(ada, unit.pk, Answer("de", "I read it")) == made
     with pytest.raises(NotAllowed, match="take your decision back"):
@@ -206,8 +173,8 @@ def test_the_first_cannot_decide_twice(skipped, ada, eve):
         settle(ada, unit.pk, Answer("fr", "I read it"))
 
 
-def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(skipped, ada, eve):
-    task, (unit,) = skipped()
+def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(seconded, ada, eve):
+    task, (unit,) = seconded()
     say(ada, unit, "de")
     unsettle(ada, unit.pk)
     assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])
@@ -215,10 +182,15 @@ def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(skipp
     assert say(ada, unit, "fr") == WAITS
     assert say(eve, unit, "fr") == (stages.LABELLED, "fr")
     assert counted(task) == [1, 1, 1, 0]
+    unsettle(ada, unit.pk)
+    unsettle(eve, unit.pk)
+    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])  # as it was
+    assert {len(to_adjudicate(task, each)) for each in (ada, eve)} == {1}
+    assert not decisions(ada, task).exists()
 
 
-def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_first(skipped, ada, eve):
-    task, units = skipped(30, check_share=0.5)
+def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_first(seconded, ada, eve):
+    task, units = seconded(30, check_share=0.5)
     for unit in units:
         say(ada, unit, "fr")
         if for_others(task, ada):  # it waits for another, so it was chosen
@@ -230,9 +202,9 @@ def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_
     assert (differed, waits) == (seconded, 0)
 
 
-def test_of_two_who_agreed_either_can_take_the_decision_back(skipped, ada, eve):
+def test_of_two_who_agreed_either_can_take_the_decision_back(seconded, ada, eve):
     for one, other in itertools.permutations((ada, eve)):
-        task, (unit,) = skipped(name=f"of-{one.pseudonym.lower()}")
+        task, (unit,) = seconded(name=f"of-{one.pseudonym.lower()}")
         say(ada, unit, "de")
         say(eve, unit, "de")
         unsettle(one, unit.pk)
@@ -246,8 +218,8 @@ def test_of_two_who_agreed_either_can_take_the_decision_back(skipped, ada, eve):
 
 
 @pytest.mark.parametrize("who", [0, 1, 2])
-def test_of_three_each_can_take_the_decision_back_and_two_who_agree_still_prevail(skipped, ada, eve, kim, who):
-    task, (unit,) = skipped()
+def test_of_three_each_can_take_the_decision_back_and_two_who_agree_still_prevail(seconded, ada, eve, kim, who):
+    task, (unit,) = seconded()
     three = [ada, eve, kim]
     for annotator, label in zip(three, ("de", "fr", "fr"), strict=True):
         say(annotator, unit, label)
@@ -261,19 +233,8 @@ def test_of_three_each_can_take_the_decision_back_and_two_who_agree_still_prevai
     assert unit.judgments.live().decisions().count() == 3
 
 
-def test_all_taken_back_the_unit_is_as_it_was(skipped, ada, eve):
-    task, (unit,) = skipped()
-    say(ada, unit, "de")
-    say(eve, unit, "de")
-    unsettle(ada, unit.pk)
-    unsettle(eve, unit.pk)
-    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])
-    assert {len(to_adjudicate(task, each)) for each in (ada, eve)} == {1}
-    assert not decisions(ada, task).exists()
-
-
-def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_still_end_it(skipped, ada, eve):
-    task, (unit,) = skipped()
+def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_still_end_it(seconded, ada, eve):
+    task, (unit,) = seconded()
     say(ada, unit, "de")
     eve.user.is_active = False
     eve.user.save()
@@ -287,11 +248,11 @@ ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "t
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ACTS)
-def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(skipped, ada, eve, kim, acts):
+def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, ada, eve, kim, acts):
     """Each stands by what they said last; the unit has its label, or somebody may decide it."""
     three = [ada, eve, kim]
     with transaction.atomic():
-        task, (unit,) = skipped(name=f"task-{next(NUMBERS)}")
+        task, (unit,) = seconded(name=f"task-{next(NUMBERS)}")
         stands = {}
         for who, label in acts:
             with suppress(Refusal):

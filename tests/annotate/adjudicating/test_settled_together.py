@@ -7,7 +7,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.work import interventions
-from annotate.work.adjudication import AGREEING, BLIND, agreed, settle, settle_together, to_adjudicate
+from annotate.work.adjudication import AGREEING, agreed, settle, settle_together, to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.adjudicating.acts import LIST, positions, where
@@ -36,9 +36,8 @@ def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_o
     assert (again.settled, again.refused) == (found.settled, [])
 
 
-def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, person):
+def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, eve):
     task = two_say("de -", "fr -", "en -", "de -", "de en")
-    eve = person("eve", adjudicates=True)
     units = list(task.units.order_by("position"))
     chosen = agreed(to_adjudicate(task, ada), ada)
     settle(eve, units[0].pk, Answer("de", "I read it"))
@@ -54,9 +53,9 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
     assert "no longer waits" in told[None]
 
 
-def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, person):
-    task = two_say("de -", **{"check_share": 1.0})
-    eve, unit = person("eve", adjudicates=True), task.units.get()
+def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, eve):
+    task = two_say("de -", check_share=1.0)
+    unit = task.units.get()
     chosen = agreed(to_adjudicate(task, ada), ada)
     assert chosen == {unit.pk: "de"}
     settle(eve, unit.pk, Answer("fr", "I read it"))
@@ -78,38 +77,24 @@ def test_what_readers_still_have_is_neither_settled_nor_told_of(make_task, ada, 
     assert where(unit)[0] == stages.QUEUED
 
 
-@pytest.mark.parametrize(
-    ("sent", "sentence"),
-    [
-        ({"reason": "I read it"}, "Mark the cases first"),
-        ({"reason": " "}, "Say in a few words how you know"),
-        ({"reason": "x" * 201}, "longer than 200 characters"),
-        ({"reason": "a\x00b"}, "NUL"),
-    ],
-)
-def test_marks_and_reason_stay_where_something_lacks(two_say, ada, client, sent, sentence):
-    unit = two_say("de -").units.get()
-    client.force_login(ada.user)
-    mark = {} if "Mark" in sentence else {"case": f"{unit.pk} de"}
-    answer = client.post(LIST + "together/", sent | mark)
-    assert answer.status_code == 400
-    assert sentence in answer.text
-    assert (f'value="{unit.pk} de" checked' in answer.text) == bool(mark)
-    assert where(unit)[0] == stages.ADJUDICATION
-
-
-def test_nothing_is_settled_without_a_case_or_a_reason(two_say, ada):
+def test_marks_and_reason_stay_where_something_lacks_and_nothing_is_settled(two_say, ada, client):
     task = two_say("de -")
-    for chosen, reason in (({}, "I read it"), (agreed(to_adjudicate(task, ada), ada), " ")):
-        with pytest.raises(InvalidAnswer):
-            settle_together(ada, task, chosen, reason)
-
-
-def test_what_is_checked_blind_cannot_be_marked(checked, ada, client):
-    task, eve = checked
-    client.force_login(eve.user)
-    assert to_adjudicate(task, eve, "", BLIND).exists()
-    assert 'name="case"' not in client.get(LIST + "?case=blind").text
+    unit = task.units.get()
+    client.force_login(ada.user)
+    for reason, marked, sentence in (
+        ("I read it", False, "Mark the cases first"),
+        (" ", True, "Say in a few words how you know"),
+        ("x" * 201, True, "longer than 200 characters"),
+        ("a\x00b", True, "NUL"),
+    ):
+        with pytest.raises(InvalidAnswer, match=sentence):
+            settle_together(ada, task, {unit.pk: "de"} if marked else {}, reason)
+        sent = {"reason": reason} | ({"case": f"{unit.pk} de"} if marked else {})
+        answer = client.post(LIST + "together/", sent)
+        assert answer.status_code == 400
+        assert sentence in answer.text
+        assert (f'value="{unit.pk} de" checked' in answer.text) == marked
+    assert where(unit)[0] == stages.ADJUDICATION
 
 
 def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, ada):
@@ -123,8 +108,9 @@ def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, a
     assert agreed(to_adjudicate(task, ada), ada) == {}
 
 
-def test_without_javascript_cases_are_settled_together(two_say, ada, new_page):
+def test_without_javascript_cases_are_settled_together_and_every_language_can_be_chosen(two_say, ada, new_page):
     task = two_say("de -", "de en", "fr -")
+    units = list(task.units.order_by("position"))
     page = new_page(user=ada.user, java_script_enabled=False)
     page.goto(LIST)
     for box in page.locator("[name=case]").all():
@@ -132,12 +118,26 @@ def test_without_javascript_cases_are_settled_together(two_say, ada, new_page):
     page.fill("[name=reason]", "Both say so")
     page.click("text=Settle what is marked")
     assert page.inner_text("[role=status]") == "2 cases are settled."
-    assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "fr"]
+    assert [where(unit)[1] for unit in units] == ["de", "", "fr"]
+    page.goto(f"{LIST}{units[1].pk}/")
+    page.fill("[name=reason]", "Dictionary")
+    page.click("summary:has-text('Another language')")
+    page.click("button:has-text('Hebrew')")
+    assert where(units[1]) == (stages.LABELLED, "he")
 
 
 def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
     task = two_say("de -", "fr -", "en -", "de en")
+    first, second, *_ = task.units.order_by("position")
     page = new_page(user=ada.user)
+    # Enter on a mark opens its case, and elsewhere the first.
+    for focused, unit in (("[name=case] >> nth=1", second), (None, first)):
+        page.goto(LIST)
+        if focused:
+            page.focus(focused)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.endswith(f"/{unit.pk}/")
     page.goto(LIST)
     for key in ("j", "x", "j", "j", "x", "k", "x", "x", "Shift+Digit1"):
         page.keyboard.press(key)
@@ -149,16 +149,3 @@ def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
     assert page.locator("[name=case]:checked").count() == 1
     page.keyboard.press("a")
     assert page.locator("[name=case]:checked").count() == 0
-
-
-def test_enter_on_a_mark_opens_its_case_and_elsewhere_begins_with_the_first(two_say, ada, new_page):
-    task = two_say("de -", "fr -")
-    first, second = task.units.order_by("position")
-    page = new_page(user=ada.user)
-    for focused, unit in (("[name=case] >> nth=1", second), (None, first)):
-        page.goto(LIST)
-        if focused:
-            page.focus(focused)
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-        assert page.url.endswith(f"/{unit.pk}/")
