@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotate.kinds import Answer
-from annotate.work.adjudication import settle, unsettle
+from annotate.work.adjudication import discard, settle, unsettle
 from annotate.work.answer_changes import change, undo
 from annotate.work.interventions import void
 from annotate.work.judgments import judge, skip
@@ -91,6 +91,8 @@ def _act(task, annotator, leases, act, label=None):
         void(annotator, task, by=User.objects.filter(is_superuser=True).first() or make_manager(), reason="guessed")
     elif act == "settles":
         settle(annotator, the_unit(task).pk, Answer(label, "I read it"))
+    elif act == "discards":
+        discard(annotator, the_unit(task).pk, "nobody can tell")
     elif act == "unsettles":
         unsettle(annotator, the_unit(task).pk)
     elif act == "rerouted":

@@ -1,6 +1,8 @@
 """The error of agreement, from what people found in the audited posts."""
 
 from dataclasses import replace
+from itertools import product
+from math import comb
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,8 @@ from annotate.controls.audit_report import audit_table
 from annotate.core.estimation.detector_error import (
     Audit,
     bounds,
+    contest_chance,
+    contested,
     error,
     is_over,
     overall_bounds,
@@ -52,20 +56,17 @@ def test_counts_that_cannot_be_are_refused():
 
 
 @given(audits())
-def test_the_error_of_agreement_lies_in_its_interval(audit):
+def test_the_error_of_agreement_lies_in_its_interval_which_is_the_plain_one_where_checks_leave_nothing_open(audit):
     assert holds(error(audit))
-
-
-@given(audits())
-def test_checks_that_find_nothing_leave_the_plain_interval(audit):
-    audit = replace(audit, checked_wrong=0, unresolved=0)
-    assert error(audit) == proportion(audit.doubted_wrong, audit.resolved)
-
-
-@given(audits())
-def test_where_all_confirmations_are_checked_the_error_is_the_plain_interval(audit):
-    audit = replace(audit, checked=audit.confirmed, unresolved=0)
-    assert error(audit) == proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+    nothing = replace(audit, checked_wrong=0, unresolved=0)
+    assert error(nothing) == proportion(audit.doubted_wrong, audit.resolved)
+    every = replace(audit, checked=audit.confirmed, unresolved=0)
+    assert error(every) == proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+    (low, high), interval = bounds(audit), error(audit)
+    assert 0 <= low <= high <= 1
+    assert not interval.has_interval or low <= interval.low <= interval.high <= high
+    resolved = replace(audit, unresolved=0)
+    assert bounds(resolved) == (error(resolved).low, error(resolved).high)
 
 
 def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
@@ -74,15 +75,6 @@ def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
     assert found.count < 60
     assert found.low < proportion(8, 100).low < proportion(8, 100).high < found.high
     assert error(audited(resolved=30, checked=1, checked_wrong=1)).low < 0.5
-
-
-@given(audits())
-def test_the_bounds_hold_the_interval_and_are_its_ends_where_all_is_resolved(audit):
-    (low, high), found = bounds(audit), error(audit)
-    assert 0 <= low <= high <= 1
-    assert not found.has_interval or low <= found.low <= found.high <= high
-    resolved = replace(audit, unresolved=0)
-    assert bounds(resolved) == (error(resolved).low, error(resolved).high)
 
 
 def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds():
@@ -94,9 +86,7 @@ def test_the_overall_error_weighs_languages_by_their_posts():
     estimate = overall_error([audited(9000, 300, 3), audited(1000, 30, 6)])
     assert estimate.value == pytest.approx(0.9 * 0.01 + 0.1 * 0.2)
     assert holds(estimate)
-
-
-def test_the_overall_error_where_all_was_audited_is_the_plain_interval():
+    # the plain interval where all was audited
     assert overall_error([audited(30, 30, 3), audited(12, 12, 0)]) == proportion(3, 42)
 
 
@@ -113,10 +103,7 @@ def test_a_language_without_audit_counts_as_the_mean_of_the_others():
     assert with_it.value == pytest.approx(overall_error(others).value, rel=0.001)
     assert overall_error([audited(0, 0), *others]) == overall_error(others)
     assert overall_error([audited(500, 0)]) == overall_error([]) == UNKNOWN
-
-
-def test_a_language_that_nobody_audited_may_be_all_wrong():
-    others = [audited(9000, 300, 3), audited(1000, 30, 6)]
+    # and may be all wrong
     assert overall_error([*others, audited(90_000, 0)]).high > 0.9
 
 
@@ -126,19 +113,20 @@ def test_what_is_unresolved_is_like_what_was_read_in_intervals_and_anything_in_b
     assert overall_error([some]) == overall_error([known])
     assert overall_bounds([known]) == (overall_error([known]).low, overall_error([known]).high)
     assert overall_bounds([some])[1] > jeffreys(18, 30)[1] - 0.05
+    # A limit is tested with the bounds.
+    assert [is_over(audited(1500, 100, 1, unresolved=number), 0.15) for number in (0, 20)] == [False, True]
 
 
-def test_a_limit_is_tested_with_the_bounds():
-    assert not is_over(audited(1500, 100, 1), 0.15)
-    assert is_over(audited(1500, 100, 1, unresolved=20), 0.15)
-
-
-@given(st.lists(audits(), max_size=4))
-def test_bounds_of_all_languages_hold_the_interval(found):
-    low, high = overall_bounds(found)
-    overall = overall_error(found)
+@given(st.lists(audits(), max_size=4), st.integers(0, 20), st.integers(0, 20), st.randoms())
+def test_the_overall_error_lies_in_its_interval_and_bounds_whatever_the_order_of_languages(
+    found, differing, alike, random
+):
+    overall, (low, high) = overall_error(found), overall_bounds(found)
+    assert holds(overall)
+    assert holds(overall_error(found, slips_of(differing + alike, differing)))
     assert 0 <= low <= high <= 1
     assert not overall.has_interval or low <= overall.low <= overall.high <= high
+    assert numbers(overall_error(random.sample(found, len(found)))) == same(overall)
 
 
 def test_readers_are_taken_to_confirm_no_more_wrong_posts_than_they_doubt_until_a_check_finds_one():
@@ -181,28 +169,12 @@ def test_slips_known_from_few_second_opinions_leave_a_small_error_its_upper_end(
     assert overall_error([audit], slips_of(21, 1)).high > 0.9 * found.high
 
 
-@given(st.lists(audits(), max_size=3), st.integers(0, 20), st.integers(0, 20))
-def test_an_error_without_slips_lies_in_its_interval(found, differing, alike):
-    assert holds(overall_error(found, slips_of(differing + alike, differing)))
-
-
 def test_slips_that_the_checks_found_widen_the_overall_error():
     plain = overall_error([audited(9000, 300, 9), audited(1000, 30, 6)])
     slips = overall_error([audited(9000, 300, 6, checked=98, checked_wrong=1), audited(1000, 30, 6)])
     assert slips.value == pytest.approx(plain.value)
     assert slips.count < plain.count
     assert plain.high < slips.high
-
-
-@given(st.lists(audits(), max_size=5))
-def test_the_overall_error_lies_in_its_interval(found):
-    assert holds(overall_error(found))
-
-
-@given(st.lists(audits(), max_size=5), st.randoms())
-def test_the_order_of_the_languages_does_not_matter(found, random):
-    shuffled = random.sample(found, len(found))
-    assert numbers(overall_error(shuffled)) == same(overall_error(found))
 
 
 @pytest.mark.parametrize("decisions", [5, 17, 42, 300])
@@ -215,3 +187,22 @@ def test_few_audited_posts_keep_their_interval_where_adjudicators_never_slipped(
     row = {"language": "ja", "posts": 5, "audited": 5, "unresolved": 0, "contested": False, "over_limit": False}
     audit = {"limit": 0.15, "languages": [row | {"error": found.as_dict(), "waiting": False}]}
     assert "0.0% [0.0, 37.9]" in str(parts(audit_table(audit)))
+
+
+# --- what a limit costs: the posts of languages that are over it by chance
+
+
+@pytest.mark.parametrize(
+    ("audits", "wrong", "limit"), list(product((1, 7, 30), (0.0, 0.01, 0.2), (0.05, 0.1, 0.15, 0.2, 1.0)))
+)
+def test_the_chance_to_be_contested_is_that_of_all_findings_over_the_limit(audits, wrong, limit):
+    over = [
+        comb(audits, found) * wrong**found * (1 - wrong) ** (audits - found)
+        for found in range(audits + 1)
+        if is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
+    ]
+    assert contest_chance(audits, wrong, limit) == pytest.approx(sum(over), abs=1e-12)
+
+
+def test_without_audits_nothing_is_contested_and_where_all_is_audited_nothing_more_is_read():
+    assert contest_chance(0, 0.5, 0.1) == contested(20, 20, 0.5, 0.1) == 0

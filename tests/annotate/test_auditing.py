@@ -15,8 +15,7 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.work import adjudication
-from annotate.work.answer_changes import undo
-from annotate.work.judgments import judge, skip
+from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
 from annotate.work.task_creation import extend_task
@@ -25,6 +24,7 @@ from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.exporting.acts import with_manifest
+from tests.annotate.journeys import follow
 
 pytestmark = pytest.mark.both_databases
 
@@ -39,11 +39,6 @@ def ann(person):
 
 
 @pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
-
-
-@pytest.fixture
 def extended(monkeypatch):
     """extended(task, [{"votes": AGREED}]) extends a task by items with these fields."""
 
@@ -54,10 +49,6 @@ def extended(monkeypatch):
     return extend
 
 
-def unit_of(task):
-    return task.units.get()
-
-
 def test_a_share_of_all_is_audited_by_power_allocation_and_the_least_number_of_each_language(make_task):
     # The 15 audits are spread as 50^0.7 = 15.5 to 8^0.7 = 4.3.
     for least, expected in ((2, {"de": 12, "fr": 3}), (4, {"de": 11, "fr": 4})):
@@ -66,30 +57,20 @@ def test_a_share_of_all_is_audited_by_power_allocation_and_the_least_number_of_e
         assert Counter(chosen.values_list("agreed_label", flat=True)) == expected
         assert set(chosen.values_list("stage", flat=True)) == {stages.QUEUED}
         assert task.units.filter(stage=stages.AGREED).count() == 43
+    unaudited = make_task([AGREED] * 3, name="unaudited")
+    assert set(unaudited.units.values_list("audited", "stage")) == {(False, stages.AGREED)}
 
 
-def test_the_same_seed_chooses_the_same_posts(make_task):
-    keys = []
-    for name in ("one", "two"):
-        task = make_task([{"votes": AGREED, "key": f"{name} {n}"} for n in range(30)], name=name, audit_least=5)
-        keys.append(
-            [int(key.split()[1]) for key in task.units.filter(audited=True).values_list("item__key", flat=True)]
-        )
-        assert sorted(f"{name} {n}" for n in keys[-1]) == sorted(
-            hash_order.drawn([f"{name} {n}" for n in range(30)], 5, lots=task.lots, purpose="audit")
-        )
-    assert keys[0] != keys[1]  # other ids, other lots
-
-
-def test_opening_asks_the_database_no_more_often_for_more_audits(make_task, django_assert_max_num_queries):
-    with django_assert_max_num_queries(60):
-        make_task([AGREED] * 100, audit_least=90)
-
-
-def test_a_task_without_an_audit_asks_nobody_about_agreement(make_task):
-    task = make_task([AGREED] * 10)
-    assert not task.units.filter(audited=True).exists()
-    assert task.units.filter(stage=stages.AGREED).count() == 10
+def test_the_posts_are_those_that_the_lots_of_the_task_draw(make_task, django_assert_max_num_queries):
+    drawn = []
+    for name, audits in (("one", 5), ("two", 5), ("many", 90)):
+        keys = [f"{name} {number}" for number in range(audits + 10)]
+        with django_assert_max_num_queries(60):  # however many are audited
+            task = make_task([{"votes": AGREED, "key": key} for key in keys], name=name, audit_least=audits)
+        found = set(task.units.filter(audited=True).values_list("item__key", flat=True))
+        assert found == set(hash_order.drawn(keys, audits, lots=task.lots, purpose="audit"))
+        drawn.append({key.split()[1] for key in found})
+    assert drawn[0] != drawn[1]  # other ids, other lots
 
 
 def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_task):
@@ -134,56 +115,36 @@ def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann
 
 def test_an_audited_post_is_handed_out_in_its_turn_like_any_other(make_task, ann):
     task = make_task([DISPUTED, AGREED, DISPUTED], audit_least=1)
-    order = [say(ann, task, "de").position for _ in range(3)]
-    assert order == [1, 2, 3]
+    assert [say(ann, task, "de").position for _ in range(3)] == [1, 2, 3]
 
 
-def test_a_confirmation_counts_at_once(make_task, ann):
-    task = make_task([AGREED], audit_least=1, audit_recheck=0)
-    unit = say(ann, task, "de")
-    assert (unit.stage, unit.label) == (stages.LABELLED, "de")
-
-
-def test_a_confirmation_that_the_lot_falls_on_is_adjudicated_first(make_task, ann):
-    task = make_task([AGREED], audit_least=1, audit_recheck=1)
-    assert say(ann, task, "de").stage == stages.ADJUDICATION
-
-
-@pytest.mark.parametrize(("found", "overruled"), [("fr", True), ("de", False)])
-def test_it_is_told_where_an_adjudicator_overruled_a_confirmation(make_task, ann, ada, capsys, found, overruled):
-    task = make_task([AGREED], audit_least=1, audit_recheck=1, audit_limit=0.99)
-    settle(ada, say(ann, task, "de"), found)
-    call_command("audit", "task")
-    told = "of 1 confirmation that an adjudicator checked 1 was wrong"
-    assert (told in capsys.readouterr().out) == overruled
-
-
-@pytest.mark.parametrize("said", ["fr", "und"])
-def test_a_disagreement_is_adjudicated_before_it_counts(make_task, ann, ada, said):
-    task = make_task([AGREED], audit_least=1, audit_recheck=0)
-    unit = say(ann, task, said)
-    assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
-    unit = settle(ada, unit, "de")
+@pytest.mark.parametrize(
+    ("recheck", "steps", "counts"),
+    [
+        (0, "ann de > LABELLED de 1 de", (0, 0, 1, 1)),
+        (1, "ann de > ADJUDICATION de 1; ada settles de > LABELLED de 1 de", (0, 0, 1, 1)),
+        (0, "ann fr > ADJUDICATION de 1; ada settles de > LABELLED de 1 de", (1, 0, 0, 1)),
+        (0, "ann und > ADJUDICATION de 1; ada settles de > LABELLED de 1 de", (1, 0, 0, 1)),
+        (0, "ann fr; ann undo; ann de > LABELLED de 1 de", (0, 0, 1, 1)),
+        (0, "ann skip > ADJUDICATION de 1; ada settles fr > LABELLED de 1 fr", (1, 1, 0, 1)),
+    ],
+)
+def test_a_confirmation_counts_at_once_and_a_doubt_or_what_the_lot_chose_once_it_is_adjudicated(
+    make_task, recheck, steps, counts
+):
+    task = make_task([AGREED], audit_least=1, audit_recheck=recheck)
+    follow(task, "ann:de+fr ada:", steps)
     audit = audit_report.audits(task)["de"]
-    assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == (1, 0, 0, 1)
+    assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == counts
 
 
-def test_a_doubt_can_be_taken_back(make_task, ann):
-    task = make_task([AGREED], audit_least=1, audit_recheck=0)
-    say(ann, task, "fr")
-    undo(ann, task)
-    unit = say(ann, task, "de")
-    assert (unit.stage, unit.label) == (stages.LABELLED, "de")
-
-
-def test_a_skipped_audit_goes_its_way_to_the_adjudicator_and_counts_as_doubted(make_task, ann, ada):
-    task = make_task([AGREED], audit_least=1, audit_recheck=0)
-    skip(ann, take(ann, task).pk)
-    unit = unit_of(task)
-    assert unit.stage == stages.ADJUDICATION
-    settle(ada, unit, "fr")
-    audit = audit_report.audits(task)["de"]
-    assert (audit.doubted, audit.doubted_wrong) == (1, 1)
+def test_it_is_told_where_an_adjudicator_overruled_a_confirmation(make_task, ann, ada, capsys):
+    for label in ("fr", "de"):
+        task = make_task([AGREED], name=label, audit_least=1, audit_recheck=1, audit_limit=0.99)
+        settle(ada, say(ann, task, "de"), label)
+        call_command("audit", label)
+        sentence = "of 1 confirmation that an adjudicator checked 1 was wrong"
+        assert (sentence in capsys.readouterr().out) == (label == "fr")
 
 
 def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
@@ -313,6 +274,7 @@ def test_a_language_within_the_limit_stays_as_it_is(make_task, ann, ada):
     task.audit_limit = 0.05
     task.save()
     assert contest_all(task) == {"de": 5}
+    assert contest(task, "de") == 0  # nothing the second time
     assert not task.units.filter(stage=stages.AGREED).exists()
 
 
@@ -329,20 +291,12 @@ def test_an_audit_that_cannot_tell_contests_nothing(make_task, ann, ada):
     assert task.units.filter(stage=stages.AGREED).count() == 30
 
 
-def test_contesting_twice_finds_nothing_the_second_time(make_task):
-    task = make_task([AGREED] * 3)
-    assert (contest(task, "de"), contest(task, "de")) == (3, 0)
-
-
 @given(st.floats(0, 1), st.integers(0, 10_000))
 def test_a_part_is_never_less_than_its_share(share, whole):
     part = hash_order.part_of(share, whole)
     assert share * whole <= part + 1e-6
     assert part <= whole
-
-
-def test_a_share_is_taken_as_it_is_written():
-    assert hash_order.part_of(0.07, 100) == 7
+    assert hash_order.part_of(0.07, 100) == 7  # as it is written
 
 
 @given(st.floats(0, 1), st.sampled_from([hash_order.by_seed("s"), hash_order.by_secret("s")]))

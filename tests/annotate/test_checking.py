@@ -9,17 +9,13 @@ from annotate.controls.agreement_audit import contest
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
-from annotate.kinds import Answer
 from annotate.work import adjudication
-from annotate.work.answer_changes import undo
-from annotate.work.interventions import void
-from annotate.work.judgments import judge, skip
-from annotate.work.queue import take
 from annotate.work.task_creation import extend_task
 from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
+from tests.annotate.journeys import follow
 
 FRENCH = ("fr en", "en fr", "fr")
 ALL = {"check_share": 1.0}
@@ -30,11 +26,6 @@ FEW = 1e-9
 @pytest.fixture
 def ann(person):
     return person("ann", "de fr")
-
-
-@pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
 
 
 def chosen(task):
@@ -52,25 +43,17 @@ def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_e
     monkeypatch.setattr(checks, "CHECK_LEAST", 4)
     task = make_task([DISPUTED] * 50 + [FRENCH] * 8, check_share=0.2)
     assert chosen(task) == {"de": 8, "fr": 4}
+    keys = list(task.units.filter(language="de").values_list("item__key", flat=True))
+    drawn = hash_order.drawn(keys, 8, lots=task.lots, purpose="check")
+    assert set(task.units.filter(recheck=True, language="de").values_list("item__key", flat=True)) == set(drawn)
+    small = make_task([DISPUTED] * 12 + [FRENCH] * 3, name="small", check_share=FEW)
+    assert chosen(small) == {"de": 4, "fr": 3}  # a queue with fewer is checked whole
 
 
-def test_a_queue_with_fewer_units_than_the_least_number_is_checked_whole(make_task, monkeypatch):
-    monkeypatch.setattr(checks, "CHECK_LEAST", 10)
-    task = make_task([DISPUTED] * 12 + [FRENCH] * 3, check_share=0.02)
-    assert chosen(task) == {"de": 10, "fr": 3}
-
-
-def test_the_lot_is_one_that_anybody_can_draw_again(make_task, monkeypatch):
-    monkeypatch.setattr(checks, "CHECK_LEAST", 5)
-    task = make_task([DISPUTED] * 30, check_share=FEW)
-    keys = list(task.units.values_list("item__key", flat=True))
-    assert set(task.units.filter(recheck=True).values_list("item__key", flat=True)) == set(
-        hash_order.drawn(keys, 5, lots=task.lots, purpose="check")
-    )
-
-
-def test_what_several_people_read_is_not_checked(make_task):
+def test_what_several_people_read_is_not_checked(make_task, django_assert_max_num_queries):
     assert chosen(make_task([DISPUTED] * 6, name="three", redundancy=3, **ALL)) == {}
+    with django_assert_max_num_queries(60):  # however many are checked
+        assert chosen(make_task([DISPUTED] * 100, name="one", **ALL)) == {"de": 100}
     overlap = make_task([DISPUTED] * 40, name="overlap", redundancy=1.5, **ALL)
     asked = Counter(overlap.units.values_list("redundancy", "recheck"))
     assert set(asked) == {(1, True), (2, False)}
@@ -101,17 +84,17 @@ def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_adde
     assert before < after
 
 
-def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disputed_before(make_task):
+def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disputed_before_and_is_added(
+    make_task, monkeypatch
+):
     task = make_task([DISPUTED] * 10 + [AGREED] * 30, check_share=0.1)
     assert task.units.filter(recheck=True).count() == 2
     contest(task, "de")
-    assert task.units.filter(recheck=True, agreed_label="").count() == 2
-    assert task.units.filter(recheck=True, agreed_label="de").count() == 2
-
-
-def test_opening_asks_the_database_no_more_often_for_more_checks(make_task, django_assert_max_num_queries):
-    with django_assert_max_num_queries(60):
-        make_task([DISPUTED] * 100, **ALL)
+    extend_by(monkeypatch, task, [{"votes": DISPUTED}] * 20)
+    for agreed, number in (("", 2), ("de", 2)):
+        assert task.units.filter(recheck=True, agreed_label=agreed).count() == number
+    extend_task(task, 10**6)
+    assert task.units.filter(recheck=True).count() == 6
 
 
 # --- what becomes of it
@@ -134,78 +117,50 @@ def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_is_told_no
     assert client.get("/api/v1/tasks/task/adjudication/").json()["units"][0]["told"] == {}
 
 
-@pytest.mark.parametrize("label", ["de", "en"])
-def test_the_adjudicators_word_is_its_label(make_task, ann, ada, label):
-    task = make_task([DISPUTED], **ALL)
-    unit = settle(ada, say(ann, task, "de"), label)
-    assert (unit.stage, unit.label) == (stages.LABELLED, label)
+@pytest.mark.parametrize(
+    ("post", "options", "people", "steps", "counts"),
+    [
+        (DISPUTED, ALL, "ann:de ada:", "ann de; ada settles de > LABELLED de 1 de", (0, 1, 0, 0, 0)),
+        (DISPUTED, ALL, "ann:de ada:", "ann de; ada settles en > LABELLED de 1 en", (0, 1, 1, 0, 0)),
+        # What is not chosen, or has no second reader, has its reader's label at once.
+        (DISPUTED, {}, "ann:de", "ann de > LABELLED de 1 de", (1, 0, 0, 0, 0)),
+        (DISPUTED, {"redundancy": 1.999999, "rounds": 1}, "ann:de", "ann de > LABELLED de 1 de", (1, 0, 0, 0, 0)),
+        (DISPUTED, {"asked": "de", **ALL}, "ann:de ada:", "ann de; ada settles not-de", (0, 1, 1, 0, 0)),
+        # A reader may take the answer back; the first is compared, and what an adjudicator has decided stands.
+        (DISPUTED, ALL, "ann:de", "ann de; ann undo > QUEUED de 1", (0, 0, 0, 1, 0)),
+        (
+            DISPUTED,
+            ALL,
+            "ann:de ada:",
+            "ann und; ann undo; ann de > ADJUDICATION de 1; ada settles de; ann undo; ann fr > LABELLED de 1 de",
+            (0, 1, 1, 0, 0),
+        ),
+        # A voided answer is no more, and the next reader is checked.
+        (
+            DISPUTED,
+            ALL,
+            "ann:de ben:de ada:",
+            "ann de; ann voided > QUEUED de 1; ben und > checked ADJUDICATION de 1; ada settles und",
+            (0, 1, 0, 0, 0),
+        ),
+        (DISPUTED, ALL, "ann:de ada:", "ann de; ada discards > DISCARDED de 1", (0, 0, 0, 0, 1)),
+        # Where no reader answered there is nothing to check.
+        (DISPUTED, {"rounds": 1, **ALL}, "ann:de ada:", "ann skip; ada settles de", (0, 0, 0, 0, 0)),
+    ],
+)
+def test_a_checked_unit_has_the_adjudicators_label_and_counts_by_the_first_answer(
+    make_task, post, options, people, steps, counts
+):
+    task = make_task([post], **options)
+    follow(task, people, steps)
     row = row_of(task, "de")
-    assert (row["alone"], row["checked"], row["otherwise"], row["waiting"]) == (0, 1, label != "de", 0)
+    assert tuple(row[key] for key in ("alone", "checked", "otherwise", "waiting", "unresolved")) == counts
 
 
-def test_what_is_not_chosen_has_its_readers_label_at_once(make_task, ann):
-    task = make_task([DISPUTED])
-    assert say(ann, task, "de").stage == stages.LABELLED
-    assert row_of(task, "de")["alone"] == 1
-
-
-def test_a_unit_of_verify_is_checked_too(make_task, ann, ada):
-    task = make_task([DISPUTED], asked="de", **ALL)
-    unit = say(ann, task, "de")
-    assert unit.stage == stages.ADJUDICATION
-    assert settle(ada, unit, "not-de").label == "not-de"
-    assert row_of(task, "de")["otherwise"] == 1
-
-
-def test_a_contested_unit_is_checked_though_the_detectors_agree(make_task, ann, ada):
+def test_a_contested_unit_is_checked_though_the_detectors_agree(make_task):
     task = make_task([AGREED], **ALL)
     contest(task, "de")
-    unit = say(ann, task, "de")
-    assert unit.transitions.last().event == "checked"
-    assert settle(ada, unit, "fr").label == "fr"
-
-
-def test_the_reader_can_take_the_answer_back_and_what_an_adjudicator_has_decided_stands(make_task, ann, ada):
-    task = make_task([DISPUTED], **ALL)
-    unit = say(ann, task, "de")
-    undo(ann, task)
-    unit.refresh_from_db()
-    assert (unit.stage, row_of(task, "de")["waiting"]) == (stages.QUEUED, 1)
-    unit = say(ann, task, "fr")
-    assert unit.stage == stages.ADJUDICATION
-    settle(ada, unit, "fr")
-    again = undo(ann, task)
-    judge(ann, again.pk, Answer("de"))
-    unit.refresh_from_db()
-    assert (unit.stage, unit.label) == (stages.LABELLED, "fr")
-
-
-def test_what_the_adjudicator_discards_is_unresolved(make_task, ann, ada):
-    task = make_task([DISPUTED], **ALL)
-    unit = say(ann, task, "de")
-    adjudication.discard(ada, unit.pk, "nobody can tell")
-    row = row_of(task, "de")
-    assert (row["checked"], row["unresolved"], row["error"]["value"]) == (0, 1, None)
-
-
-def test_a_unit_that_no_reader_answered_is_adjudicated_and_is_no_check(make_task, ann, ada):
-    task = make_task([DISPUTED], rounds=1, **ALL)
-    skip(ann, take(ann, task).pk)
-    unit = settle(ada, task.units.get(), "de")
-    assert unit.stage == stages.LABELLED
-    row = row_of(task, "de")
-    assert [row[key] for key in ("alone", "checked", "waiting", "unresolved")] == [0, 0, 0, 0]
-
-
-def test_a_checked_unit_whose_answer_is_voided_is_read_and_checked_anew(make_task, ann, ada, person, manager):
-    task, ben = make_task([DISPUTED], **ALL), person("ben", "de")
-    unit = say(ann, task, "de")
-    void(ann, task, by=manager, reason="sleeps")
-    unit.refresh_from_db()
-    assert unit.stage == stages.QUEUED
-    assert say(ben, task, "fr").stage == stages.ADJUDICATION
-    settle(ada, unit, "fr")
-    assert row_of(task, "de")["otherwise"] == 0
+    follow(task, "ann:de+fr ada:", "ann de > checked ADJUDICATION de 1; ada settles fr > LABELLED de 1 fr")
 
 
 # --- what is counted
@@ -227,15 +182,7 @@ def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(mak
     assert french["error"]["value"] is None
 
 
-def test_a_second_reader_who_cannot_be_had_leaves_a_unit_that_one_person_decided(make_task, ann):
-    task = make_task([DISPUTED], redundancy=1.999999, rounds=1, check_share=0.0)
-    assert task.units.get().redundancy == 2
-    assert say(ann, task, "de").stage == stages.LABELLED
-    assert row_of(task, "de")["alone"] == 1
-
-
-def test_an_audit_of_a_language_waits_for_the_second_adjudicator(make_task, ann, ada, person, monkeypatch):
-    eve = person("eve", adjudicates=True)
+def test_an_audit_of_a_language_waits_for_the_second_adjudicator(make_task, ann, ada, eve):
     task = make_task([AGREED] * 8, audit_least=6, audit_recheck=1, audit_limit=0.01, check_share=1.0)
     for _ in range(6):
         unit = say(ann, task, "fr")
@@ -243,23 +190,3 @@ def test_an_audit_of_a_language_waits_for_the_second_adjudicator(make_task, ann,
         assert task.units.filter(stage=stages.AGREED).count() == 2
         settle(eve, unit, "fr")
     assert not task.units.filter(stage=stages.AGREED).exists()
-
-
-def test_what_an_extension_adds_to_a_contested_language_is_checked_as_well(make_task, monkeypatch):
-    task = make_task([AGREED] * 4, check_share=0.5)
-    contest(task, "de")
-    assert task.units.filter(recheck=True).count() == 2
-    extend_by(monkeypatch, task, [{"votes": DISPUTED}] * 4)
-    extend_task(task, 10**6)
-    assert task.units.filter(recheck=True).count() == 4
-
-
-def test_the_first_answer_is_compared_with_the_check_and_not_the_one_given_after_undo(make_task, ann, ada):
-    task = make_task([DISPUTED] * 2, **ALL)
-    for _ in range(2):
-        judge(ann, take(ann, task).pk, Answer("und", reason="mixed"))
-        judge(ann, undo(ann, task).pk, Answer("de"))
-    for unit in task.units.all():
-        settle(ada, unit, "de")
-    row = row_of(task, "de")
-    assert (row["checked"], row["otherwise"]) == (2, 2)

@@ -13,36 +13,26 @@ from annotate.core.estimation.proportions import UNKNOWN
 KEPT, KEPT_TOXIC, DROPPED, DROPPED_TOXIC = 1_683, 93, 30, 17
 
 
-def test_none_of_three_hundred_is_at_most_083_percent_of_what_was_kept():
-    kept = Part(99_000_000, 300, 0)
-    assert share(kept).value == 0
-    assert share(kept).low == 0
-    assert share(kept).high == pytest.approx(0.0083309, abs=1e-6)
+@pytest.mark.parametrize(
+    ("part", "value", "low", "high"),
+    [
+        (Part(99_000_000, 300, 0), 0, 0, 0.0083309),  # the rule of three, by Jeffreys' interval
+        (Part(DROPPED, DROPPED, DROPPED_TOXIC), 17 / 30, 17 / 30, 17 / 30),  # read to the end, and so certain
+        (Part(10, 9, 4), 4 / 9, 0.4, 0.5),  # no end lies beyond what was found
+        (Part(KEPT, 300, 17), 17 / 300, 62 / KEPT, 141 / KEPT),  # an end is a whole number of the corpus
+    ],
+)
+def test_the_share_of_a_part(part, value, low, high):
+    found = share(part)
+    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=1e-6)
 
 
-def test_where_one_percent_was_dropped_and_all_of_it_toxic_none_of_300_means_a_recall_of_548_percent_or_more():
-    dropped = Part(1_000_000, 1_000_000, 1_000_000)
-    found = recall(Part(99_000_000, 300, 0), dropped)
+def test_recall_where_one_percent_was_dropped_and_all_of_it_toxic_and_where_all_was_read():
+    found = recall(Part(99_000_000, 300, 0), Part(1_000_000, 1_000_000, 1_000_000))
     assert (round(found.low, 3), found.high, found.value) == (0.548, 1.0, 1.0)
-
-
-def test_a_part_that_was_read_to_the_end_is_certain():
-    dropped = share(Part(DROPPED, DROPPED, DROPPED_TOXIC))
-    assert dropped.value == dropped.low == dropped.high == 17 / 30
     both = audit(Part(KEPT, KEPT, KEPT_TOXIC), Part(DROPPED, DROPPED, DROPPED_TOXIC))
     assert [both.recall.value, both.recall.low, both.recall.high] == pytest.approx([17 / 110] * 3, rel=1e-9)
     assert both.precision == both.dropped
-
-
-def test_what_was_read_is_part_of_the_whole_so_that_no_end_lies_beyond_what_was_found():
-    found = share(Part(10, 9, 4))
-    assert (found.low, found.high) == (0.4, 0.5)
-
-
-def test_an_end_is_a_whole_number_of_the_corpus():
-    found = share(Part(KEPT, 300, 17))
-    assert found.low * KEPT == pytest.approx(62)
-    assert found.high * KEPT == pytest.approx(141)
 
 
 def test_what_has_no_label_widens_and_is_not_taken_for_harmless():
@@ -56,20 +46,13 @@ def test_what_has_no_label_widens_and_is_not_taken_for_harmless():
     assert found.high == pytest.approx(recall(whole, Part(DROPPED, 30, 22)).high)
 
 
-def test_of_a_part_that_nobody_has_read_nothing_is_known_and_so_nothing_of_recall():
+def test_of_what_nobody_read_dropped_or_found_nothing_is_known():
     assert share(Part(KEPT, 0, 0, unresolved=300)) == UNKNOWN
     assert recall(Part(KEPT, 0, 0), Part(DROPPED, 30, 17)) == UNKNOWN
     assert recall(Part(KEPT, 300, 17), Part(DROPPED, 0, 0)) == UNKNOWN
-
-
-def test_a_filter_that_dropped_nothing_finds_nothing():
-    found = audit(Part(KEPT, 300, 17), Part(0, 0, 0))
-    assert found.dropped == UNKNOWN
-    assert (found.recall.value, found.recall.low) == (0.0, 0.0)
-
-
-def test_where_nothing_toxic_was_found_there_is_no_recall():
     assert recall(Part(KEPT, 300, 0), Part(DROPPED, 30, 0)) == UNKNOWN
+    nothing = audit(Part(KEPT, 300, 17), Part(0, 0, 0))
+    assert (nothing.dropped, nothing.recall.value, nothing.recall.low) == (UNKNOWN, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("impossible", [(10, 11, 0, 0), (10, 5, 6, 0), (10, 5, 1, 6), (10, 5, -1, 0), (10, 5, 0, -1)])
@@ -97,18 +80,12 @@ def parts(draw):
 
 
 @given(parts(), parts())
-def test_every_figure_lies_within_its_interval_and_within_0_and_1(kept, dropped):
-    found = audit(kept, dropped)
-    for each in (found.kept, found.dropped, found.recall):
-        if each.value is not None:
-            assert 0 <= each.low <= each.value <= each.high <= 1
-
-
-@given(parts(), parts())
 def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
     """By the plain definition: each number of the one with each of the other, and its probability."""
-    found = recall(kept, dropped)
-    if found.value is None:
+    all_figures = audit(kept, dropped)
+    for each in (all_figures.kept, all_figures.dropped, all_figures.recall):
+        assert each.value is None or 0 <= each.low <= each.value <= each.high <= 1
+    if all_figures.recall.value is None:
         return
     unwidened = Part(kept.size, kept.read, kept.found), Part(dropped.size, dropped.read, dropped.found)
     if not all(part.found for part in unwidened):
