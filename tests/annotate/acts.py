@@ -1,5 +1,10 @@
 """The operations of annotators as tests call them: with the person and the task, each under its own permit."""
 
+import html
+import re
+
+from django.test import Client
+
 from annotate.controls import qualification
 from annotate.figures import personal_progress
 from annotate.kinds import KINDS, Answer
@@ -10,6 +15,18 @@ from annotate.work.permit import acting, permit_of
 
 # So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
 NO_CHECKS = {"check_share": 0.0}
+
+
+def signed_in(user, **options):
+    """A client of a user or an annotator who has logged in."""
+    client = Client(**options)
+    client.force_login(getattr(user, "user", user))
+    return client
+
+
+def words(page):
+    """The text of a page, or of a reply that is one, without its tags."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]*>", " ", getattr(page, "text", page))))
 
 
 def begin(annotator, task, language, kind):

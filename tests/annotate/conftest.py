@@ -77,6 +77,19 @@ def eve(db):
     return make_person("eve", adjudicates=True)
 
 
+@pytest.fixture
+def ann(person):
+    """A reader of German, unless a module has another ann."""
+    return person("ann", "de")
+
+
+@pytest.fixture
+def as_ann(client, ann):
+    """The client, signed in as ann."""
+    client.force_login(ann.user)
+    return client
+
+
 def make_manager():
     return User.objects.create_superuser("manager", password="a long password")
 
@@ -84,6 +97,13 @@ def make_manager():
 @pytest.fixture
 def manager(db):
     return make_manager()
+
+
+@pytest.fixture
+def desk(client, manager):
+    """The client, signed in as a superuser."""
+    client.force_login(manager)
+    return client
 
 
 def stored_task(name, kind, fields):

@@ -1,4 +1,4 @@
-"""What a person finds at / and on a task's first page: what is asked, what waits, and nothing that would be refused."""
+"""The home page and a task's first page: what is asked, what waits, and nothing that would be refused."""
 
 import re
 
@@ -6,12 +6,11 @@ import pytest
 
 from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
-from annotate.models import Task
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import PAUSED
 from annotate.work.queue import take
-from tests.annotate.acts import answer, begin
+from tests.annotate.acts import answer, begin, signed_in, words
 from tests.annotate.conftest import DISPUTED
 
 
@@ -20,14 +19,7 @@ def ann(person):
     return person("ann", "en de")
 
 
-@pytest.fixture
-def as_ann(client, ann):
-    client.force_login(ann.user)
-    return client
-
-
-def words(html):
-    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", html))
+GOLD = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
 
 
 # --- what is asked
@@ -43,39 +35,28 @@ def without_bdi(html):
     return re.sub("</?bdi>", "", html)
 
 
-def test_the_question_of_the_type_stands_beside_the_answers_whatever_the_task_is_called(make_records_task, as_ann):
-    make_records_task(title="Answers of July")
+def test_every_page_of_a_task_asks_its_question_once_whatever_the_task_is_called(
+    make_records_task, make_task, as_ann, person
+):
+    task = make_records_task(title="Answers of July")
+    for address in ("/", "/tasks/crowd/"):
+        page = words(as_ann.get(address))
+        assert ("Answers of July" in page, page.count(QUESTION)) == (True, 1)
     page = as_ann.post("/tasks/crowd/start/", follow=True).text
     assert asked(page) == [QUESTION]
     assert "<title>Answers of July · Assay</title>" in page
-
-
-def test_home_and_the_task_s_first_page_say_what_is_asked_where_the_title_does_not(make_records_task, as_ann):
-    task = make_records_task(title="Answers of July")
-    for address in ("/", "/tasks/crowd/"):
-        page = words(as_ann.get(address).text)
-        assert "Answers of July" in page
-        assert page.count(QUESTION) == 1
-    task.title = QUESTION
-    task.save()
-    for address in ("/", "/tasks/crowd/"):
-        assert words(as_ann.get(address).text).count(QUESTION) == (1 if address == "/" else 2)  # its <title>
-
-
-def test_the_question_stands_in_the_test_and_before_an_adjudicator_too(make_records_task, as_ann, client, person):
-    gold = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
-    task = make_records_task(gold=gold, test_items=4, title="Answers of July")
-    assert QUESTION in as_ann.get("/tasks/crowd/qualification/en/").text
-    assert asked(as_ann.post("/tasks/crowd/qualification/en/practice/", follow=True).text) == [QUESTION]
     unit = task.units.first()
     task.units.filter(pk=unit.pk).update(stage="ADJUDICATION")
-    client.force_login(person("ada", adjudicates=True).user)
-    assert asked(client.get(f"/tasks/crowd/adjudication/{unit.pk}/").text) == [QUESTION]
-
-
-def test_a_task_about_posts_is_asked_by_its_title(make_task, as_ann):
+    adjudicator = signed_in(person("ada", adjudicates=True))
+    assert asked(adjudicator.get(f"/tasks/crowd/adjudication/{unit.pk}/").text) == [QUESTION]
+    task.title = QUESTION
+    task.save()
+    assert words(as_ann.get("/")).count(QUESTION) == 1
     make_task([DISPUTED])
-    assert words(as_ann.get("/").text).count("Which language?") == 1
+    assert words(as_ann.get("/")).count("Which language?") == 1
+    make_records_task(gold=GOLD, test_items=4, title="Tested", name="tested")
+    assert QUESTION in as_ann.get("/tasks/tested/qualification/en/").text
+    assert asked(as_ann.post("/tasks/tested/qualification/en/practice/", follow=True).text) == [QUESTION]
 
 
 # --- paused, and closed
@@ -93,42 +74,30 @@ def paused(make_records_task, ann, manager):
     task = make_records_task(count=3)
     judge(ann, take(ann, task).pk, Answer("1"))
     pause(ann, task, by=manager, reason="too quick")
-    return task
 
 
-@pytest.mark.parametrize("address", ["/", "/tasks/crowd/", "/tasks/crowd/answers/"])
-def test_who_is_paused_is_told_everywhere_and_offered_nothing(paused, as_ann, address):
-    page = as_ann.get(address).text
-    assert PAUSED in words(page)
-    assert offered(page) == []
-
-
-def test_who_is_paused_before_the_test_is_not_asked_to_read_or_to_take_it(make_records_task, as_ann, ann, manager):
-    gold = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
-    task = make_records_task(gold=gold, test_items=4)
-    pause(ann, task, by=manager, reason="too quick")
-    for address in ("/", "/tasks/crowd/", "/tasks/crowd/qualification/en/"):
-        page = as_ann.get(address).text
-        assert PAUSED in words(page)
-        assert offered(page) == []
-        assert "Take the test" not in page
-        assert "I have read them" not in page
-
-
-def test_a_refusal_because_of_a_pause_leads_to_the_other_tasks(paused, as_ann):
+@pytest.mark.usefixtures("paused")
+def test_who_is_paused_is_told_everywhere_and_offered_nothing_but_the_other_tasks(as_ann):
+    for address in ("/", "/tasks/crowd/", "/tasks/crowd/answers/"):
+        page = as_ann.get(address)
+        assert (PAUSED in words(page), offered(page.text)) == (True, []), address
     refused = as_ann.post("/tasks/crowd/undo/", headers={"HX-Request": "true"})
     assert refused.status_code == 403
-    assert PAUSED in refused.text
-    assert offered(refused.text) == []
+    assert (PAUSED in refused.text, offered(refused.text)) == (True, [])
     assert "See all tasks" in refused.text
 
 
-def test_sheets_are_not_offered_to_who_is_paused(make_task, as_ann, ann, manager):
+def test_who_is_paused_is_asked_for_no_test_and_offered_no_sheet(make_records_task, make_task, as_ann, ann, manager):
+    pause(ann, make_records_task(gold=GOLD, test_items=4), by=manager, reason="too quick")
+    for address in ("/", "/tasks/crowd/", "/tasks/crowd/qualification/en/"):
+        page = as_ann.get(address).text
+        assert (PAUSED in words(page), offered(page)) == (True, []), address
+        assert not re.search("Take the test|I have read them", page)
     task = make_task([DISPUTED], asked="de")
     assert "Start a sheet" in as_ann.get("/").text
     pause(ann, task, by=manager, reason="too quick")
-    assert offered(as_ann.get("/").text) == []
-    assert offered(as_ann.get("/tasks/task/sheet/").text) == []
+    for address in ("/", "/tasks/task/sheet/"):
+        assert offered(as_ann.get(address).text) == []
 
 
 def test_a_closed_task_says_so_and_offers_neither_to_look_again_nor_to_undo(make_records_task, as_ann, ann):
@@ -147,83 +116,72 @@ def test_a_closed_task_says_so_and_offers_neither_to_look_again_nor_to_undo(make
 
 @pytest.fixture
 def tested(make_records_task):
-    gold = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
-    return make_records_task(count=3, gold=gold, test_items=4, tries=3, languages=("en", "de"))
+    return make_records_task(count=3, gold=GOLD, test_items=4, tries=3, languages=("en", "de"))
 
 
-def fail(ann, task, kind="test", language="en"):
-    trial = begin(ann, task, language, kind)
+def take_test(ann, task, kind="test", right=False):
+    trial = begin(ann, task, "en", kind)
     while question := next_question(trial):
-        answer(ann, question.pk, {"1": "0", "0": "1"}[question.gold_answer.label])
+        label = question.gold_answer.label
+        answer(ann, question.pk, label if right else {"1": "0", "0": "1"}[label])
 
 
-@pytest.mark.parametrize("address", ["/", "/tasks/crowd/"])
-def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested, as_ann, ann, address):
-    page = words(as_ann.get(address).text)
-    assert "3 wait in English once you have passed." in page
-    assert "3 wait in German once you have passed." in page
-    assert "left" not in page
-    fail(ann, tested, "practice")
+BEHIND_ENGLISH, BEHIND_GERMAN = (f"3 wait in {name} once you have passed." for name in ("English", "German"))
+
+
+def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested, as_ann, ann):
+    def shows(*sentences):
+        return [[sentence in words(as_ann.get(page)) for sentence in sentences] for page in ("/", "/tasks/crowd/")]
+
+    assert shows(BEHIND_ENGLISH, BEHIND_GERMAN, "left") == [[True, True, False]] * 2
+    take_test(ann, tested, "practice")
     for left in ("you have 2 tries left.", "you have 1 try left.", "not passed, no tries left"):
-        fail(ann, tested)
-        page = words(as_ann.get(address).text)
-        assert left in page
-        assert ("in English once" in page) == ("no tries" not in left)
-    assert "3 wait in German once you have passed." in page
+        take_test(ann, tested)
+        assert shows(left, BEHIND_ENGLISH) == [[True, "no tries" not in left]] * 2
+    assert shows(BEHIND_GERMAN) == [[True]] * 2
 
 
 def test_what_is_behind_a_test_is_told_no_more_once_it_is_passed(tested, as_ann, ann):
-    fail(ann, tested, "practice")
-    trial = begin(ann, tested, "en", "test")
-    while question := next_question(trial):
-        answer(ann, question.pk, question.gold_answer.label)
-    page = words(as_ann.get("/").text)
+    take_test(ann, tested, "practice")
+    take_test(ann, tested, right=True)
+    page = words(as_ann.get("/"))
     assert "3 waiting in your languages" in page
-    assert "in English once" not in page
-    assert "3 wait in German once you have passed." in page
+    assert ("in English once" in page, BEHIND_GERMAN in page) == (False, True)
 
 
 # --- an adjudicator's
 
 
-def test_tasks_with_work_come_first_and_the_button_that_has_work_is_the_primary_one(make_task, person, client):
+def test_tasks_with_work_come_first_and_those_of_one_title_are_told_apart_by_name(make_task, person):
     tasks = [make_task([DISPUTED], name=name) for name in ("first", "second", "third")]
-    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    ann = person("ann", "de")
+    page = without_bdi(signed_in(ann).get("/").text)
+    assert re.findall(r"<h2>(.*?)</h2>", page) == [
+        f"Which language? <small>{task.name}</small>" for task in reversed(tasks)
+    ]
+    assert "<bdi>Which language?</bdi> · <bdi>first</bdi> · " in signed_in(ann).get("/tasks/first/answers/").text
+    assert str(tasks[0]) == "Which language? (first)"
     # What its one reader skips goes to an adjudicator.
     skip(ann, take(ann, tasks[1]).pk)
-    client.force_login(ada.user)
-    page = client.get("/").text
+    page = signed_in(person("ada", adjudicates=True)).get("/").text
     assert re.findall("<small>([a-z]+)</small></h2>", page)[0] == "second"
     assert re.findall('<a class="primary" href="([^"]*)"', page) == ["/tasks/second/adjudication/"]
     assert '<button class="primary">Start' not in page
 
 
-def test_tasks_of_the_same_title_are_told_apart_by_their_names(make_task, person, client):
-    for name in ("july", "august"):
-        make_task([DISPUTED], name=name)
-    client.force_login(person("ann", "de").user)
-    home = client.get("/").text
-    assert re.findall(r"<h2>(.*?)</h2>", without_bdi(home)) == [
-        f"Which language? <small>{name}</small>" for name in Task.objects.values_list("name", flat=True)
-    ]
-    assert "<bdi>Which language?</bdi> · <bdi>july</bdi> · " in client.get("/tasks/july/answers/").text
-    assert {str(task) for task in Task.objects.all()} == {"Which language? (july)", "Which language? (august)"}
-
-
-def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, client):
+def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person):
     task, both, ann = make_task([DISPUTED], rounds=1), person("both", "en", adjudicates=True), person("ann", "de")
-    client.force_login(both.user)
-    home = client.get("/").text
+    adjudicator = signed_in(both)
+    home = adjudicator.get("/").text
     assert "<button>Start</button>" in home
     assert 'class="button"' not in home
     assert '<a href="/tasks/task/adjudication/">Nothing to adjudicate</a>' in home
     skip(ann, take(ann, task).pk)
-    home = client.get("/").text
+    home = adjudicator.get("/").text
     assert '<a class="primary" href="/tasks/task/adjudication/" autofocus>Adjudicate 1</a>' in home
     assert "Nothing to adjudicate" not in home
     make_task([DISPUTED], name="more")
-    client.force_login(ann.user)
-    home = client.get("/").text
+    home = signed_in(ann).get("/").text
     assert len(re.findall('<button class="primary" autofocus>Continue', home)) == 1
     assert "djudicat" not in home
 
@@ -231,42 +189,59 @@ def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, clien
 # --- in the order of use
 
 
-def titles(client):
-    return re.findall("<h2>(.*?)</h2>", without_bdi(client.get("/").text))
-
-
-def test_what_one_did_last_comes_first_and_no_task_is_told_by_its_name_in_commands(make_task, person, client):
-    ann = person("ann", "de")
+def test_what_one_did_last_comes_first_and_continue_there_has_the_focus(make_task, ann, as_ann):
     tasks = [make_task([DISPUTED] * 3, name=name, title=f"Posts of {name}?") for name in ("may", "june", "july")]
-    client.force_login(ann.user)
-    assert sorted(titles(client)) == ["Posts of july?", "Posts of june?", "Posts of may?"]
     for task in (tasks[0], tasks[1]):
         judge(ann, take(ann, task).pk, Answer("de"))
-    assert titles(client) == ["Posts of june?", "Posts of may?", "Posts of july?"]
+    page = without_bdi(as_ann.get("/").text)
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Posts of june?", "Posts of may?", "Posts of july?"]
+    first = page[page.index('<article class="task first"') :]
+    assert re.search(r'action="/tasks/june/start/".*?<button class="primary" autofocus>Continue', first, re.S)
+    assert (page.count("autofocus"), page.count("Continue"), "<small>" in page) == (1, 1, False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_enter_on_the_first_page_goes_on(new_page, make_task, ann):
+    make_task([DISPUTED] * 3)
+    page = new_page(user=ann.user)
+    page.goto("/")
+    page.wait_for_selector(".primary:focus")  # the browser gives it after the page's load
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#post")
+    assert page.url.endswith("/tasks/task/")
+
+
+def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, make_records_task, as_ann):
+    make_task([DISPUTED] * 3, name="work")
+    make_task([DISPUTED] * 3, name="more", title="More")
+    make_task([], name="empty", title="Empty")
+    gold = {"practice": ["1"], "test": ["1"] * 2}
+    make_records_task(gold=gold, test_items=2, title="To be tested", languages=["de"])
+    page = without_bdi(as_ann.get("/").text)
+    assert re.findall(r"<h2>(.*?)</h2>", page)[1::2] == ["To be tested", "Empty"]
+    assert page.index("To be tested") < page.index('<details class="idle">') < page.index("<h2>Empty")
+    assert "1 task in which nothing waits for you" in page
 
 
 @pytest.mark.parametrize(
-    ("languages", "told"),
+    ("languages", "sentence"),
     [
         ("ja", "You are not down as a reader of any language of this task."),
         ("de:3", "This task asks for readers of level 4 or more, and you are down with less in German."),
     ],
 )
-def test_who_cannot_read_a_task_is_told_so_and_offered_no_start(make_task, person, client, languages, told):
+def test_who_cannot_read_a_task_is_told_so_and_offered_no_start(make_task, person, languages, sentence):
     make_task([DISPUTED])
-    client.force_login(person("ann", languages).user)
+    client = signed_in(person("ann", languages))
     for address in ("/", "/tasks/task/"):
         page = client.get(address).text
-        assert told in words(page)
-        assert offered(page) == []
+        assert (sentence in words(page), offered(page)) == (True, [])
 
 
-def test_an_adjudicator_who_reads_nothing_is_offered_no_start_and_told_nothing_of_reading(make_task, person, client):
+def test_an_adjudicator_who_reads_nothing_is_offered_no_start_and_told_nothing_of_reading(make_task, person):
     make_task([DISPUTED], asked="de")
-    client.force_login(person("ada", adjudicates=True).user)
-    page = client.get("/").text
-    assert offered(page) == []
-    assert "Nothing to adjudicate" in page
+    page = signed_in(person("ada", adjudicates=True)).get("/").text
+    assert (offered(page), "Nothing to adjudicate" in page) == ([], True)
     assert not re.search("reader|answered today|waiting", words(page))
 
 

@@ -19,7 +19,7 @@ from annotate.actions.commands import call_command
 from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve
-from annotate.models import Job, Pause, Task
+from annotate.models import Job, Judgment, Pause, Task
 from annotate.reports.terminal import wrapped
 from annotate.work import job_store
 from annotate.work.judgments import judge, skip
@@ -34,18 +34,18 @@ pytestmark = pytest.mark.on_sqlite
 FRENCH = ("fr en", "en fr", "fr")
 
 
-def told(name, *arguments, **options):
+def printed(name, *arguments, **options):
     out = io.StringIO()
     call_command(name, *arguments, stdout=out, stderr=io.StringIO(), **options)
     return out.getvalue()
 
 
-def found(name, *arguments):
-    return json.loads(told(name, *arguments, json=True))
+def report(name, *arguments):
+    return json.loads(printed(name, *arguments, json=True))
 
 
 def next_of(name):
-    [row] = [row for row in found("tasks")["tasks"] if row["name"] == name]
+    [row] = [row for row in report("tasks")["tasks"] if row["name"] == name]
     return row["next"]
 
 
@@ -54,11 +54,15 @@ def next_of(name):
 
 @pytest.mark.django_db
 def test_an_empty_installation_says_what_to_do_first(data_dir):
-    assert told("corpora").startswith("There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME")
-    assert told("tasks").startswith("There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS")
-    assert told("draws").startswith("Nothing was drawn yet. A draw is made when a task is opened")
-    assert told("predictors").startswith("There is no predictor: no posts have votes")
-    status = told("status")
+    assert printed("corpora").startswith(
+        "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME"
+    )
+    assert printed("tasks").startswith(
+        "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS"
+    )
+    assert printed("draws").startswith("Nothing was drawn yet. A draw is made when a task is opened")
+    assert printed("predictors").startswith("There is no predictor: no posts have votes")
+    status = printed("status")
     assert f"Data folder  {data_dir} (" in status
     assert "People       0 annotators, of these 0 adjudicators; 0 managers\n" in status
     _, _, todo = status.partition("What to do next\n---------------\n")
@@ -78,74 +82,68 @@ def test_status_serve_and_the_pages_agree_on_who_is_a_manager(data_dir, monkeypa
         clerk.save()
         client.force_login(clerk)
         assert (client.get(reverse("manage")).status_code == 200) is is_one
-        assert ("1 manager\n" in told("status")) is is_one
-        assert ("Make an account for the manager" in told("status")) is not is_one
-        assert ("There is no manager yet" in told("serve", port=0)) is not is_one
+        assert ("1 manager\n" in printed("status")) is is_one
+        assert ("Make an account for the manager" in printed("status")) is not is_one
+        assert ("There is no manager yet" in printed("serve", port=0)) is not is_one
 
 
 @pytest.mark.django_db
 def test_a_database_that_lacks_a_migration_is_said_to_lack_it_and_nothing_is_read(data_dir):
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'annotate'")
-    status = told("status")
+    status = printed("status")
     assert status.endswith(
         "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date.\n"
     )
     assert "Tasks" not in status
     there = list((settings.BASE_DIR / "annotate" / "migrations").glob("0*.py"))
-    assert found("status")["database"]["migrations_missing"] == len(there)
+    assert report("status")["database"]["migrations_missing"] == len(there)
 
 
 # --- corpora and predictors
 
 
 def test_a_corpus_is_listed_with_what_is_to_be_done_next(demo_corpus, data_dir):
-    listed = told("corpora")
+    listed = printed("corpora")
     assert re.search(r"^demo +1,525  posts +100\.0% +83\.9%  CC-BY-4\.0  may leave +0$", listed, re.MULTILINE)
     next_step = f"`assay open_task TASK --corpus {NAME} --seed 1 …`"
     assert listed.endswith(f"Nothing was drawn from corpus {NAME} yet: {next_step}.\n")
-    [row] = found("corpora")["corpora"]
+    [row] = report("corpora")["corpora"]
     assert (row["rows"], row["voted"], row["agreed"], row["draws"], row["fault"]) == (1525, 1525, 1279, 0, "")
     path = data_dir / "corpora" / NAME / "manifest.json"
     manifest = json.loads(path.read_bytes())
     path.write_text(json.dumps(manifest | {"votes": []}))
-    assert f"Corpus {NAME} has posts without votes: `assay prelabel {NAME}`." in told("status")
+    assert f"Corpus {NAME} has posts without votes: `assay prelabel {NAME}`." in printed("status")
     shutil.copytree(path.parent, path.parent.with_name("second"))
     Corpus.objects.create(name="second")
-    assert "Corpus second has posts without votes" in told("status")
-    assert found("predictors") == {"predictors": []}
+    assert "Corpus second has posts without votes" in printed("status")
+    assert report("predictors") == {"predictors": []}
 
 
 def test_what_disk_and_database_do_not_agree_on_is_listed_with_its_fault(demo_corpus, data_dir):
     folder = data_dir / "corpora"
     shutil.copytree(folder / NAME, folder / "stray")
-    shutil.copytree(folder / NAME, folder / "broken")
-    (folder / "broken" / "manifest.json").write_text("{")
-    for name, text in (("empty", "{}"), ("list", "[]"), ("lacking", '{"sources": [{"name": "a"}]}')):
+    manifests = {"broken": "{", "empty": "{}", "list": "[]", "lacking": '{"sources": [{"name": "a"}]}'}
+    for name, text in manifests.items():
         (folder / name).mkdir()
         (folder / name / "manifest.json").write_text(text)
     (folder / ".DS_Store").write_text("a file of somebody else's")
     Corpus.objects.create(name="lost")
-    rows = {row["corpus"]: row for row in found("corpora")["corpora"]}
-    assert len(rows) == 7
+    rows = {row["corpus"]: row for row in report("corpora")["corpora"]}
     faults = {name: row["fault"] for name, row in rows.items()}
-    assert faults[NAME] == ""
-    assert "cannot be read" in faults["broken"]
+    assert faults.keys() == {NAME, "stray", "lost", *manifests}
+    assert (faults[NAME], "cannot be read" in faults["broken"]) == ("", True)
     for name in ("empty", "list", "lacking"):
         path = folder / name / "manifest.json"
         assert faults[name] == f"{path} is not the manifest of a corpus, or not all of it. Restore it."
-    assert {name for name, row in rows.items() if row["holds"] == "unknown"} == {
-        "broken",
-        "empty",
-        "list",
-        "lacking",
-        "lost",
-    }
-    assert {row["corpus"] for row in found("predictors")["predictors"]} == {NAME, "stray"}
+    assert {name for name, row in rows.items() if row["holds"] == "unknown"} == {*manifests, "lost"}
+    assert {row["corpus"] for row in report("predictors")["predictors"]} == {NAME, "stray"}
     assert faults["lost"].startswith("It is in the database and not on disk")
     assert faults["stray"].startswith("It is on disk and not in the database")
-    assert "* stray: It is on disk and not in the database: import its files again, or delete it.\n" in told("corpora")
-    assert told("status")
+    assert "* stray: It is on disk and not in the database: import its files again, or delete it.\n" in printed(
+        "corpora"
+    )
+    assert printed("status")
 
 
 def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path, settings):
@@ -157,14 +155,14 @@ def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path
     more = tmp_path / "more.jsonl"
     more.write_text('{"id": "new", "text": "one more"}\n', encoding="utf-8")
     call_command("import_corpus", NAME, str(more), licence="CC-BY-4.0", stdout=io.StringIO())
-    rows = {row["predictor"]: row for row in found("predictors", NAME)["predictors"]}
+    rows = {row["predictor"]: row for row in report("predictors", NAME)["predictors"]}
     assert (rows["m@1"]["posts"], rows["m@1"]["of"], rows["m@1"]["complete"]) == (1525, 1526, False)
     assert rows["m@1"]["classes"] == ["zh"]
-    listed = told("predictors")
+    listed = printed("predictors")
     assert "* langid, cld2, fasttext, majority: posts lack votes; run `assay prelabel demo`\n" in listed
     assert "* m@1: the corpus has grown since" in listed
     with pytest.raises(CommandError, match=f"There is no corpus 'none'; there is: {NAME}"):
-        told("predictors", "none")
+        printed("predictors", "none")
 
 
 # --- tasks: what to do next
@@ -172,10 +170,9 @@ def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path
 
 def test_a_command_to_copy_stays_on_one_line():
     for command in ("`assay reroute language-tweets-of-july`", "`assay export_gold language-tweets --out FOLDER`"):
-        for before in range(1, 30):
-            lines = wrapped(
-                "word " * before + f"ends here: {command}; and so on, word for word.", "* ", "  "
-            ).splitlines()
+        for before in range(1, 30, 4):
+            text = "word " * before + f"ends here: {command}; and so on, word for word."
+            lines = wrapped(text, "* ", "  ").splitlines()
             assert any(command in line for line in lines)
             assert max(map(len, lines)) <= 100
 
@@ -210,24 +207,18 @@ def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_languag
     assert next_of("task").startswith(f"An audit has failed, and job {job.pk} sends what the detectors agreed on there")
 
 
-def test_a_task_without_any_label_is_not_published(make_task):
+def test_only_what_has_labels_is_to_be_published_and_only_what_two_people_read_to_be_reported(make_task, person):
     make_task([], name="empty")
-    assert next_of("empty").startswith(
-        "Nothing was drawn, so nobody has anything to read. Delete it with `assay delete e"
+    empty = "Nothing was drawn, so nobody has anything to read. Delete it with `assay delete e"
+    assert next_of("empty").startswith(empty)
+    make_task([DISPUTED], name="unread")
+    call_command("close", "unread", leave_out=True, stdout=io.StringIO())
+    assert next_of("unread") == (
+        "None of its 1 unit has a label, so a gold set would be empty. Open it again with `assay reopen unread`."
     )
-    make_task([DISPUTED])
-    call_command("close", "task", leave_out=True, stdout=io.StringIO())
-    assert next_of("task") == (
-        "None of its 1 unit has a label, so a gold set would be empty. Open it again with `assay reopen task`."
-    )
-
-
-def test_no_report_is_recommended_for_what_nobody_read_or_one_person_alone(make_task, person):
-    publish = "`assay export_gold task --out FOLDER`"
     make_task([AGREED])
-    assert next_of("task") == f"All is done. Publish it: {publish}."
-    task = make_task([DISPUTED], name="asked", asked="de", decoys=0)
-    ann = person("ann", "de")
+    assert next_of("task") == "All is done. Publish it: `assay export_gold task --out FOLDER`."
+    task, ann = make_task([DISPUTED], name="asked", asked="de"), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
     assert "agreement" not in next_of("asked")
 
@@ -237,10 +228,10 @@ def test_who_was_paused_and_seen_by_no_manager_comes_first(make_records_task, pe
     ann = person("ann", "en")
     Pause.objects.create(task=task, annotator=ann, at=timezone.now(), right=2, asked=8)
     assert next_of("crowd") == "1 person was paused, and no manager has looked at it: see the task's page People."
-    status = told("status")
+    status = printed("status")
     assert "Pauses that nobody has looked at\n" in status
     assert f"crowd  ann                    2 of 8  {timezone.localtime():%Y-%m-%d}" in status
-    assert [(row["task"], row["name"], row["right"]) for row in found("status")["pauses"]] == [("crowd", "ann", 2)]
+    assert [(row["task"], row["name"], row["right"]) for row in report("status")["pauses"]] == [("crowd", "ann", 2)]
 
 
 def test_a_task_that_is_opened_while_the_others_are_read_is_told_the_next_time(make_task, monkeypatch):
@@ -253,17 +244,17 @@ def test_a_task_that_is_opened_while_the_others_are_read_is_told_the_next_time(m
         return contested()
 
     monkeypatch.setattr(task_overview, "contested_waiting", meanwhile)
-    assert [row["name"] for row in found("tasks")["tasks"]] == ["task"]
-    assert {row["name"] for row in found("tasks")["tasks"]} == {"task", "second"}
+    assert [row["name"] for row in report("tasks")["tasks"]] == ["task"]
+    assert {row["name"] for row in report("tasks")["tasks"]} == {"task", "second"}
 
 
 def test_status_says_what_waits_for_whom(make_task, person):
     task = make_task([DISPUTED, DISPUTED, FRENCH, AGREED])
     ann = person("ann", "de:5")
     skip(ann, take(ann, task).pk)
-    rows = [(row["queue"], row["waiting"], row["able"], row["stuck"]) for row in found("status")["waits"]]
+    rows = [(row["queue"], row["waiting"], row["able"], row["stuck"]) for row in report("status")["waits"]]
     assert sorted(rows) == [("", 1, 0, True), ("de", 1, 1, False), ("fr", 1, 0, True)]
-    status = told("status")
+    status = printed("status")
     assert "task  readers of French      1                1        0  stands still\n" in status
     assert "task  adjudicators           1                1        0  stands still\n" in status
 
@@ -276,8 +267,8 @@ def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
     task = Task.objects.get()
     task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
     assert next_of("crowd").startswith("Judgments of 1 unit are missing, and made elsewhere: import more")
-    assert found("status")["waits"] == []
-    assert [(row["holds"], row["rows"], row["fault"]) for row in found("corpora")["corpora"]] == [
+    assert report("status")["waits"] == []
+    assert [(row["holds"], row["rows"], row["fault"]) for row in report("corpora")["corpora"]] == [
         ("judged items", 2, "")
     ]
 
@@ -289,48 +280,43 @@ def test_draws_are_those_of_a_task_or_of_a_corpus(demo_corpus):
     for name, seed in (("one", "1"), ("two", "2")):
         call_command("open_task", name, corpus=NAME, size=50, seed=seed, audit_share=0, audit_least=0, verbosity=0)
     call_command("open_task", "two", extend=True, size=60, verbosity=0)
-    assert [(row["seed"], row["drawn"], row["tasks"]) for row in found("draws", "one")["draws"]] == [("1", 50, ["one"])]
-    rows = found("draws", NAME)["draws"]
-    assert rows == found("draws")["draws"]
+    assert [(row["seed"], row["drawn"], row["tasks"]) for row in report("draws", "one")["draws"]] == [
+        ("1", 50, ["one"])
+    ]
+    rows = report("draws", NAME)["draws"]
+    assert rows == report("draws")["draws"]
     assert [(row["drawn"], row["tasks"], row["extended"]) for row in rows] == [
         (60, ["two"], False),
         (50, [], True),
         (50, ["one"], False),
     ]
     assert rows[0]["chance"] == 60 / 1525
-    assert "(enlarged)" in told("draws")
+    assert "(enlarged)" in printed("draws")
     with pytest.raises(CommandError, match="There is no task and no corpus 'none'; `assay tasks` and"):
-        told("draws", "none")
+        printed("draws", "none")
 
 
 # --- what it costs
 
 
-@pytest.mark.parametrize("name", ["status", "tasks", "corpora", "draws", "predictors"])
-def test_a_list_takes_as_many_statements_for_many_tasks_as_for_one(make_task, make_records_task, person, name):
+def test_a_list_takes_as_many_statements_for_many_tasks_as_for_one(make_task, make_records_task, person):
     ann = person("ann", "de:5 en:5 fr:5")
-    made = [make_task([DISPUTED, AGREED, FRENCH]), make_records_task()]
+    tasks = [make_task([DISPUTED, AGREED, FRENCH]), make_records_task()]
+    names = ("status", "tasks", "corpora", "draws", "predictors")
 
-    def statements():
-        with CaptureQueriesContext(
-            connection,
-        ) as caught:
-            told(name)
+    def statements(name):
+        with CaptureQueriesContext(connection) as caught:
+            printed(name)
         return len(caught)
 
-    few = statements()
-    for number in range(6):
-        made.append(make_task([DISPUTED, FRENCH], name=f"more-{number}"))
-        made.append(make_records_task(name=f"records-{number}", test_items=0))
-    for task in made[::2]:
+    few = {name: statements(name) for name in names}
+    for number in range(3):
+        tasks.append(make_task([DISPUTED, FRENCH], name=f"more-{number}"))
+        tasks.append(make_records_task(name=f"records-{number}", test_items=0))
+    for task in tasks[::2]:
         judge(ann, take(ann, task).pk, Answer("de"))
-    assert Task.objects.count() == 14
-    assert statements() == few <= 30
-
-
-def test_answers_of_yesterday_count_in_no_day(make_task, person, judged):
-    task = make_task([DISPUTED])
-    judgment = judged(person("ann", "de"), task.units.get())
-    judgment.answered_at -= timedelta(hours=25)
-    judgment.save()
-    assert found("tasks")["tasks"][0]["answers_today"] == 0
+    assert {name: statements(name) for name in names} == few
+    assert max(few.values()) <= 30
+    assert [row["answers_today"] for row in report("tasks")["tasks"] if row["name"] == "task"] == [1]
+    Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=25), shown_at=None)
+    assert {row["answers_today"] for row in report("tasks")["tasks"]} == {0}

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, connection, transaction
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
@@ -17,22 +16,12 @@ from annotate.work.accounts import ask_for_language, grant, preferences_of, refu
 from annotate.work.judgments import judge
 from annotate.work.permit import day_of, midnight, permit_of
 from annotate.work.queue import take
+from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, said
 from tests.looks import faults
 
 NONE = {"text_size": "", "theme": "", "keys": "", "time_zone": "", "language": "", "goal": ""}
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
-
-
-@pytest.fixture
-def as_ann(client, ann):
-    client.force_login(ann.user)
-    return client
 
 
 def save(client, **values):
@@ -42,31 +31,19 @@ def save(client, **values):
 # --- what is kept
 
 
-def test_text_size_theme_and_keys_are_told_to_every_page(as_ann):
-    save(as_ann, text_size="larger", theme="dark", keys="left")
-    for address in ("/", "/account/", "/docs/"):
-        assert (
-            '<html lang="en" dir="ltr" data-theme="dark" data-text="larger" data-keys="left">'
-            in as_ann.get(address).text
-        )
+def test_what_was_set_is_on_every_page_from_each_log_in_on_for_that_person_alone(as_ann, ann, person, manager):
+    save(as_ann, text_size="larger", theme="dark", keys="left", goal="300")
+    frame = '<html lang="en" dir="ltr" data-theme="dark" data-text="larger" data-keys="left">'
+    for client in (as_ann, signed_in(ann)):
+        assert [frame in client.get(address).text for address in ("/", "/account/", "/docs/")] == [True] * 3
+        assert 'value="300"' in client.get("/account/preferences/").text
+    assert '<html lang="en" dir="ltr">' in signed_in(person("bea", "de")).get("/").text
     save(as_ann)
     assert '<html lang="en" dir="ltr">' in as_ann.get("/").text
-
-
-def test_what_was_set_is_there_after_the_next_log_in_and_nobody_else_has_it(as_ann, ann, person):
-    save(as_ann, theme="dark", goal="300")
-    again, other = Client(), Client()
-    again.force_login(ann.user)
-    other.force_login(person("bea", "de").user)
-    assert 'data-theme="dark"' in again.get("/").text
-    assert 'value="300"' in again.get("/account/preferences/").text
-    assert "data-theme" not in other.get("/").text
-
-
-def test_a_manager_who_is_no_annotator_has_preferences_too(client, manager):
-    client.force_login(manager)
-    save(client, theme="light")
-    assert 'data-theme="light"' in client.get("/manage/").text
+    assert preferences_of(ann.user) == NONE | {"goal": None}
+    managers = signed_in(manager)
+    save(managers, theme="light")
+    assert 'data-theme="light"' in managers.get("/manage/").text
 
 
 @pytest.mark.parametrize(
@@ -105,38 +82,25 @@ def test_a_request_takes_no_statement_for_preferences_after_the_first_of_a_sessi
 # --- the language of the pages, and time zones
 
 
-def test_pages_are_in_the_language_that_was_chosen_whatever_the_browser_asks_for(as_ann, make_task):
+def test_the_chosen_language_holds_whatever_the_browser_asks_for_except_where_all_is_english(
+    as_ann, make_task, manager
+):
     make_task([DISPUTED])
-    save(as_ann, language="ar")
+    with translation.override("ar"):
+        assert translation.gettext("Your preferences are saved.") in save(as_ann, language="ar").text
+        assert translation.gettext("Log out") in as_ann.get("/").text
     for address in ("/", "/tasks/task/", "/account/", "/account/preferences/"):
         page = as_ann.get(address, headers={"Accept-Language": "de"})
-        assert '<html lang="ar" dir="rtl"' in page.text
-        assert page["Content-Language"] == "ar"
-    with translation.override("ar"):
-        assert translation.gettext("Log out") in as_ann.get("/").text
+        assert ('<html lang="ar" dir="rtl"' in page.text, page["Content-Language"]) == (True, "ar")
+    managers = signed_in(manager)
+    save(managers, language="ar")
+    for page in (as_ann.get("/docs/"), managers.get("/manage/")):
+        assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
+    assert '<html lang="ar" dir="rtl"' in managers.get("/account/").text
+    refused = as_ann.get("/api/v1/tasks/nowhere/")
+    assert (refused.status_code, refused["Content-Language"], refused.text.isascii()) == (404, "en", True)
     save(as_ann)
     assert '<html lang="de" dir="ltr"' in as_ann.get("/", headers={"Accept-Language": "de"}).text
-
-
-def test_managers_pages_the_documentation_and_the_api_stay_english_whatever_was_chosen(as_ann, ann, manager):
-    save(as_ann, language="ar")
-    page = as_ann.get("/docs/")
-    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
-    refused = as_ann.get("/api/v1/tasks/nowhere/")
-    assert (refused.status_code, refused["Content-Language"]) == (404, "en")
-    assert refused.text.isascii()
-    managers = Client()
-    managers.force_login(manager)
-    save(managers, language="ar")
-    page = managers.get("/manage/")
-    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
-    assert '<html lang="ar" dir="rtl"' in managers.get("/account/").text
-
-
-def test_the_word_that_preferences_are_saved_is_said_in_the_language_that_was_chosen(as_ann):
-    with translation.override("de"):
-        saved = translation.gettext("Your preferences are saved.")
-    assert saved in save(as_ann, language="de").text
 
 
 def test_times_are_told_in_ones_own_zone(as_ann, ann, make_task):
@@ -163,20 +127,20 @@ def test_the_day_of_what_one_is_given_and_of_what_counts_stays_the_installations
 
 
 def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make_task, manager):
-    task = make_task([DISPUTED], asked="")
-    reader = ann.languages.get()
-    reader.delete()
+    task, page = make_task([DISPUTED]), "/manage/people/languages/"
+    ann.languages.all().delete()
+    request = {"language": "de", "level": "5", "words": "I grew up there"}
+    asked = as_ann.post("/account/languages/", request, follow=True)
+    assert "German: a manager has not decided yet" in asked.text
     assert take(ann, task) is None
-    page = as_ann.post("/account/languages/", {"language": "de", "level": "5", "words": "I grew up there"}, follow=True)
-    assert "German: a manager has not decided yet" in page.text
-    assert take(ann, task) is None
-    managers = Client()
-    managers.force_login(manager)
+    managers = signed_in(manager)
     assert "1 language</a> for which people ask" in managers.get("/manage/").text
-    shown = managers.get("/manage/people/languages/").text
+    shown = managers.get(page).text
     assert "I grew up there" in shown
     [number] = re.findall('name="grant" value="([0-9]+)"', shown)
-    done = managers.post("/manage/people/languages/", {"grant": number, f"level-{number}": "4"}, follow=True)
+    assert managers.post(page, {}).status_code == 400
+    assert managers.post(page, {"grant": "999"}).status_code == 404
+    done = managers.post(page, {"grant": number, f"level-{number}": "4"}, follow=True)
     assert "ann reads German." in done.text
     assert [str(row) for row in ann.languages.all()] == ["de:4"]
     assert "German: granted" in as_ann.get("/account/languages/").text
@@ -219,11 +183,10 @@ def test_two_managers_decide_once(ann, manager):
     assert sorted(map(str, ann.languages.all())) == ["de:5", "fr:4"]
 
 
-def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(ann, client, person):
+def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(ann, person):
     onlooker = User.objects.create_user("onlooker", password="a long password", is_staff=True)
-    client.force_login(onlooker)
     asked = ask_for_language(ann, "fr", 4)
-    refused = client.post("/manage/people/languages/", {"grant": asked.pk})
+    refused = signed_in(onlooker).post("/manage/people/languages/", {"grant": asked.pk})
     assert (refused.status_code, "lacks the permission" in refused.text) == (403, True)
     own = person("clerk")
     User.objects.filter(pk=own.user.pk).update(is_staff=True)
@@ -233,12 +196,6 @@ def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(
         grant(ask_for_language(own, "fr", 5).pk, clerk)
     grant(asked.pk, clerk)
     assert [row.outcome for row in LanguageRequest.objects.order_by("pk")] == ["granted", ""]
-
-
-def test_a_form_that_decides_nothing_is_refused(client, manager):
-    client.force_login(manager)
-    assert client.post("/manage/people/languages/", {}).status_code == 400
-    assert client.post("/manage/people/languages/", {"grant": "999"}).status_code == 404
 
 
 # --- in a browser
@@ -298,17 +255,15 @@ def test_a_question_mark_shows_all_keys_of_the_page_and_again_hides_them(make_ta
     assert page.input_value("[name=comment]") == "what?"
 
 
-@pytest.mark.parametrize("address", ["/tasks/task/", "/tasks/asking/sheet/", "/tasks/crowd/qualification/en/"])
-def test_the_keys_of_each_page_can_be_opened_without_a_script(make_task, make_records_task, person, client, address):
+def test_the_keys_of_each_page_can_be_opened_without_a_script(make_task, make_records_task, person):
     make_task([DISPUTED])
     make_task([DISPUTED], asked="de", name="asking")
     make_records_task(gold={"practice": ["1"], "test": ["1"] * 2}, test_items=2)
-    client.force_login(person("bea", "de en").user)
-    shown = client.get(address).text
-    keys = re.findall("<dt><kbd>(.*?)</kbd></dt>", shown)
-    assert "?" in keys
-    assert ("Y" in keys) == ("sheet" in address)
-    assert ("Z" in keys) == (address == "/tasks/task/")
+    client = signed_in(person("bea", "de en"))
+    for address, shown in [("task/", "Z"), ("asking/sheet/", "Y"), ("crowd/qualification/en/", "")]:
+        keys = re.findall("<dt><kbd>(.*?)</kbd></dt>", client.get(f"/tasks/{address}").text)
+        assert "?" in keys
+        assert "".join(key for key in ("Y", "Z") if key in keys) == shown, address
 
 
 @pytest.mark.django_db(transaction=True)
@@ -321,7 +276,3 @@ def test_a_chosen_theme_holds_whatever_the_system_has(new_page, ann, theme):
         ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert ground == {"light": "rgb(251, 250, 247)", "dark": "rgb(24, 23, 21)"}[theme]
         assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "19px"
-
-
-def test_nothing_is_set_of_whoever_has_set_nothing(ann):
-    assert preferences_of(ann.user) == NONE | {"goal": None}

@@ -1,3 +1,5 @@
+"""What waits in each queue and who can read it, and each person's own day."""
+
 from datetime import timedelta
 
 from django.utils import timezone
@@ -6,6 +8,7 @@ from annotate.figures.queue_states import queue_table
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
+from annotate.work import accounts
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
@@ -28,29 +31,28 @@ def own(annotator, task):
 # --- queues
 
 
-def test_a_task_without_units_has_no_queues(make_task):
-    assert queue_table(make_task([])) == []
-
-
-def test_queues_come_fullest_first_with_the_names_of_their_readers(make_task, person):
+def test_queues_come_fullest_first_with_their_active_readers_and_what_is_open_still_waiting(make_task, person):
+    assert queue_table(make_task([], name="empty")) == []
     task = make_task([DISPUTED, DISPUTED, FRENCH, AGREED])
+    other = make_task([DISPUTED, DISPUTED], name="other")
     person("bea", "de en")
-    person("ann", "de")
-    assert table(task) == [("de", 2, 0, ["ann", "bea"]), ("fr", 1, 0, []), ("en", 0, 0, ["bea"])]
+    ann, out = person("ann", "de"), person("out", "de")
+    accounts.set_active([out], False)
+    rows = [("fr", 1, 0, []), ("en", 0, 0, ["bea"])]
+    lease = take(ann, task)
+    take(ann, other)
+    assert table(task) == [("de", 2, 1, ["ann", "bea"]), *rows]
+    assert table(other)[0] == ("de", 2, 1, ["ann", "bea"])
+    release(ann, lease.pk)
+    assert table(task) == [("de", 2, 0, ["ann", "bea"]), *rows]
+    Lease.objects.update(expires_at=timezone.now())
+    assert table(other)[0] == ("de", 2, 0, ["ann", "bea"])
 
 
 def test_a_queue_is_stuck_where_something_waits_and_nobody_reads_well_enough(make_task, person):
     task = make_task([DISPUTED, FRENCH], least_level=4)
     person("ann", "de:4 fr:3 he")
     assert {row.queue: bool(row.lacking) for row in queue_table(task)} == {"de": False, "fr": True, "he": False}
-
-
-def test_readers_who_are_locked_out_do_not_count(make_task, person):
-    task = make_task([DISPUTED])
-    ann = person("ann", "de")
-    ann.user.is_active = False
-    ann.user.save()
-    assert table(task) == [("de", 1, 0, [])]
 
 
 def test_a_shared_queue_has_the_readers_of_all_its_labels_each_once(make_task, person):
@@ -61,50 +63,21 @@ def test_a_shared_queue_has_the_readers_of_all_its_labels_each_once(make_task, p
     assert (row.queue, row.labels, row.waiting, row.readers) == ("zh", ["zh-CN", "zh-TW"], 1, ["mei", "wei"])
 
 
-def test_what_is_open_counts_as_leased_and_still_as_waiting(make_task, person):
-    task = make_task([DISPUTED, DISPUTED])
-    ann = person("ann", "de")
-    lease = take(ann, task)
-    assert table(task) == [("de", 2, 1, ["ann"])]
-    release(ann, lease.pk)
-    assert table(task) == [("de", 2, 0, ["ann"])]
-
-
-def test_a_lease_that_has_run_out_is_not_counted(make_task, person):
-    task = make_task([DISPUTED])
-    take(person("ann", "de"), task)
-    Lease.objects.update(expires_at=timezone.now())
-    assert table(task) == [("de", 1, 0, ["ann"])]
-
-
-def test_the_queues_of_a_task_are_its_own(make_task, person):
-    task, other = make_task([DISPUTED]), make_task([DISPUTED, DISPUTED], name="other")
-    ann = person("ann", "de")
-    take(ann, other)
-    assert table(task) == [("de", 1, 0, ["ann"])]
-    assert table(other) == [("de", 2, 1, ["ann"])]
-
-
 # --- one's own day
 
 
-def test_answers_and_skips_of_today_and_what_waits_are_counted(make_task, person):
-    task = make_task([DISPUTED] * 5 + [FRENCH, AGREED])
-    ann = person("ann", "de")
+def test_answers_and_skips_of_today_in_this_task_and_what_waits_are_counted(make_task, ann, person):
+    task, other = make_task([DISPUTED] * 5 + [FRENCH, AGREED]), make_task([DISPUTED], name="other")
     person("ben", "en")
+    judge(ann, take(ann, other).pk, Answer("de"))
     assert own(ann, task) == (0, 0, 5)
     for answer in ("de", "en", "und"):
         judge(ann, take(ann, task).pk, Answer(answer))
     skip(ann, take(ann, task).pk)
     assert own(ann, task) == (3, 1, 1)
-
-
-def test_what_was_taken_back_is_not_counted(make_task, person):
-    task = make_task([DISPUTED])
-    ann = person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
     undo(ann, task)
-    assert own(ann, task) == (0, 0, 1)
+    assert own(ann, task) == (3, 1, 1)
 
 
 def test_what_others_have_open_still_waits_but_not_what_one_has_judged(make_task, person):
@@ -116,25 +89,17 @@ def test_what_others_have_open_still_waits_but_not_what_one_has_judged(make_task
     assert own(bea, task) == (0, 0, 1)
 
 
-def test_yesterday_is_not_today_and_midnight_is_the_installations(make_task, person, judged, settings):
+def test_yesterday_is_not_today_and_midnight_is_the_installations(make_task, ann, judged, settings):
     task = make_task([DISPUTED, DISPUTED])
-    ann = person("ann", "de")
-    first, second = task.units.all()
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    Judgment.objects.filter(pk=judged(ann, first).pk).update(answered_at=midnight)
-    Judgment.objects.filter(pk=judged(ann, second).pk).update(answered_at=midnight - timedelta(microseconds=1))
+    moments = (midnight, midnight - timedelta(microseconds=1))
+    for unit, moment in zip(task.units.all(), moments, strict=True):
+        Judgment.objects.filter(pk=judged(ann, unit).pk).update(answered_at=moment)
     assert own(ann, task)[0] == 1
     # Far enough to the east, midnight was at another moment.
     settings.TIME_ZONE = "Pacific/Kiritimati"
     local = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    assert own(ann, task)[0] == sum(moment >= local for moment in (midnight, midnight - timedelta(microseconds=1)))
-
-
-def test_another_tasks_answers_and_an_adjudicators_decisions_are_not_counted(make_task, person):
-    task, other = make_task([DISPUTED]), make_task([DISPUTED], name="other")
-    ann = person("ann", "de")
-    judge(ann, take(ann, other).pk, Answer("de"))
-    assert own(ann, task) == (0, 0, 1)
+    assert own(ann, task)[0] == sum(moment >= local for moment in moments)
 
 
 def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its_queue_has_some(make_task, person):
@@ -151,7 +116,7 @@ def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its
     assert {row.queue: row.lacking for row in queue_table(task)} == {"de": 0, "en": 0}
 
 
-def test_what_every_adjudicator_has_judged_waits_for_one_who_has_not(make_task, person):
+def test_what_no_active_adjudicator_may_decide_is_undecidable(make_task, person):
     task = make_task([DISPUTED, DISPUTED], rounds=1)
     both = person("both", "de", adjudicates=True)
     assert undecidable(task) == 0
@@ -159,15 +124,13 @@ def test_what_every_adjudicator_has_judged_waits_for_one_who_has_not(make_task, 
     assert undecidable(task) == 1
     other = person("other", adjudicates=True)
     assert undecidable(task) == 0
-    other.user.is_active = False
-    other.user.save()
+    accounts.set_active([other], False)
     assert undecidable(task) == 1
-    Judgment.objects.update(voided_at=timezone.now())
-    assert undecidable(task) == 0
-
-
-def test_without_adjudicators_all_that_waits_for_one_is_undecidable(make_task, person):
-    task, ann = make_task([DISPUTED, DISPUTED, DISPUTED], rounds=1), person("ann", "de")
-    for _ in range(2):
-        skip(ann, take(ann, task).pk)
+    both.adjudicates = False
+    both.save()
+    skip(both, take(both, task).pk)
     assert undecidable(task) == 2
+    Judgment.objects.update(voided_at=timezone.now())
+    assert undecidable(task) == 2
+    accounts.set_active([other], True)
+    assert undecidable(task) == 0

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotate.models import Judgment
 from annotate.pages import access
+from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.programs import Program
 
@@ -73,14 +74,13 @@ def test_an_answer_that_is_refused_for_the_rate_can_be_sent_again(ann, rates, cl
     assert ann.post(f"leases/{lease}/judge/", label="de").status_code == 200
 
 
-def test_each_person_is_counted_alone_whatever_they_come_by(ann, rates, clock, person):
+def test_each_person_is_counted_alone_whatever_they_come_by_and_pages_are_not_counted(ann, rates, clock, person):
     bea = person("bea", "de")
-    by_session = Client()
-    by_session.force_login(bea.user)
-    by_token = Program(Client(), bea)
-    assert statuses(partial(ann.get, "tasks/"), 3) == [200] * 3
+    by_session, by_token = signed_in(bea), Program(Client(), bea)
+    assert statuses(partial(ann.get, "tasks/"), 4) == [200] * 3 + [429]
     assert statuses(partial(by_session.get, "/api/v1/tasks/"), 2) == [200] * 2
     assert statuses(partial(by_token.get, "tasks/"), 2) == [200, 429]
+    assert statuses(partial(by_session.get, "/account/"), 5) == [200] * 5
 
 
 @pytest.mark.parametrize(
@@ -101,35 +101,25 @@ def test_whoever_has_no_token_is_counted_by_address(ann, rates, clock, path, hea
     assert ann.get("tasks/").status_code == 200
 
 
-def test_the_pages_are_not_counted(ann, rates, clock, person, make_task):
-    make_task([DISPUTED])
-    statuses(partial(ann.get, "tasks/"), 4)
-    client = Client()
-    client.force_login(person("bea", "de").user)
-    assert statuses(partial(client.get, "/tasks/task/"), 5) == [200] * 5
-
-
-def test_a_rate_of_0_is_no_limit(ann, rates, clock):
+def test_a_rate_of_0_is_no_limit_and_what_cannot_be_counted_is_let_through(ann, rates, clock, data_dir):
     rates(0, 0)
     assert statuses(partial(ann.get, "tasks/"), 9) == [200] * 9
     assert statuses(unknown, 9) == [401] * 9
+    rates(3, 3)
+    (data_dir / "requests").write_text("in the place of the folder")
+    assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 5
 
 
 def test_counting_costs_no_statement(ann, rates, make_task):
     make_task([DISPUTED] * 3)
-    found = []
+    counts = []
     for rate in (0, 1000):
         rates(rate, rate)
         with CaptureQueriesContext(connection) as run:
             lease = ann.post("tasks/task/next/").json()["lease"]["id"]
             assert ann.post(f"leases/{lease}/judge/", label="de").status_code == 200
-        found.append(len(run.captured_queries))
-    assert found[0] == found[1]
-
-
-def test_what_cannot_be_counted_is_let_through(ann, rates, clock, data_dir):
-    (data_dir / "requests").write_text("in the place of the folder")
-    assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 5
+        counts.append(len(run.captured_queries))
+    assert counts[0] == counts[1]
 
 
 def count_many(path, times):
@@ -140,10 +130,10 @@ def test_requests_at_once_in_several_workers_are_all_counted(tmp_path):
     path, rounds = tmp_path / "requests" / "people", 200
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, spawn, django.setup) as workers, ThreadPoolExecutor(4) as threads:
-        elsewhere = [workers.submit(count_many, path, rounds) for _ in range(2)]
-        here = [threads.submit(count_many, path, rounds) for _ in range(4)]
-        found = sorted(number for each in (*elsewhere, *here) for number in each.result())
-    assert found == list(range(1, 6 * rounds + 1))
+        runs = [workers.submit(count_many, path, rounds) for _ in range(2)]
+        runs += [threads.submit(count_many, path, rounds) for _ in range(4)]
+        numbers = sorted(number for run in runs for number in run.result())
+    assert numbers == list(range(1, 6 * rounds + 1))
 
 
 def test_however_many_addresses_come_the_file_stays_small(rates, clock, settings):

@@ -1,4 +1,4 @@
-"""The languages of the pages: their catalogs, which one somebody is shown, and what a kind says in each."""
+"""Interface languages: their catalogs, which one a person gets, and what a kind says in each."""
 
 import re
 
@@ -19,6 +19,7 @@ from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
+from tests.annotate.acts import signed_in
 
 GERMAN, ARABIC = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}, {"Accept-Language": "ar"}
 
@@ -46,48 +47,36 @@ def test_there_is_a_catalog_of_every_language_but_english(catalog):
     assert sorted(path.name for path in catalogs.LOCALE.iterdir()) == sorted(catalog)
 
 
-@pytest.mark.parametrize("code", catalogs.languages())
-def test_a_catalog_has_every_sentence_and_no_other_each_with_its_translation(catalog, sentences, code):
-    there = {catalogs.Message(each.msgctxt or "", each.msgid, each.msgid_plural): each for each in catalog[code]}
-    assert there.keys() == sentences
-    assert [each.msgid for each in catalog[code] if not each.translated() or each.fuzzy] == []
-
-
-@pytest.mark.parametrize("code", catalogs.languages())
-def test_what_is_compiled_is_what_people_edit(catalog, code):
-    assert (catalogs.folder(code) / "django.mo").read_bytes() == catalog[code].to_binary()
-
-
 def gaps(text: str) -> set[str]:
     """What code fills in, and the marks around words."""
     return set(re.findall(r"%\(\w+\)s|\{\w+\}|<[^>]*>", text))
 
 
 @pytest.mark.parametrize("code", catalogs.languages())
-def test_translations_have_the_gaps_of_the_sentence_and_cannot_break_out_of_an_attribute(catalog, code):
-    for entry in catalog[code]:
+def test_a_catalog_is_complete_compiled_and_keeps_the_gaps_and_marks_of_each_sentence(catalog, sentences, code):
+    entries = catalog[code]
+    assert {catalogs.Message(entry.msgctxt or "", entry.msgid, entry.msgid_plural) for entry in entries} == sentences
+    assert [entry.msgid for entry in entries if not entry.translated() or entry.fuzzy] == []
+    assert (catalogs.folder(code) / "django.mo").read_bytes() == entries.to_binary()
+    for entry in entries:
         if entry.msgid_plural:
             # A form for one number alone may spell it.
-            assert all(gaps(said) <= gaps(entry.msgid_plural) for said in entry.msgstr_plural.values()), entry.msgid
+            assert all(gaps(form) <= gaps(entry.msgid_plural) for form in entry.msgstr_plural.values()), entry.msgid
             assert gaps(entry.msgstr_plural[max(entry.msgstr_plural)]) == gaps(entry.msgid_plural), entry.msgid
         else:
             assert gaps(entry.msgstr) == gaps(entry.msgid), entry.msgid
-        for said in (entry.msgstr, *entry.msgstr_plural.values()):
-            assert not re.search(r'["<>&]', re.sub(r"<[^>]*>", "", said)), said
-
-
-@pytest.mark.parametrize("code", catalogs.languages())
-def test_no_two_languages_have_one_name(code):
+        for form in (entry.msgstr, *entry.msgstr_plural.values()):
+            assert not re.search(r'["<>&]', re.sub(r"<[^>]*>", "", form)), form
     with override(code):
-        names = [label_name(each) for each in LANGUAGES]
+        names = [label_name(language) for language in LANGUAGES]
     assert len(set(names)) == len(names)
 
 
 def test_arabic_counts_in_its_six_forms():
     with override("ar"):
-        said = [ngettext("%(number)s answer saved.", "%(number)s answers saved.", n) for n in (0, 1, 2, 3, 11, 100)]
-    assert len(set(said)) == 5
-    assert said[2] == "حُفظت إجابتان."
+        forms = [ngettext("%(number)s answer saved.", "%(number)s answers saved.", n) for n in (0, 1, 2, 3, 11, 100)]
+    assert len(set(forms)) == 5
+    assert forms[2] == "حُفظت إجابتان."
 
 
 # --- who is shown which
@@ -135,10 +124,16 @@ def test_a_link_for_a_new_password_comes_in_the_language_in_which_it_was_asked_f
     assert "Jemand hat um ein neues Passwort für das Konto ann auf" in sent.body
 
 
-def test_sentences_of_operations_are_in_the_language_of_the_page(make_task, person):
-    task, ann = make_task([]), person("ann", "de")
+def test_operations_answer_in_the_language_of_the_page_and_store_the_same_in_all(make_task, ann):
+    task = make_task([("de en", "en de", "de")], redundancy=1)
+    with override("ar"):
+        judge(ann, take(ann, task).pk, Answer("und", "mixed"))
+    [judgment] = ann.judgments.all()
+    assert (judgment.label, judgment.reason) == ("und", "mixed")
+    assert Task.objects.get().title == "Which language?"
     with override("fr"):
-        assert why_empty(permit_of(ann, task)) == "Tout est fait. Tout a été lu dans cette tâche."
+        empty = permit_of(ann, make_task([], name="empty"))
+        assert why_empty(empty) == "Tout est fait. Tout a été lu dans cette tâche."
 
 
 # --- what a kind says, and the language of what is read
@@ -165,11 +160,9 @@ def test_shipped_kinds_speak_every_language_of_the_pages(slug):
 
 
 def test_the_page_of_a_record_speaks_one_language_and_the_record_another(make_records_task, person):
-    task = make_records_task("qa_match", 1, languages=("fr",))
-    ann, client = person("ann", "fr"), Client(headers=ARABIC)
+    task, ann = make_records_task("qa_match", 1, languages=("fr",)), person("ann", "fr")
     take(ann, task)
-    client.force_login(ann.user)
-    page = client.get("/tasks/crowd/").text
+    page = signed_in(ann, headers=ARABIC).get("/tasks/crowd/").text
     assert frame(page) == ("ar", "rtl")
     assert "هل يجيب المقطع عن السؤال؟" in page
     assert '<dt>السؤال</dt><dd lang="fr"><p dir="auto">the question of fr-1</p></dd>' in page
@@ -185,15 +178,6 @@ def test_a_title_that_a_manager_typed_stays_as_it_is(make_task, make_records_tas
         own_words, asked_words = "In welcher Sprache ist dieser Beitrag?", "Ist dieser Beitrag auf Deutsch?"
         assert told == [own_words, "Which language?", asked_words, "Ads of July"]
         assert ads.kind.question(ads) == "Passt die Anzeige zur Suchanfrage?"
-
-
-def test_what_is_stored_does_not_depend_on_the_language_of_the_page(make_task, person):
-    task, ann = make_task([("de en", "en de", "de")], redundancy=1), person("ann", "de")
-    with override("ar"):
-        judge(ann, take(ann, task).pk, Answer("und", "mixed"))
-    [judgment] = ann.judgments.all()
-    assert (judgment.label, judgment.reason) == ("und", "mixed")
-    assert Task.objects.get().title == "Which language?"
 
 
 # --- texts that are in another language than the page

@@ -32,12 +32,12 @@ def expired(client, make_task, person):
 
 def send(client, address, fields):
     """Send a form as a browser does, which follows to the log-in with the form."""
-    told = client.post(address, fields)
-    return client.post(told["Location"], fields) if told.status_code == 307 else told
+    reply = client.post(address, fields)
+    return client.post(reply["Location"], fields) if reply.status_code == 307 else reply
 
 
-def log_in(client, told, name="ann"):
-    return client.post("/login/", {**fields_of(told.text), "username": name, "password": PASSWORD})
+def log_in(client, page, name="ann"):
+    return client.post("/login/", {**fields_of(page.text), "username": name, "password": PASSWORD})
 
 
 def test_it_leads_back_to_the_page_on_which_the_form_stood(client, person, make_task):
