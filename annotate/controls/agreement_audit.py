@@ -80,22 +80,22 @@ def _contest_after_answer(task: Task, label: str) -> None:
 
 
 @prepared
-def _to_judge(task) -> QuerySet[Task]:
+def _to_judge(task: int) -> QuerySet[Task]:
     return Task.objects.select_for_update(no_key=True).filter(pk=task)
 
 
 @prepared
-def _to_fail(task, label) -> QuerySet[Task]:
+def _to_fail(task: int, label: str) -> QuerySet[Task]:
     """Return the task if the audit of a label is finished, and some units with the label were not sent to people.
 
     The subqueries are sorted so that PostgreSQL reads the first row of an index. It plans the query once for all
     labels. Without sorting, it would scan the table, because it expects an early match, and if there were no match, it
     would read the whole table.
     """
-    agreed = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
-    first = {"agreed": agreed.filter(stage=stages.AGREED), "to_audit": waiting(agreed)}
-    found = Task.objects.alias(**{name: Subquery(units.values("pk")[:1]) for name, units in first.items()})
-    return found.filter(pk=task, agreed__isnull=False, to_audit__isnull=True)
+    units = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
+    agreed, to_audit = (Subquery(of.values("pk")[:1]) for of in (units.filter(stage=stages.AGREED), waiting(units)))
+    tasks = Task.objects.alias(agreed=agreed, to_audit=to_audit)
+    return tasks.filter(pk=task, agreed__isnull=False, to_audit__isnull=True)
 
 
 @transaction.atomic
@@ -111,7 +111,7 @@ def contest_all(task: Task) -> dict[str, int]:
 
     Return the number of units sent, by label.
     """
-    unfinished = labels_of(waiting(task.units))
+    unfinished = labels_of(waiting(task.units.all()))
     to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
     found = {label: audit for label, audit in audits(task).items() if label in to_read}
     return {label: contest(task, label) for label, audit in found.items() if over_limit(task, audit)}

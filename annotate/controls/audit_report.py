@@ -5,6 +5,7 @@ agreement_audit.py draws the audit sample, and sends languages that fail the aud
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -128,7 +129,7 @@ def labels_of(units: QuerySet[Unit]) -> set[str]:
     return set(units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True).distinct())
 
 
-def report(task: Task) -> dict:
+def report(task: Task) -> dict[str, Any]:
     """Return the results of the audit, in total and by language, as JSON data.
 
     limit: largest acceptable error rate.
@@ -153,7 +154,7 @@ def report(task: Task) -> dict:
     contested: whether people label all items because the audit failed.
     """
     found, slipping = audits(task), slips(task)
-    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units))
+    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units.all()))
     contested = contested_labels(task)
     over = {label for label, audit in found.items() if label not in unfinished and over_limit(task, audit)}
     return {
@@ -185,7 +186,7 @@ def report(task: Task) -> dict:
 # --- Text, table and plot
 
 
-def audit_words(audit: dict) -> list[str]:
+def audit_words(audit: dict[str, Any]) -> list[str]:
     """Return sentences that summarize the audit of all languages; an empty list if no item was drawn."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
@@ -219,14 +220,14 @@ def audit_words(audit: dict) -> list[str]:
     return words
 
 
-def audit_table(audit: dict) -> Table:
+def audit_table(audit: dict[str, Any]) -> Table:
     """Return a table with a row for each language.
 
     Languages over the limit come first, followed by those that people label because their audit failed. Within these
     groups, the highest error rate comes first.
     """
 
-    def language(row: dict) -> Cell:
+    def language(row: dict[str, Any]) -> Cell:
         return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
 
     columns = (
@@ -240,11 +241,11 @@ def audit_table(audit: dict) -> Table:
     return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
 
 
-def _chosen(row: dict) -> int:
-    return row["audited"] + row["unresolved"]
+def _chosen(row: dict[str, Any]) -> int:
+    return int(row["audited"] + row["unresolved"])
 
 
-def _in_order(audit: dict) -> list[dict]:
+def _in_order(audit: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(
         audit["languages"],
         key=lambda row: (
@@ -257,7 +258,7 @@ def _in_order(audit: dict) -> list[dict]:
     )
 
 
-def _audit_note(row: dict, limit: float) -> str:
+def _audit_note(row: dict[str, Any], limit: float) -> str:
     overruled = discarded = ""
     if number := row.get("overruled"):
         confirmations = many(row["checked"], "confirmation")
@@ -273,7 +274,7 @@ def _audit_note(row: dict, limit: float) -> str:
     return "; ".join(filter(None, (contested, overruled, discarded)))
 
 
-def audit_plot(audit: dict) -> str:
+def audit_plot(audit: dict[str, Any]) -> str:
     """Return a plot of the error rate of each language that has audited items; "" if no language has any."""
     rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else ""
@@ -284,7 +285,7 @@ def whole_percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def limit_words(audit: dict, task: str) -> list[str]:
+def limit_words(audit: dict[str, Any], task: str) -> list[str]:
     """Return sentences about languages whose audit is over the limit, and what has been or can be done about them."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
@@ -332,7 +333,7 @@ def added(posts: dict[str, int], wanted: int, to: str) -> str:
     return f"Added to the {to} by lot: {many(number, 'post')}: {by_language}.{all_there_are}"
 
 
-def plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
+def plotted(language: str, estimates: list[tuple[dict[str, Any], int]]) -> Row:
     """Return the row of a language in a plot.
 
     estimates: (estimate, count) pairs, where the count is the number of items on which the estimate is based.

@@ -56,8 +56,8 @@ def check_counts(task: Task) -> dict[str, tuple[int, int]]:
 
     A unit counts in the first queue that it entered.
     """
-    counts = asked_of_one(task).order_by().values_list("visited__0")
-    counts = counts.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
+    queues: QuerySet[Unit, Any] = asked_of_one(task).order_by().values_list("visited__0")
+    counts = queues.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
 
@@ -81,7 +81,8 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     units: dict[str, dict[str, tuple[int, bool]]] = {}
     rest = asked_of_one(task).filter(recheck=False)
     rest = rest.filter(visited__0__in=queues) if queues else rest
-    for queue, key, unit, wanted in rest.order_by().values_list("visited__0", "item__key", "pk", is_alone()):
+    rows = rest.order_by().annotate(wanted=is_alone()).values_list("visited__0", "item__key", "pk", "wanted")
+    for queue, key, unit, wanted in rows:
         units.setdefault(queue, {})[key] = unit, wanted
     found = {row["language"]: row for row in report(task)["languages"]}
     sizes = {queue: sum(wanted for _, wanted in of.values()) for queue, of in units.items()}
@@ -372,7 +373,9 @@ class Checks(QualityControl):
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
             sizes = added.order_by().values_list("language").annotate(Count("pk"))
-            counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
+            counts: dict[tuple[str, ...], int] = {
+                (queue,): count for queue, count in _further(task, before, dict(sizes)).items()
+            }
             chosen = commitments.drawn_units(task, CHECK, added, ["language"], counts)
             Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
         return 0

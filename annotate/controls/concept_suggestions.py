@@ -194,7 +194,11 @@ def _given(task: Task, suggested: Mapping[int, list[str]]) -> Iterator[_Given]:
     answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported()).order_by("unit", "pk")
     rows = answers.values_list("unit", "label", "annotator__pseudonym", "unit__item__key")
     for unit, group in groupby(rows, key=itemgetter(0)):
-        said = [(frozenset(task.kind.form.facets(label)), *who) for _, label, *who in group if unit in suggested]
+        said = [
+            (frozenset(task.kind.form.facets(label)), person, key)
+            for _, label, person, key in group
+            if unit in suggested
+        ]
         for place, (chosen, person, key) in enumerate(said):
             others = [f1(chosen, other) for number, (other, *_) in enumerate(said) if number != place]
             yield _Given(person, is_blind(person, task, key), chosen, frozenset(suggested[unit][:FIRST]), others)

@@ -75,7 +75,7 @@ def _told(given: Iterable[Audit]) -> dict[str, Any]:
         "unresolved": unresolved,
         "wrong": sum(audit.wrong for audit in audits),
         "error": share_of_parts(
-            *(Part(each.posts, each.resolved, each.wrong, each.unresolved) for each in audits)
+            *(Part(*map(int, (each.posts, each.resolved, each.wrong, each.unresolved))) for each in audits)
         ).as_dict(),
     }
 

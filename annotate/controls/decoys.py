@@ -139,8 +139,10 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
     return [(unit, answer) for unit in units if (answer := _answer(unit, asked)) is not None]
 
 
-def _answer(unit: Unit, asked: str) -> str | None:
+def _answer(unit: Any, asked: str) -> str | None:
     """Return the answer to the question that a unit's label implies; None if it implies no answer.
+
+    unit: a Unit with `said_und`, as `_judged` returns it.
 
     The label und is ambiguous. Readers who choose from a list of languages also use it if the language is not on the
     list. It then implies an answer only if the language that the question names was on their list. If an adjudicator
@@ -175,7 +177,7 @@ def _similar(task: Task, asked: str) -> set[str]:
     return similar
 
 
-def report(task: Task) -> dict:
+def report(task: Task) -> dict[str, Any]:
     """Return how often readers answered Yes to decoys, as JSON data.
 
     share: share of decoys that the task sets; None if their number was chosen to keep the interval narrow.
@@ -223,7 +225,7 @@ def report(task: Task) -> dict:
     }
 
 
-def decoy_words(decoys: dict) -> list[str]:
+def decoy_words(decoys: dict[str, Any]) -> list[str]:
     """Return sentences about the decoys in all languages; an empty list if there are no decoys."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
@@ -237,8 +239,8 @@ def decoy_words(decoys: dict) -> list[str]:
     ]
 
 
-def decoy_table(decoys: dict) -> Table:
-    def rate(row: dict) -> str:
+def decoy_table(decoys: dict[str, Any]) -> Table:
+    def rate(row: dict[str, Any]) -> str:
         if not row["answers"]:
             return NOT_MEASURED
         return f"{count(row['yes'])} of {count(row['answers'])}: {estimate(row['false_yes'])}"
@@ -252,7 +254,7 @@ def decoy_table(decoys: dict) -> Table:
     return table(many(len(decoys["languages"]), "language"), columns, decoys["languages"])
 
 
-def decoy_plot(decoys: dict) -> str:
+def decoy_plot(decoys: dict[str, Any]) -> str:
     answered = [row for row in decoys["languages"] if row["answers"]]
     series = ("all", "on sheets") if any(row["sheets"]["answers"] for row in answered) else ()
     rows = []

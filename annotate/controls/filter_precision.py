@@ -41,7 +41,7 @@ def report(task: Task) -> dict[str, Any] | None:
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:
         return None
-    frame, of_first = next(iter(drawn.values()))[FRAME], task.draws.select_related("corpus").first()
+    frame, of_first = next(iter(drawn.values()))[FRAME], task.draw
     counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
 
     def told(codes: Collection[str]) -> dict[str, Any]:

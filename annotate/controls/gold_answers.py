@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -113,7 +114,8 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
     Return the items to hide among the work, with their correct labels. Raise GoldAnswerError if a label is not possible
     in the task, or if two gold answers have the same content.
     """
-    both, first = [], dict[tuple, str]()
+    both: list[tuple[GoldRow, Item]] = []
+    first: dict[tuple[Any, ...], str] = {}
     for row, item in zip(rows, items, strict=True):
         if item.language not in task.languages:
             continue

@@ -19,6 +19,7 @@ from annotate.core.draws.committed_draws import gold_order, gold_places, schedul
 from annotate.core.estimation.proportions import proportion
 from annotate.core.pause_rule import Rule
 from annotate.models import Judgment, Lease, Pause, Task, Unit
+from annotate.work.permit import Permit
 from corpora.database.statements import prepared
 
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ class Turn(NamedTuple):
     size: int
 
 
-def turn_in(permit, language: str) -> Turn:
+def turn_in(permit: Permit, language: str) -> Turn:
     """Return the state of the annotator's draw in a language.
 
     permit: the annotator's permit for the task (work/permit.py).
@@ -49,29 +50,29 @@ def turn_in(permit, language: str) -> Turn:
 
 
 @prepared
-def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
+def _last_by_lot(annotator: int, task: int, queue: str) -> QuerySet[Lease, Any]:
     last = _by_lot(annotator).filter(unit__task=task, queue=queue).order_by("-pk")
     return last.values_list("turn", "unit__honeypot", "in_place")[:1]
 
 
-def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
+def turns(permits: Sequence[Permit]) -> Callable[[Task, str], Turn]:
     """Read the states of a person's draws in all tasks and languages. Return a function that looks up a state.
 
     permits: the person's permits, one for each task.
     """
     given = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
     last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
-    rows = Lease.objects.filter(pk__in=last)
-    rows = rows.values_list("unit__task", "queue", "turn", "unit__honeypot", "in_place")
-    found = {(task, queue): row for task, queue, *row in rows}
-    return lambda task, language: _after(task, found.get((task.pk, language)))
+    leases = Lease.objects.filter(pk__in=last)
+    rows = leases.values_list("unit__task", "queue", "turn", "unit__honeypot", "in_place")
+    by_queue = {(task, queue): row for task, queue, *row in rows}
+    return lambda task, language: _after(task, by_queue.get((task.pk, language)))
 
 
 def _by_lot(annotator: Any) -> QuerySet[Lease]:
     return Lease.objects.filter(annotator=annotator, turn__isnull=False)
 
 
-def _after(task: Task, last: Sequence | None) -> Turn:
+def _after(task: Task, last: Sequence[Any] | None) -> Turn:
     """Return the state that follows from the last draw.
 
     last: None if there was no draw yet; otherwise the state before the last draw, whether the unit was a honeypot, and
@@ -82,12 +83,12 @@ def _after(task: Task, last: Sequence | None) -> Turn:
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
 
 
-def is_due(permit, language: str, turn: Turn) -> bool:
+def is_due(permit: Permit, language: str, turn: Turn) -> bool:
     """Return whether the annotator gets a honeypot instead of the next unit of work in a language."""
     return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
 
 
-def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
+def in_order(permit: Permit, pots: Iterable[tuple[int, str]]) -> list[int]:
     """Return the unit keys of honeypots in the order in which the annotator gets them.
 
     pots: (unit key, item id) pairs.
@@ -96,7 +97,7 @@ def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
     return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
 
 
-def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool: Counter[str]) -> int:
+def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str], pool: Counter[str]) -> int:
     """Return how many honeypots an annotator will get before they have done all their work in a task.
 
     turn: function that returns the state of the draw, given a task and a language.
@@ -143,7 +144,7 @@ def block(task: Task) -> int:
     return max(2, round(1 / task.gold_share))
 
 
-def _places(permit, language: str, size: int) -> Callable[[int], bool]:
+def _places(permit: Permit, language: str, size: int) -> Callable[[int], bool]:
     """Return a function that tells whether the annotator gets a honeypot at a place. Places are counted from 0."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
@@ -157,10 +158,10 @@ def is_first() -> Q:
     before = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
     )
-    return Q(unit__honeypot=True, kind=Judgment.ANSWER) & ~Exists(before)
+    return Q(Q(unit__honeypot=True, kind=Judgment.ANSWER), ~Exists(before))
 
 
-def score(permit) -> tuple[int, int]:
+def score(permit: Permit) -> tuple[int, int]:
     """Return how many honeypots a person has answered correctly, and how many in total.
 
     Only answers given after the person's last pause was lifted count. Of several answers to the same honeypot, only the
@@ -171,7 +172,7 @@ def score(permit) -> tuple[int, int]:
 
 
 @prepared
-def _known(annotator, task) -> QuerySet[Judgment]:
+def _known(annotator: int, task: int) -> QuerySet[Judgment, Any]:
     lifted = Pause.objects.filter(annotator=annotator, task=task, lifted_at__isnull=False).order_by("-pk")
     since = Coalesce(Subquery(lifted.values("lifted_at")[:1]), Value(_EVER))
     own = Judgment.objects.filter(is_first(), annotator=annotator, unit__task=task, answered_at__gt=since)
@@ -188,7 +189,7 @@ def is_right(judgment: Judgment) -> bool:
     return judgment.unit.task.kind.rules.agrees(judgment.label, judgment.unit.known_answer)
 
 
-def by_annotator(task: Task) -> dict[int, dict]:
+def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
     """Return the honeypot results of each annotator, by annotator key, as JSON data.
 
     asked: number of honeypots that the annotator has answered.

@@ -108,7 +108,7 @@ class GoldAnswers(QualityControl):
 
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
-    def pots(task, annotator, language, work) -> QuerySet[Unit]:
+    def pots(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
         """Return the gold answers in a language that a person can get in place of a unit of work.
 
         Each row has the key of the unit, the id of its item, whether the person has it open or has returned it, and how
@@ -122,8 +122,8 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
         # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
         number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
-        left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
-        return left.values_list("pk", "item__key", "given", "met")
+        rows = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
+        return rows.values_list("pk", "item__key", "given", "met")
 
     return pots
 
@@ -210,7 +210,7 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
     return list(found)
 
 
-def _entries(given) -> list[Any]:
+def _entries(given: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
     """Return the units that a person has received, as entries of the draw's record.
 
     - Consecutive units of work that were drawn are one entry, with the state of the draw and their number.

@@ -66,10 +66,15 @@ def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
 
+def _form(kind: Kind) -> Pair:
+    assert isinstance(kind.form, Pair), "this control belongs to the form"
+    return kind.form
+
+
 def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
     a, b = (comparison.system_a, comparison.replies_a), (comparison.system_b, comparison.replies_b)
     one, other = (a, b) if first == comparison.system_a else (b, a)
-    return Sides(task.kind.form, one[0], other[0], (one[1], other[1]))
+    return Sides(_form(task.kind), one[0], other[0], (one[1], other[1]))
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
@@ -126,7 +131,7 @@ class PairOrder(QualityControl):
         own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
         found = {}
         for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
-            unit = sided[comparison.unit_id]
+            unit = sided[comparison.unit_id or 0]
             first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
             found[unit.pk] = _sides(unit.task, comparison, first)
         return found
@@ -144,7 +149,7 @@ class PairOrder(QualityControl):
         return [found[unit.pk].seen(label) if unit.pk in found else label for unit, label in said]
 
     def invented_sides(self, kind: Kind) -> Sides:
-        return Sides(kind.form, "", "", SETS)
+        return Sides(_form(kind), "", "", SETS)
 
     def trial(self, gold: GoldAnswer, annotator: Annotator) -> Mapping[str, Any]:
         return {"first": drawn(gold.task, gold.item.key, gold.comparison, annotator)}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -32,6 +33,7 @@ from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of
+from annotate.work.permit import Permit
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
 # The steps at which a person can be, with the texts that describe them.
@@ -75,7 +77,7 @@ class Standing:
         return label_name(self.language)
 
 
-def languages_of(permit) -> list[str]:
+def languages_of(permit: Permit) -> list[str]:
     """Return the languages of the task in which the annotator can work once qualified, the one they read best first.
 
     permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
@@ -85,7 +87,7 @@ def languages_of(permit) -> list[str]:
     return [code for queue in permit.read_queues for code in permit.routes.labels.get(queue, ())]
 
 
-def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
+def states(permit: Permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
     """Return the annotator's status in each language of the task that they read.
 
     trials: the annotator's trials in the task, with their guidelines loaded; None to read them from the database.
@@ -102,7 +104,7 @@ def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
     return list(annotator.trials.filter(task__in=list(tasks)).select_related("guidelines"))
 
 
-def state(permit, language: str) -> Standing:
+def state(permit: Permit, language: str) -> Standing:
     """Return the annotator's status in a language, with the guidelines in force.
 
     Raise NotFound if the task has no items in the language, and NotAllowed if the annotator does not read it.
@@ -118,7 +120,7 @@ def state(permit, language: str) -> Standing:
     return _state(permit, language, trials, current(permit.task, language))
 
 
-def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guidelines | None) -> Standing:
+def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: Guidelines | None) -> Standing:
     task, major = permit.task, permit.majors.get(language, 0)
     if not task.test_items or not major:
         return Standing(language, NONE_NEEDED, guidelines, 0)
@@ -151,7 +153,7 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
     )
 
 
-def begin(permit, language: str, kind: str) -> Trial:
+def begin(permit: Permit, language: str, kind: str) -> Trial:
     """Begin a practice or a test, or return the one that is in progress.
 
     A test uses up a try as soon as it begins. A trial that began under an earlier major version of the guidelines is
@@ -167,6 +169,7 @@ def begin(permit, language: str, kind: str) -> Trial:
     if permit.stopped:
         raise permit.stopped
     _check_step(found, kind)
+    assert found.guidelines, "a task with a test has guidelines"
     own = annotator.trials.filter(task=task, language=language, kind=kind)
     for trial in own.filter(finished_at=None).select_related("guidelines"):
         if trial.guidelines.major == found.guidelines.major:
@@ -232,7 +235,7 @@ def next_question(trial: Trial) -> TrialAnswer | None:
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
-def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
+def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
     """Store the answer to a question of a practice or a test.
 
     The answer to the last question finishes the practice or the test, and a person who passes the test is qualified. If
@@ -260,7 +263,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
     return found
 
 
-def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
+def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None:
     """Raise a refusal if the question cannot be answered now, or if the answer is not valid."""
     task, trial = permit.task, question.trial
     if question.answered_at:
@@ -300,7 +303,7 @@ def task_of(annotator: Annotator, question_id: int) -> str:
 def _finish(trial: Trial) -> None:
     is_test = trial.kind == Trial.TEST
     _close(trial, passed=not is_test or _right(trial) >= needed(trial))
-    if is_test and trial.passed:
+    if is_test and trial.passed and trial.finished_at:
         # The qualification may already exist, because a manager can grant it while a test is in progress.
         Qualification.objects.get_or_create(
             annotator=trial.annotator,
@@ -382,7 +385,7 @@ def check_grant(task: Task, language: str) -> Guidelines:
 
 
 @transaction.atomic
-def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
+def grant(annotator: Annotator, task: Task, language: str, *, by: User) -> Qualification:
     """Qualify a person for a language without a test, under the guidelines in force.
 
     If the person is already qualified, nothing changes.

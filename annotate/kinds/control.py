@@ -6,7 +6,7 @@ annotate/controls/. Other packages register controls with the entry point `assay
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -135,7 +135,7 @@ class QualityControl:
         """
         return 0
 
-    def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
+    def queued(self, task: Task, units: Collection[Unit], event: str) -> None:
         """Mark auto-labelled units that are about to be stored in a queue, for example for a check.
 
         event: event that moved the units into the queue

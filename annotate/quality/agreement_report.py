@@ -71,7 +71,7 @@ def measured(key: str, heading: str, digits: int) -> Column:
     digits: number of decimals.
     """
 
-    def says(row: dict) -> Cell:
+    def says(row: dict[str, Any]) -> Cell:
         return Cell(coefficient(row[key], digits), row[key] and row[key]["value"])
 
     return Column(key, heading, NUMBER, says)
@@ -97,11 +97,11 @@ def agreement_table(
     return table("languages", (*LANGUAGE, *columns), [*rows, *total])
 
 
-def _language(row: dict) -> Cell:
+def _language(row: dict[str, Any]) -> Cell:
     return Cell("all languages") if row["language"] == ALL else language(row["language"])
 
 
-def _parts(report: Section) -> tuple[list[dict], list[dict]]:
+def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the figures for each language, and those for all languages if there is not exactly one language."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]

@@ -79,7 +79,8 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
-    said, compared = [], dict[tuple[str, str], str]()
+    said: list[Said] = []
+    compared: dict[tuple[str, str], str] = {}
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
             compared[asked, label] = task.kind.statistics.compared_as(asked, label)
@@ -116,7 +117,8 @@ def modelled(task: Task, said: list[Said], labels: list[str], fit: Fitting) -> M
     """
     parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
     rows: dict[Hashable, int] = {}
-    posteriors, ends = [], {}
+    posteriors: list[Floats] = []
+    ends: dict[str, tuple[int, bool]] = {}
     for part in parts:
         table = tabled(part, labels)
         found = fit(table, seed=task.draw.seed)
@@ -303,7 +305,7 @@ def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -
     found = []
     for unit, group in groupby(said, attrgetter("unit")):
         if unit in truth:
-            majority = form.aggregations["majority"]([one.label for one in group])
+            majority = form.aggregations["majority"]([one.label for one in group], (), 0)
             found.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {
         "units": len(found),

@@ -1,6 +1,7 @@
 """Versions of a task's guidelines. Each language has its own versions, and old versions never change."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -10,6 +11,7 @@ from annotate.kinds.file_sections import guidelines_fault
 from annotate.models import Guidelines, Qualification, Task
 
 ENGLISH = "en"
+Version = TypeVar("Version")
 
 
 def newest_of(task: Task) -> dict[str, Guidelines]:
@@ -20,7 +22,7 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
     return newest
 
 
-def in_language(language: str, newest: Mapping):
+def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
     """Return the guidelines that are in force for a language; None if there are none in any language.
 
     These are the guidelines in this language or, if there are none, in English. If there are none in English either,

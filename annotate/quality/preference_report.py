@@ -73,12 +73,13 @@ def language_table(report: Section) -> Table | None:
     columns = (
         Column("language", "language", says=lambda row: language(row["language"])),
         numbered("units", "units"),
-        *(
-            Column(answer, "ties" if answer == TIE else answer, NUMBER, lambda row, of=answer: share(row["shares"][of]))
-            for answer in (a, b, TIE)
-        ),
+        *map(_share_column, (a, b, TIE)),
     )
     return table("preferences by language", columns, rows)
+
+
+def _share_column(answer: str) -> Column:
+    return Column(answer, "ties" if answer == TIE else answer, NUMBER, lambda row: share(row["shares"][answer]))
 
 
 def order_table(report: Section) -> Table:
@@ -115,7 +116,7 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
     return table("strength of A less that of B", columns, rows)
 
 
-def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any]) -> list[Column]:
+def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict[str, Any]], Any]) -> list[Column]:
     """Return a column for each treatment of ties, unless strengths are not finite with it.
 
     order: results by treatment of ties.
@@ -128,7 +129,7 @@ def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any
     def column(ties: str, heading: str) -> Column:
         found = {str(named(each)): each for each in order[ties][key]}
 
-        def says(row: dict) -> Cell:
+        def says(row: dict[str, Any]) -> Cell:
             made = found[str(named(row))]
             return Cell(coefficient(made), made["value"])
 
@@ -138,7 +139,7 @@ def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any
 
 
 def side_table(
-    people: Sequence[dict], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
+    people: Sequence[dict[str, Any]], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
 ) -> Table:
     """Return a table of how often each person chose the first side, with the most one-sided person first.
 
@@ -147,7 +148,7 @@ def side_table(
     address: function that returns the address of an annotator's page.
     """
 
-    def person(row: dict) -> Cell:
+    def person(row: dict[str, Any]) -> Cell:
         name = names.get(row["annotator"], row["pseudonym"])
         return Cell(name, row["pseudonym"], address(row["annotator"]))
 

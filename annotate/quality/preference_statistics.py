@@ -122,21 +122,23 @@ def _waiting(task: Task) -> set[int]:
 def judgments_of(task: Task) -> list[Judgment]:
     """Return the answers that count, and a tie per person for each unit whose systems suggest the same replies."""
     waiting = _waiting(task)
-    pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
-    rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
-    sides = {(unit, annotator): first for unit, annotator, first in rows}
+    compared = Comparison.objects.filter(unit__task=task)
+    pairs = {comparison.unit_id: comparison for comparison in compared if comparison.unit_id is not None}
+    shown = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
+    sides: dict[tuple[int, int | None], str] = {(unit, annotator): first for unit, annotator, first in shown}
     equal = task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).order_by("pk")
-    equal = equal.values_list("pk", "label", "item__language", "item__key")
-    answers = [(each.unit, each.annotator, each.label, each.language, each.key) for each in answers_of(task)]
-    for unit, label, language, key in equal:
+    rows = equal.values_list("pk", "label", "item__language", "item__key")
+    answers: list[tuple[int, int | None, str, str, str]]
+    answers = [(said.unit, said.annotator, said.label, said.language, said.key) for said in answers_of(task)]
+    for unit, label, language, key in rows:
         answers += [(unit, None, label, language if task.languages else "", key)] * task.redundancy
-    found = []
-    for unit, annotator, label, language, key in answers:
+    judgments = []
+    for unit, person, label, language, key in answers:
         if unit in pairs:
-            both = tuple(sorted(pairs[unit].systems))
-            first, message = sides.get((unit, annotator), ""), key.removesuffix(between(*both))
-            found.append(Judgment(unit, annotator, both, label, first, language, message, unit not in waiting))
-    return found
+            a, b = sorted(pairs[unit].systems)
+            first, message = sides.get((unit, person), ""), key.removesuffix(between(a, b))
+            judgments.append(Judgment(unit, person, (a, b), label, first, language, message, unit not in waiting))
+    return judgments
 
 
 # --- Results as JSON data

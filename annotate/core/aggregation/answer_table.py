@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +26,8 @@ class Answers:
     unit, annotator, label: for each answer, its index in `units`, `annotators` and `labels`, (answers,).
     """
 
-    units: tuple[Hashable, ...]
-    annotators: tuple[Hashable, ...]
+    units: tuple[Any, ...]
+    annotators: tuple[Any, ...]
     labels: tuple[str, ...]
     unit: Ints
     annotator: Ints

@@ -6,7 +6,7 @@ annotate/quality/answer_models.py decides whose answers count. The intervals are
 from collections.abc import Callable, Collection, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads `scipy.sparse` on first use
@@ -383,7 +383,7 @@ class AgainstRest:
     kappa: agreement corrected for chance. It is 0 for an annotator who always gives the frequent label.
     """
 
-    annotator: Hashable
+    annotator: Any
     units: int
     agreement: Measure
     kappa: Measure

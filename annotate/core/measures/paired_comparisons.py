@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads its subpackages on first use
@@ -390,7 +390,7 @@ class Sides(NamedTuple):
         all annotators together. Positions are random, so the hypothesis is true for anyone who ignores them.
     """
 
-    person: Hashable
+    person: Any
     judgments: int
     ties: int
     first: int
