@@ -3,7 +3,8 @@
 
 PYTHON = .venv/bin/python
 # Asked for only when a list of requirements has changed: a stamp in .venv is as new as the list it stands for.
-INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes
+# Without bytecode for all packages, which takes longer than all else; Python writes it for what is imported.
+INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
 
 .PHONY: demo test test-slow test-all bench bench-full bench-figures bench-faults lock clean
 

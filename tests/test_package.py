@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import tomllib
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from annotate.management.reference import PARTS
 from benchmarks.place import free_port
 from corpora.system import VERSION
 
@@ -255,3 +257,13 @@ def log_in(address, username, password):
     form = {"username": username, "password": password, "csrfmiddlewaretoken": token}
     browser.open(f"{address}/login/", urllib.parse.urlencode(form).encode())
     return browser
+
+
+def test_the_table_of_dependencies_has_each_that_an_installation_may_have():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {("", name) for name in project["dependencies"]}
+    needed |= {(f"`{extra}`", name) for extra, names in project["optional-dependencies"].items() for name in names}
+    rows = [line.split(" | ") for line in PARTS["dependencies"]().splitlines()[2:]]
+    assert sorted((extra.strip(), name.removeprefix("| ")) for name, extra, *_ in rows) == sorted(
+        (extra, re.match(r"[\w.-]+", name)[0]) for extra, name in needed
+    )

@@ -257,6 +257,24 @@ def settings_told() -> str:
     return table(("variable", "what it says", "for example"), rows.values())
 
 
+# --- Dependencies
+
+_DEPENDENCY = r'    "(?P<name>[\w.-]+).*",  # (?P<size>[\d.]+ MB), (?P<licence>.+), (?P<released>\d{4}-\d\d)'
+
+
+def dependencies() -> str:
+    """Return a table of what an installation needs, made from the comments in pyproject.toml."""
+    rows, extra, about = [], "", ""
+    for line in (Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8").splitlines():
+        if group := re.fullmatch(r"([\w-]+) = \[", line):
+            extra = "" if group[1] == "dependencies" else code(group[1])
+        elif package := re.fullmatch(_DEPENDENCY, line):
+            rows.append((package["name"], extra, about, *package.group("size", "licence", "released")))
+        elif line.lstrip().startswith("#"):
+            about = line.strip("# ")
+    return table(("package", "extra", "needed for", "size", "licence", "last release"), rows)
+
+
 # --- Files of gold sets
 
 
@@ -364,6 +382,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     ),
     "refusals": refusals_told,
     "settings": settings_told,
+    "dependencies": dependencies,
     "columns": columns,
     "nested_columns": nested_columns,
     "kind_keys": lambda: keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
