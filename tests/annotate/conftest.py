@@ -119,6 +119,12 @@ def stored_task(name, kind, fields):
     return task
 
 
+def stored_draw(corpus, size, **fields):
+    """A draw of so many of twice as many items."""
+    numbers = {"size": size, "asked": size, "parts": 1, "frame_size": 2 * size}
+    return Draw.objects.create(**{"corpus": corpus, "seed": "1", "frame_digest": "0" * 64} | numbers | fields)
+
+
 def task_maker():
     """make([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
 
@@ -137,29 +143,13 @@ def task_maker():
             fields["votes"] = votes(*fields["votes"])
             items.append(Item(corpus=corpus, **fields))
         Item.objects.bulk_create(items)
-        draw = Draw.objects.create(
-            corpus=corpus,
-            design="precision" if asked else "uniform",
-            language=asked,
-            predictor="cld2" if asked else "",
-            seed="1",
-            size=len(items),
-            asked=len(items),
-            parts=1,
-            frame_size=2 * len(items),
-            frame_digest="0" * 64,
-        )
+        design, predictor = ("precision", "cld2") if asked else ("uniform", "")
+        draw = stored_draw(corpus, len(items), design=design, language=asked, predictor=predictor)
         kind = KINDS["verify" if asked else "language"]
         labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
         # Nobody is asked what the test does not ask for.
-        fields = {
-            "title": "Which language?",
-            "labels": labels,
-            "audit_share": 0.0,
-            "audit_least": 0,
-            **NO_CHECKS,
-        } | knobs
-        task = stored_task(name, kind, fields)
+        fields = {"title": "Which language?", "labels": labels, "audit_share": 0.0, "audit_least": 0, **NO_CHECKS}
+        task = stored_task(name, kind, fields | knobs)
         add_first(task, {"en": "Read."})
         task.draws.add(draw)
         hidden = {item.pk: negative(asked) for item in items[len(items) - decoys :]}
@@ -197,19 +187,7 @@ def records_task_maker():
             )
 
         for language in languages:
-            task.draws.add(
-                Draw.objects.create(
-                    corpus=corpus,
-                    design="records",
-                    language=language,
-                    seed="1",
-                    size=count,
-                    asked=count,
-                    parts=1,
-                    frame_size=2 * count,
-                    frame_digest="0" * 64,
-                )
-            )
+            task.draws.add(stored_draw(corpus, count, design="records", language=language))
         known = [
             (item(language), label, purpose)
             for language in languages
@@ -255,16 +233,9 @@ def judged():
 
     def make(annotator, unit, label="de", **fields):
         now = timezone.now()
-        lease = unit.leases.create(
-            annotator=annotator,
-            place=1 + unit.leases.count(),
-            round=1,
-            queue="de",
-            opened_at=now,
-            expires_at=now,
-            closed_at=now,
-            outcome="answered",
-        )
+        times = {"opened_at": now, "expires_at": now, "closed_at": now}
+        where = {"place": 1 + unit.leases.count(), "round": 1, "queue": "de"}
+        lease = unit.leases.create(annotator=annotator, outcome="answered", **where, **times)
         return Judgment.objects.create(
             unit=unit, annotator=annotator, lease=lease, kind="answer", label=label, answered_at=now, **fields
         )

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from pathlib import Path
+from itertools import product
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,6 @@ from annotate.goldsets.gold_set import GoldRow, read_gold_set, read_ids
 from annotate.goldsets.set_folder import (
     GoldSetError,
     digests_of,
-    line_digest,
     manifest_digest,
     write_digests,
     write_manifest,
@@ -29,6 +28,7 @@ ROWS = [
     {"id": "5", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de"},
 ]
 DRAW = {"design": "uniform", "language": "", "predictor": "", "seed": "1", "size": 5, "frame_size": 900}
+EDITED = "is not as it was written: its digest"
 VERSIONS = {"langid": "1.1.6", "cld2": "0.42", "fasttext": "0.9.2 lid.176.ftz"}
 
 
@@ -74,7 +74,7 @@ def without(*numbers):
     return lambda lines: [line for number, line in enumerate(lines, 1) if number not in numbers]
 
 
-def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
+def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder, tmp_path):
     gold = read_gold_set(folder)
     assert gold.rows == [
         GoldRow("1", "de", "", "agreed", "de"),
@@ -83,25 +83,17 @@ def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
         GoldRow("4", "und", "", "disputed", ""),
         GoldRow("5", "de", "", "agreed", "de"),
     ]
-    assert (gold.folder, gold.name, gold.design, gold.finished, gold.corpus) == (
-        folder,
-        "july",
-        "uniform",
-        True,
-        "posts",
-    )
-    assert gold.voted == {"langid", "cld2", "fasttext", "majority"}
+    assert (gold.folder, gold.name, gold.design, gold.finished) == (folder, "july", "uniform", True)
+    assert (gold.corpus, gold.voted) == ("posts", {"langid", "cld2", "fasttext", "majority"})
     assert (gold.frame_size, gold.unresolved, gold.predictors) == (900, {"de": 2}, {})
-    assert gold.digest == digest_of(folder / "gold.jsonl")
-    assert gold.erased == Counter()
-
-
-def test_an_unfinished_set_is_read_from_its_own_file_and_says_so(tmp_path):
-    folder = write_set(tmp_path / "gold", finished=False)
-    gold = read_gold_set(folder)
-    assert (gold.finished, len(gold.rows)) == (False, 5)
-    edit(folder / "gold.unfinished.jsonl", without(2))
-    assert read_gold_set(folder, allow_erased=True).erased == {"en": 1}
+    assert (gold.digest, gold.erased) == (digest_of(folder / "gold.jsonl"), Counter())
+    # Elsewhere, and with a manifest that is laid out otherwise, it is the same.
+    shutil.copytree(folder, tmp_path / "moved")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (tmp_path / "moved" / "manifest.json").write_text(json.dumps(dict(reversed(manifest.items())), indent=8))
+    assert read_gold_set(tmp_path / "moved").rows == gold.rows
+    unfinished = read_gold_set(write_set(tmp_path / "unfinished", finished=False))
+    assert (unfinished.finished, len(unfinished.rows)) == (False, 5)
 
 
 def test_a_set_built_by_language_says_which_predictor_chose_its_posts(tmp_path):
@@ -140,10 +132,9 @@ def relabel(number, label):
     return change
 
 
-@pytest.mark.parametrize("allow_erased", [False, True])
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_altered_lines_are_refused_and_named_whether_or_not_rows_may_be_gone(folder):
+    before = (folder / "gold.jsonl").read_bytes()
+    for change, named in (
         (relabel(2, "de"), "line 2 was altered or added"),
         (lambda lines: relabel(4, "de")(relabel(1, "en")(lines)), "lines 1, 4 were altered or added"),
         (lambda lines: [lines[0], *lines], "line 2 was altered or added"),
@@ -152,34 +143,31 @@ def relabel(number, label):
         (lambda lines: [b"{}"] * 9, "lines 1, 2, 3, 4, 5 and 4 more were altered"),
         (lambda lines: [*lines[:5][::-1], b""], "their order or the empty lines"),
         (lambda lines: [*lines, b"", b""], "their order or the empty lines"),
-    ],
-)
-def test_altered_lines_are_refused_and_named_whether_or_not_rows_may_be_gone(folder, change, told, allow_erased):
-    edit(folder / "gold.jsonl", change)
-    with pytest.raises(GoldSetError, match=f"gold.jsonl was edited by hand: .*{told}"):
-        read_gold_set(folder, allow_erased=allow_erased)
+    ):
+        (folder / "gold.jsonl").write_bytes(before)
+        edit(folder / "gold.jsonl", change)
+        for allow_erased in (False, True):
+            with pytest.raises(GoldSetError, match=f"gold.jsonl was edited by hand: .*{named}"):
+                read_gold_set(folder, allow_erased=allow_erased)
 
 
-def test_erased_rows_are_told_apart_from_altered_ones_and_counted_by_label_where_allowed(folder):
-    edit(folder / "gold.jsonl", without(1, 4))
+def test_erased_rows_are_told_apart_from_altered_ones_and_counted_by_label_where_allowed(folder, tmp_path):
+    path = folder / "gold.jsonl"
+    edit(path, without(1, 4))
     with pytest.raises(GoldSetError, match=r"^2 rows were erased from .*gold\.jsonl .* Pass --allow-erased"):
         read_gold_set(folder)
     gold = read_gold_set(folder, allow_erased=True)
     assert [row.id for row in gold.rows] == ["2", "3", "5"]
     assert gold.erased == {"de": 1, "und": 1}
-
-
-def test_an_erased_row_may_leave_its_line_empty(folder):
-    edit(folder / "gold.jsonl", lambda lines: [b"", *lines[1:]])
-    with pytest.raises(GoldSetError, match=r"^1 row was erased"):
-        read_gold_set(folder)
-    assert read_gold_set(folder, allow_erased=True).erased == {"de": 1}
-
-
-def test_all_rows_may_be_erased(folder):
-    (folder / "gold.jsonl").write_bytes(b"")
+    path.write_bytes(b"")
     gold = read_gold_set(folder, allow_erased=True)
     assert (gold.rows, gold.erased.total()) == ([], 5)
+    # The line may stay, empty; a set that is not finished has a file of its own.
+    other = write_set(tmp_path / "other", finished=False)
+    edit(other / "gold.unfinished.jsonl", lambda lines: [b"", *lines[1:]])
+    with pytest.raises(GoldSetError, match=r"^1 row was erased"):
+        read_gold_set(other)
+    assert read_gold_set(other, allow_erased=True).erased == {"de": 1}
 
 
 def test_rows_may_be_erased_from_the_other_files_too_or_those_be_removed(folder):
@@ -192,27 +180,24 @@ def test_rows_may_be_erased_from_the_other_files_too_or_those_be_removed(folder)
     assert read_gold_set(folder, allow_erased=True).erased == {"en": 1}
 
 
-@pytest.mark.parametrize("erase", [False, True])
-@pytest.mark.parametrize("name", ["uniformly_sampled.tsv", "gold.parquet", "left_out.jsonl"])
-def test_a_change_of_another_file_is_refused_by_its_name(folder, name, erase):
-    (folder / name).write_bytes(b"de\t1\n")
-    if erase:
-        edit(folder / "gold.jsonl", without(2))
-    with pytest.raises(GoldSetError, match=f"{name} is not as it was written: its digest"):
-        read_gold_set(folder, allow_erased=True)
-
-
-def test_a_row_erased_from_the_published_file_alone_is_a_change(folder):
-    edit(folder / "uniformly_sampled.tsv", without(2))
-    with pytest.raises(GoldSetError, match=r"uniformly_sampled\.tsv is not as it was written"):
-        read_gold_set(folder, allow_erased=True)
-
-
-@pytest.mark.parametrize("name", ["gold.jsonl", "gold.digests.txt", "gold.parquet"])
-def test_a_missing_file_is_named(folder, name):
-    (folder / name).unlink()
-    with pytest.raises(GoldSetError, match=rf"{name} is missing\. Restore it"):
-        read_gold_set(folder, allow_erased=True)
+def test_a_change_of_another_file_or_a_missing_one_is_refused_by_its_name(folder):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for name, erase, content, refusal in (
+        *product(("uniformly_sampled.tsv", "gold.parquet", "left_out.jsonl"), (False, True), (b"de\t1\n",), (EDITED,)),
+        # A row that was erased from the published file alone.
+        ("uniformly_sampled.tsv", False, before[folder / "uniformly_sampled.tsv"].replace(b"en\t2\n", b""), EDITED),
+        *product(("gold.jsonl", "gold.digests.txt", "gold.parquet"), (False,), (None,), (r"is missing\. Restore it",)),
+    ):
+        for path, original in before.items():
+            path.write_bytes(original)
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content)
+        if erase:
+            edit(folder / "gold.jsonl", without(2))
+        with pytest.raises(GoldSetError, match=f"{name} {refusal}"):
+            read_gold_set(folder, allow_erased=True)
 
 
 def test_without_the_digests_of_the_lines_erased_rows_cannot_be_told_apart(folder):
@@ -250,9 +235,7 @@ def half_a_pair(manifest):
         (broken(finished=1), "'finished' is not true or false"),
         (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
         (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is not a file of the folder"),
-        (broken(files={"gold.jsonl": "0", "a\0b": "0"}), "which is not a file of the folder"),
         (half_a_pair, "'name' is not a string"),
-        (broken(task={}), "has no key 'name'"),
         (broken(task=...), "has no key 'task'"),
         (broken(corpus={"name": None}), "'name' is not a string"),
         (broken(draws=...), "has no key 'draws'"),
@@ -262,7 +245,6 @@ def half_a_pair(manifest):
         (broken(counts={}), "has no key 'by_label'"),
         (broken(counts={"by_label": {"de": True}}), "'de' is not a number"),
         (broken(counts={"by_label": {"de": 5}}), r"counts by label in .*manifest\.json are not those of gold\.jsonl"),
-        (broken(counts={"by_label": {"de": 2, "en": 1, "fr": 1, "und": 2}}), "counts by label"),
     ],
 )
 def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, told):
@@ -275,48 +257,33 @@ def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, 
         read_gold_set(folder, allow_erased=True)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        broken(draws=[DRAW | {"frame_size": 9000}]),
-        broken(audit={"limit": 0.5}),
-        broken(decoys={"languages": []}),
-        broken(digest=...),
-        broken(digest=None),
-        broken(digest="0" * 64),
-    ],
-)
-@pytest.mark.parametrize("allow_erased", [False, True])
-def test_a_manifest_edited_by_hand_or_without_its_digest_is_refused(folder, change, allow_erased):
-    (folder / "manifest.json").write_text(json.dumps(change(json.loads((folder / "manifest.json").read_text()))))
-    with pytest.raises(
-        GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: its digest does"
-    ):
-        read_gold_set(folder, allow_erased=allow_erased)
-
-
-def test_a_manifest_laid_out_otherwise_says_the_same(folder):
-    before = read_gold_set(folder)
+def test_a_manifest_edited_by_hand_or_without_its_digest_is_refused(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(dict(reversed(manifest.items())), indent=8))
-    assert read_gold_set(folder) == before
+    for changes in (
+        {"draws": [DRAW | {"frame_size": 9000}]},
+        {"audit": {"limit": 0.5}},
+        {"digest": ...},
+        {"digest": None},
+        {"digest": "0" * 64},
+    ):
+        (folder / "manifest.json").write_text(json.dumps(broken(**changes)(manifest)))
+        for allow_erased in (False, True):
+            with pytest.raises(GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: "):
+                read_gold_set(folder, allow_erased=allow_erased)
 
 
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        (ROWS[0] | {"label": ""}, "line 2 has an empty id or label"),
-        (ROWS[0] | {"id": 5}, "line 2: 'id' is not a string"),
-        (ROWS[0] | {"asked": 5}, "line 2: 'asked' is not a string"),
-        (ROWS[0] | {"stratum": "guessed"}, "line 2 has the stratum 'guessed' with the detectors' label 'de'"),
-        (ROWS[0] | {"agreed": None}, "line 2 has the stratum 'agreed' with the detectors' label ''"),
-        ({"id": "1", "label": "de", "stratum": "agreed"}, "line 2 has no key 'asked'"),
-    ],
-)
-def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path, row, told):
-    rows = [ROWS[2], {"stratum": None} | row]
-    with pytest.raises(GoldSetError, match=told):
-        read_gold_set(write_set(tmp_path / "gold", rows))
+def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path):
+    for number, (row, sentence) in enumerate(
+        (
+            (ROWS[0] | {"label": ""}, "line 2 has an empty id or label"),
+            (ROWS[0] | {"id": 5}, "line 2: 'id' is not a string"),
+            (ROWS[0] | {"stratum": "guessed"}, "line 2 has the stratum 'guessed' with the detectors' label 'de'"),
+            (ROWS[0] | {"agreed": None}, "line 2 has the stratum 'agreed' with the detectors' label ''"),
+            ({"id": "1", "label": "de", "stratum": "agreed"}, "line 2 has no key 'asked'"),
+        )
+    ):
+        with pytest.raises(GoldSetError, match=sentence):
+            read_gold_set(write_set(tmp_path / f"gold{number}", [ROWS[2], {"stratum": None} | row]))
 
 
 def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
@@ -331,16 +298,6 @@ def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
         read_gold_set(folder)
 
 
-def test_a_set_moved_elsewhere_reads_the_same(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "moved")
-    assert read_gold_set(tmp_path / "moved").rows == read_gold_set(folder).rows
-
-
-def test_the_digest_of_a_line_is_that_of_its_bytes_without_the_newline():
-    assert line_digest("é") == line_digest("é\n".encode()) == line_digest("é".encode())
-    assert line_digest("") == "e3b0c44298fc1c14"  # of no bytes
-
-
 # --- lists of ids
 
 
@@ -348,26 +305,14 @@ def test_a_list_of_ids_has_one_a_line_and_no_comments(tmp_path):
     path = tmp_path / "vanished.txt"
     path.write_bytes(b"\xef\xbb\xbf1\r\n\n # 2\n3 \n1\n")
     assert read_ids(path) == {"1", "# 2", "3"}
-    path.write_bytes(b"")
-    assert read_ids(path) == set()
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
+    for content, sentence in (
         (b"1\n\xff\n", "line 2 is not UTF-8"),
         (b"1\x002\n", "line 1 holds a tab, a NUL"),
         (b"1\nde\t2\n", "line 2 holds a tab, a NUL"),
-    ],
-)
-def test_a_list_that_is_none_is_one_sentence(tmp_path, content, told):
-    path = tmp_path / "vanished.txt"
-    path.write_bytes(content)
-    with pytest.raises(GoldSetError, match=told):
-        read_ids(path)
-
-
-def test_a_list_that_cannot_be_read_is_one_sentence(tmp_path):
-    for path in (tmp_path / "nowhere", Path(__file__).parent):
-        with pytest.raises(GoldSetError, match="cannot be read: "):
+    ):
+        path.write_bytes(content)
+        with pytest.raises(GoldSetError, match=sentence):
             read_ids(path)
+    for elsewhere in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(GoldSetError, match="cannot be read: "):
+            read_ids(elsewhere)

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from itertools import product
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -71,14 +72,8 @@ def exporting(tmp_path, capsys):
 
 def talk(replies, message=OCEAN, thread="t"):
     """A message and the replies to it."""
-    first = {"id": f"{thread}0", "parent_id": None, "text": message, "thread": thread}
-    return [
-        first,
-        *(
-            {"id": f"{thread}{n}", "parent_id": f"{thread}0", "text": text, "thread": thread}
-            for n, text in enumerate(replies, 1)
-        ),
-    ]
+    rows = [{"id": f"{thread}{n}", "parent_id": f"{thread}0", "text": text} for n, text in enumerate(replies, 1)]
+    return [row | {"thread": thread} for row in ({"id": f"{thread}0", "parent_id": None, "text": message}, *rows)]
 
 
 def published(folder, splits=SPLITS):
@@ -95,39 +90,56 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
-def test_the_published_reader_reads_each_file_and_finds_every_pair_once(chatterbot, exporting):
+def test_the_set_is_read_by_the_published_reader_parquet_and_the_datasets_library(chatterbot, exporting, tmp_path):
     folder, said = exporting(chatterbot)
     rows = lines(folder / "pairs.jsonl")
-    read = Counter(published(folder))
-    assert read == Counter((r["split"], r["language"], cell(r["message"]), cell(r["reply"])) for r in rows)
+    read = list(published(folder))
+    assert Counter(read) == Counter((r["split"], r["language"], cell(r["message"]), cell(r["reply"])) for r in rows)
+    # No message is in two splits, in whatever language.
+    assert len({(split, message) for split, _, message, _ in read}) == len({message for _, _, message, _ in read})
     assert f"{len(rows):,} pairs in " in said
     # The retrieval reader looks for valid under another name too, and takes the first two cells of every file.
     assert Counter(published(folder, ["gmr_valid"])).total() == sum(row["split"] == "valid" for row in rows)
     [first, *_] = (folder / "test" / "en" / "pairs.tsv").read_text(encoding="utf-8").splitlines()
     assert re.fullmatch(r"[^\t]+\t[^\t]+\ten\t[01]\.\d{4}", first)
+    stored = [row for split in SPLITS for row in pq.read_table(folder / f"pairs.{split}.parquet").to_pylist()]
+    assert sorted(({**row, "scores": {}} for row in stored), key=itemgetter("id")) == sorted(rows, key=itemgetter("id"))
+    loaded = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+    assert set(loaded) == {"train", "validation", "test"}
+    for name, split in zip(loaded, SPLITS, strict=True):
+        part = [(row["id"], row["message"]) for row in rows if row["split"] == split]
+        assert list(zip(loaded[name]["id"][:], loaded[name]["message"][:], strict=True)) == part
 
 
-def test_no_message_stands_in_two_splits_in_whatever_language(chatterbot, exporting):
+def test_each_language_has_its_shares_every_file_its_digest_and_each_seed_its_splits(chatterbot, exporting):
     folder, _ = exporting(chatterbot)
-    splits = {}
-    for split, _, message, _ in published(folder):
-        splits.setdefault(message, set()).add(split)
-    assert {len(found) for found in splits.values()} == {1}
-
-
-def test_each_language_has_its_shares_but_for_the_message_that_lies_on_a_border(chatterbot, exporting):
-    folder, _ = exporting(chatterbot)
-    rows = lines(folder / "pairs.jsonl")
-    for row in manifest_of(folder)["languages"]:
-        mine = [each for each in rows if each["language"] == row["language"]]
+    rows, manifest = lines(folder / "pairs.jsonl"), manifest_of(folder)
+    for row in manifest["languages"]:
+        pairs = [each for each in rows if each["language"] == row["language"]]
         largest = max(Counter(cell(each["message"]) for each in rows).values())
         for split, share in zip(SPLITS, (0.8, 0.1, 0.1), strict=True):
-            assert row[split] == sum(each["split"] == split for each in mine)
-            assert abs(row[split] - share * len(mine)) <= largest + 1
-    folder, _ = exporting(chatterbot, "half", splits="50 0 50")
-    counts = Counter(row["split"] for row in lines(folder / "pairs.jsonl"))
+            assert row[split] == sum(each["split"] == split for each in pairs)
+            # But for the message that lies on a border.
+            assert abs(row[split] - share * len(pairs)) <= largest + 1
+    sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+    content = content_of(folder)
+    assert content.keys() - sums.keys() == {"SHA256SUMS", "README.md", "manifest.json"}
+    assert sums == {name: hashlib.sha256(content[name]).hexdigest() for name in sums}
+    assert (manifest["made_by"], manifest["files"].keys()) == ("export_pairs", {"README.md", "SHA256SUMS"})
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in card
+    assert "No scores were imported, so nothing was done about what is toxic." in card
+    assert content_of(exporting(chatterbot, "again")[0]) == content
+    other, _ = exporting(chatterbot, "other", seed="b")
+    assert Counter(published(folder)) != Counter(published(other))
+    half, _ = exporting(chatterbot, "half", splits="50 0 50")
+    counts = Counter(row["split"] for row in lines(half / "pairs.jsonl"))
     assert counts["valid"] == 0
     assert abs(counts["train"] - counts["test"]) < 30
+
+
+def content_of(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 EXPORTED = st.lists(
@@ -179,13 +191,10 @@ def test_whole_threads_are_kept_apart_with_those_that_share_a_message(pairs_of, 
 
 def test_tabs_and_breaks_become_a_space_and_break_no_file(pairs_of, exporting):
     hard = ["\t", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\ufeff", " \t \n "]
-    messages = [
-        row
-        for n, (one, other) in enumerate(product(hard, hard))
-        for row in talk(
-            [f"{other}It is{one}the Pacific Ocean{other}"], f"{other}What is the largest{one}ocean?", f"{n}-"
-        )
-    ]
+    messages = []
+    for n, (one, other) in enumerate(product(hard, hard)):
+        reply = f"{other}It is{one}the Pacific Ocean{other}"
+        messages += talk([reply], f"{other}What is the largest{one}ocean?", f"{n}-")
     folder, _ = exporting(pairs_of(messages))
     read = list(published(folder))
     assert len(read) == len(hard) ** 2
@@ -234,53 +243,32 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
     assert (folder / "struck.tsv").read_text() == f"en\t{thanks}\t3\tempty politeness\n"
     assert "1 reply in the response set" in said
     assert re.search(r"Note: 2 replies of .* in the response set; the first is in line 2: Yes, that is what", said)
-    for content, where in ((f"{yes}\n", "line 1"), (f"{yes}\tso\n{thanks}\t\n", "line 2")):
-        strike.write_text(content, encoding="utf-8")
-        with pytest.raises(CommandError, match=rf"strike.tsv, {where}: write the reply, a tab and the reason"):
-            exporting(name, strike=str(strike))
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
+def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, exporting, tmp_path):
+    name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
+    for content, sentence in (
         (b"en\tThank you.\n", "line 1: en is the code of a language, so that a cell may be lacking"),
         (b"xx\tThank you.\twhy\n", "line 1: 'xx' is no language"),
         (b"\n\n", "names no reply"),
+        (b"Yes.\n", "strike.tsv, line 1: write the reply, a tab and the reason"),
+        (b"Yes.\tso\nThanks.\t\n", "strike.tsv, line 2: write the reply, a tab and the reason"),
         ("a\tb\nMerci à tous\tpoli\n".encode("latin-1"), "line 2, is not UTF-8"),
-    ],
-)
-def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, exporting, tmp_path, content, sentence):
-    name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
-    strike.write_bytes(content)
-    with pytest.raises(CommandError, match=sentence):
-        exporting(name, strike=str(strike))
+    ):
+        strike.write_bytes(content)
+        with pytest.raises(CommandError, match=sentence):
+            exporting(name, strike=str(strike))
+    for splits in ("80 20", "0 0 0", "80 30 -10"):
+        with pytest.raises(CommandError, match="write three whole numbers for train, valid and test"):
+            exporting(name, splits=splits)
     assert not (tmp_path / "out").exists()
 
 
-def test_where_several_scorers_drop_the_steps_add_up_and_say_what_each_does(capsys, exporting):
+def test_pairs_that_scorers_drop_are_left_out_with_their_scores_and_the_steps_add_up(exporting):
     messages = FIXTURES / "oasst1" / "messages.jsonl"
     call_command("import_threads", "oasst", str(messages), licence="Apache-2.0", text_may_leave=True)
-    for name, threshold in (("strict", "0.1"), ("lax", "0.5")):
-        call_command("import_scores", "oasst", str(messages), name=name, threshold=threshold, column=["score=detoxify"])
-    folder, _ = exporting("oasst")
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    steps = dict(re.findall(r"^\| (.+?) \| ([\d,]+) \|$", card, re.MULTILINE))
-    left, strict, lax = (
-        int(steps[name])
-        for name in (
-            "a scorer has a score above its threshold",
-            "of these: strict has a score above 0.1",
-            "of these: lax has a score above 0.5",
-        )
-    )
-    assert left == strict >= lax > 0
-    assert int(steps["pairs of the corpus"]) - left == int(steps["pairs of this set"])
-
-
-def test_pairs_that_scorers_drop_are_left_out_with_their_scores(capsys, exporting):
-    messages = FIXTURES / "oasst1" / "messages.jsonl"
-    call_command("import_threads", "oasst", str(messages), licence="Apache-2.0", text_may_leave=True)
-    call_command("import_scores", "oasst", str(messages), name="detoxify", threshold="0.5", column=["score=detoxify"])
+    scored = {"column": ["score=detoxify"]}
+    call_command("import_scores", "oasst", str(messages), name="detoxify", threshold="0.5", **scored)
     folder, _ = exporting("oasst", least_pairs="2")
     kept, left = lines(folder / "pairs.jsonl"), lines(folder / "left_out.jsonl")
     reasons = Counter(row["reason"] for row in left)
@@ -296,17 +284,26 @@ def test_pairs_that_scorers_drop_are_left_out_with_their_scores(capsys, exportin
     replies = [row for row in lines(messages) if row["parent_id"]]
     assert len({row["id"] for row in (*kept, *left)}) == len(kept) + len(left) == len(replies)
     assert (reasons["deleted"], reasons["uncertain"]) == (4, 26)
+    steps, card = steps_of(folder)
+    assert steps["messages"] == 298
+    assert steps["a side was deleted or removed"] == 4
+    assert steps["detoxify has a score above 0.5"] == len(dropped) == manifest_of(folder)["filter"]["dropped"]
+    assert steps["pairs of this set"] == len(kept)
+    assert "license: apache-2.0" in card
+    assert "seed `s`" in card
+    call_command("import_scores", "oasst", str(messages), name="strict", threshold="0.1", **scored)
+    steps, _ = steps_of(exporting("oasst", "strict")[0])
+    lost = steps["a scorer has a score above its threshold"]
+    assert lost == steps["of these: strict has a score above 0.1"]
+    assert lost >= steps["of these: detoxify has a score above 0.5"] > 0
+    assert steps["pairs of the corpus"] - lost == steps["pairs of this set"]
+
+
+def steps_of(folder):
+    """The steps of the filter with their numbers, and the whole card."""
     card = (folder / "README.md").read_text(encoding="utf-8")
-    for words in (
-        "| messages | 298 |",
-        "| a side was deleted or removed | 4 |",
-        f"| detoxify has a score above 0.5 | {len(dropped)} |",
-        f"| pairs of this set | {len(kept)} |",
-        "license: apache-2.0",
-        "seed `s`",
-    ):
-        assert words in card
-    assert manifest_of(folder)["filter"]["dropped"] == len(dropped)
+    steps = re.findall(r"^\| (.+?) \| ([\d,]+) \|$", card, re.MULTILINE)
+    return {name: int(number.replace(",", "")) for name, number in steps}, card
 
 
 def test_small_languages_are_left_out_and_told(chatterbot, exporting):
@@ -319,64 +316,17 @@ def test_small_languages_are_left_out_and_told(chatterbot, exporting):
         exporting(chatterbot, "other", least_pairs="9999")
 
 
-def test_the_card_calls_out_a_folder_that_is_mostly_in_another_language(chatterbot, exporting):
-    folder, _ = exporting(chatterbot)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in card
-    assert "No scores were imported, so nothing was done about what is toxic." in card
-
-
 def test_texts_that_may_not_leave_are_in_no_file(pairs_of, exporting):
     name = pairs_of(talk([PACIFIC, PACIFIC]), licence="secret", text_may_leave=False)
     folder, said = exporting(name, least="1")
     assert "The licence keeps the text here" in said
-    files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert not any(b"Pacific" in content or b"largest" in content for content in files.values())
-    assert set(files) >= {"pairs.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
-    assert [row["id"] for row in lines(folder / "pairs.jsonl")] == sorted(["t1", "t2"], key=_order)
-    assert not {"message", "reply"} & set(lines(folder / "pairs.jsonl")[0])
-
-
-def _order(key):
-    return hashlib.md5(f"s:order:{key}".encode()).hexdigest()
-
-
-def test_the_same_corpus_and_seed_give_the_same_bytes_and_another_seed_other_splits(chatterbot, exporting):
-    first, again, other = (exporting(chatterbot, f"{n}", seed=seed)[0] for n, seed in enumerate("aab"))
-    files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        for folder in (first, again)
-    ]
-    assert files[0] == files[1]
-    assert Counter(published(first)) != Counter(published(other))
-
-
-def test_every_file_has_its_digest(chatterbot, exporting):
-    folder, _ = exporting(chatterbot)
-    sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert there - sums.keys() == {"SHA256SUMS", "README.md", "manifest.json"}
-    assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in sums.items())
-    manifest = manifest_of(folder)
-    assert (manifest["made_by"], manifest["files"].keys()) == ("export_pairs", {"README.md", "SHA256SUMS"})
-
-
-def test_parquet_has_what_the_lines_have(chatterbot, exporting):
-    folder, _ = exporting(chatterbot)
-    rows = [row for split in SPLITS for row in pq.read_table(folder / f"pairs.{split}.parquet").to_pylist()]
-    told = [{**row, "scores": {}} for row in rows]
-    assert sorted(told, key=lambda row: row["id"]) == sorted(lines(folder / "pairs.jsonl"), key=lambda row: row["id"])
-
-
-def test_the_datasets_library_reads_the_folder_split_by_split(chatterbot, exporting, tmp_path):
-    folder, _ = exporting(chatterbot)
-    loaded = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-    assert set(loaded) == {"train", "validation", "test"}
-    rows = [json.loads(line) for line in (folder / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
-    for name, split in zip(loaded, SPLITS, strict=True):
-        own = [row for row in rows if row["split"] == split]
-        assert loaded[name]["id"][:] == [row["id"] for row in own]
-        assert loaded[name]["message"][:] == [row["message"] for row in own]
+    content = content_of(folder)
+    assert not any(b"Pacific" in each or b"largest" in each for each in content.values())
+    assert set(content) >= {"pairs.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
+    rows = lines(folder / "pairs.jsonl")
+    order = sorted(["t1", "t2"], key=lambda key: hashlib.md5(f"s:order:{key}".encode()).hexdigest())
+    assert [row["id"] for row in rows] == order
+    assert not {"message", "reply"} & set(rows[0])
 
 
 def test_only_an_earlier_export_of_the_corpus_is_replaced(pairs_of, exporting, tmp_path):
@@ -392,12 +342,6 @@ def test_only_an_earlier_export_of_the_corpus_is_replaced(pairs_of, exporting, t
         exporting(name)
     assert manifest_of(folder)["seed"] == "other"
     assert not list(tmp_path.glob(".out.*"))
-
-
-@pytest.mark.parametrize("splits", ["80 20", "0 0 0", "80 30 -10"])
-def test_splits_are_three_shares(pairs_of, exporting, splits):
-    with pytest.raises(CommandError, match="write three whole numbers for train, valid and test"):
-        exporting(pairs_of(talk([PACIFIC])), splits=splits)
 
 
 def test_only_pairs_are_exported_so(exporting, tmp_path):

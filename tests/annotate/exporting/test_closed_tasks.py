@@ -74,7 +74,9 @@ def test_a_record_that_most_have_decided_is_decided_by_rerouting_or_closing_when
         assert where(task) == [(stages.LABELLED, "1"), (stages.QUEUED, "")]
 
 
-def test_what_is_left_out_is_counted_and_the_set_is_finished(standing_still, out):
+def test_a_closed_task_is_finished_without_the_records_left_out_which_are_asked_again_once_it_is_reopened(
+    standing_still, person, out
+):
     task = standing_still()
     with pytest.raises(CommandError, match="close crowd --leave-out"):
         call_command("reroute", "crowd")
@@ -87,10 +89,14 @@ def test_what_is_left_out_is_counted_and_the_set_is_finished(standing_still, out
     manifest = export(task, out)
     assert manifest["finished"]
     assert manifest["counts"]["left_out"] == {"closed": 1}
-    [row] = [row for path in sorted(out.glob("left_out*")) for row in json_lines(path)]
+    [row] = json_lines(out / "left_out.jsonl")
     assert (row["left_out"], row["label"]) == ("closed", None)
     assert "had no label when a manager closed the task" in card_of(out)[1]
     assert not list(out.glob("*.unfinished.*"))
+    reopen(task)
+    assert where(task)[1] == (stages.QUEUED, "")
+    say(person("dee", "en"), task, "0")
+    assert where(task)[1] == (stages.LABELLED, "0")
 
 
 def test_the_command_line_says_why_a_task_stands_still_with_the_sentence_of_its_page(standing_still, capsys):
@@ -104,15 +110,6 @@ def test_the_command_line_says_why_a_task_stands_still_with_the_sentence_of_its_
     call_command("close", "crowd")
     printed = capsys.readouterr()
     assert " ".join((printed.out + printed.err).split()).count(queue["said"]) == 3
-
-
-def test_what_was_left_out_is_asked_again_when_the_task_is_opened_again(standing_still, person):
-    task = standing_still()
-    close(task, leave_out=True)
-    reopen(task)
-    assert where(task)[1] == (stages.QUEUED, "")
-    say(person("dee", "en"), task, "0")
-    assert where(task)[1] == (stages.LABELLED, "0")
 
 
 def test_what_somebody_has_open_is_left_to_them(make_records_task, person):
@@ -140,18 +137,16 @@ def unconfirmed(make_task, person):
     return task
 
 
-def test_an_unconfirmed_label_is_exported_in_a_stratum_of_its_own(unconfirmed, out):
+def test_an_unconfirmed_label_is_exported_in_a_stratum_of_its_own_and_is_no_known_answer_elsewhere(unconfirmed, out):
     assert ended(close(unconfirmed)) == (0, 2, 0, 0)
     manifest = export(unconfirmed, out)
     assert manifest["finished"]
     assert manifest["counts"]["by_stratum"] == {"disputed": 1, "unconfirmed": 2}
-    rows = json_lines(out / "gold.jsonl")
-    assert [(row["label"], row["stratum"], row["decided_by"]) for row in rows] == [
-        ("fr", "unconfirmed", "one"),
-        ("en", "unconfirmed", "one"),
-        ("de", "disputed", "one"),
-    ]
+    rows = [(row["label"], row["stratum"], row["decided_by"]) for row in json_lines(out / "gold.jsonl")]
+    assert rows == [("fr", "unconfirmed", "one"), ("en", "unconfirmed", "one"), ("de", "disputed", "one")]
     assert "| `unconfirmed` |" in card_of(out)[1]
+    third = unconfirmed.units.get(position=3)
+    assert known_units(third.item.corpus) == {third.item_id: [third]}
 
 
 def test_where_there_is_an_adjudicator_what_waits_for_them_waits_on_unless_it_is_left_out(unconfirmed, person):
@@ -164,12 +159,6 @@ def test_where_there_is_an_adjudicator_what_waits_for_them_waits_on_unless_it_is
     reopen(unconfirmed)
     settle(ada, first.pk, Answer("fr", "I read it"))
     assert ended(close(unconfirmed)) == (0, 1, 0, 0)
-
-
-def test_an_unconfirmed_label_is_no_known_one_for_other_tasks(unconfirmed):
-    close(unconfirmed)
-    third = unconfirmed.units.get(position=3)
-    assert known_units(third.item.corpus) == {third.item_id: [third]}
 
 
 def test_a_unit_that_waits_for_a_second_adjudicator_has_the_first_decision_when_it_is_left_out(make_task, person):

@@ -33,7 +33,7 @@ from tests.annotate.acts import open_task
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import SMALL
 from tests.annotate.exporting.acts import finish, with_manifest
-from tests.annotate.exporting.told import card_of, files, json_lines
+from tests.annotate.exporting.told import card_of, everything_in, files, json_lines
 
 pytestmark = pytest.mark.both_databases
 
@@ -105,22 +105,16 @@ def test_copies_of_an_audited_text_that_were_not_chosen_are_agreed_posts_with_th
     )
 
 
-def test_the_chance_is_that_of_the_extended_draw(task, out):
+def test_a_manager_who_moved_a_unit_is_called_so_and_chances_are_those_of_the_extended_draw(task, manager, out):
     assert extend_task(task, 63).task == task
-    close(task)
-    export(task, out)
-    frame = manifest_of(SMALL).rows
-    told = json_lines(out / "gold.unfinished.jsonl") + json_lines(out / "left_out.unfinished.jsonl")
-    assert len(told) == 63
-    assert {row["chance"] for row in told} == {63 / frame}
-
-
-def test_a_manager_who_moved_a_unit_is_called_so(task, manager, out):
     unit = task.units.filter(stage=stages.QUEUED).first()
     move(unit, "withdrawn", stages.DISCARDED, by=manager)
     close(task)
     export(task, out)
-    [row] = [row for row in json_lines(out / "left_out.unfinished.jsonl") if row["id"] == unit.item.key]
+    left_out = json_lines(out / "left_out.unfinished.jsonl")
+    rows = json_lines(out / "gold.unfinished.jsonl") + left_out
+    assert (len(rows), {row["chance"] for row in rows}) == (63, {63 / manifest_of(SMALL).rows})
+    [row] = [row for row in left_out if row["id"] == unit.item.key]
     assert (row["stage"], row["transitions"][-1]["by"]) == ("DISCARDED", "manager")
 
 
@@ -163,57 +157,37 @@ def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})
 
 
-@pytest.mark.parametrize(
-    ("licence", "told"),
-    [
-        ("CC0-1.0", {"license": "cc0-1.0"}),
+def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out):
+    for licence, expected in (
         ("cc0", {"license": "cc0-1.0"}),
-        ("Apache 2.0", {"license": "apache-2.0"}),
         ("CC BY", {"license": "other", "license_name": "CC BY"}),  # the hub knows it by versions only
         ('it\'s "ours": all', {"license": "other", "license_name": 'it\'s "ours": all'}),
-    ],
-)
-def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out, licence, told):
-    write_manifest(SMALL, replace(manifest_of(SMALL), licence=licence))
-    export(task, out)
-    header, text = card_of(out)
-    assert {key: value for key, value in header.items() if key.startswith("license")} == told
-    assert f"Licence of the corpus: {licence}." in text
+    ):
+        write_manifest(SMALL, replace(manifest_of(SMALL), licence=licence))
+        export(task, out)
+        header, text = card_of(out)
+        assert {key: value for key, value in header.items() if key.startswith("license")} == expected
+        assert f"Licence of the corpus: {licence}." in text
 
 
-def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out, capsys):
+def test_an_unfinished_set_says_so_and_lists_waiting_posts_only_once_the_task_is_closed(task, people, out, capsys):
+    """Nobody at work must learn which posts are not in the set yet."""
     [quick, *_], _ = people
     judge(quick, take(quick, task).pk, Answer("en"))
     call_command("export_gold", "gold", out=out)
-    told = capsys.readouterr()
     manifest = json.loads((out / "manifest.json").read_bytes())
     waiting = manifest["counts"]["unfinished"]
-    assert f"Unfinished: {waiting:,} posts still wait" in told.err
+    assert f"Unfinished: {waiting:,} posts still wait" in capsys.readouterr().err
     assert manifest["finished"] is False
-    assert set(files(out)) == {
-        "uniformly_sampled.unfinished.tsv",
-        "gold.unfinished.jsonl",
-        "gold.unfinished.parquet",
-        "gold.unfinished.digests.txt",
-        "manifest.json",
-        "README.md",
-    }
+    marked = {f"gold.unfinished.{ending}" for ending in ("jsonl", "parquet", "digests.txt")}
+    assert set(files(out)) == {"uniformly_sampled.unfinished.tsv", "manifest.json", "README.md"} | marked
     header, text = card_of(out)
     assert header["configs"][0]["data_files"][0]["path"] == "gold.unfinished.parquet"
     assert f"**Unfinished.** {waiting} of 60 posts still wait for people" in text
-
-
-def test_what_waits_is_told_once_the_task_is_closed_so_that_nobody_at_work_finds_what_is_not_in_the_set(
-    task, people, out
-):
-    [quick, *_], _ = people
-    judge(quick, take(quick, task).pk, Answer("en"))
-    waiting = export(task, out)["counts"]["unfinished"]
-    assert not (out / "left_out.unfinished.jsonl").exists()
-    assert "left_out" not in card_of(out)[1]
-    waits = task.units.exclude(stage__in=stages.FINISHED).values_list("item__key", flat=True)
-    told = "".join(path.read_text(encoding="utf-8") for path in out.iterdir() if path.suffix != ".parquet")
-    assert not [key for key in waits if f'"{key}"' in told]
+    assert "left_out" not in text
+    keys = task.units.exclude(stage__in=stages.FINISHED).values_list("item__key", flat=True)
+    content = everything_in(out)
+    assert not [key for key in keys if f'"{key}"' in content]
     close(task)
     export(task, out)
     left_out = json_lines(out / "left_out.unfinished.jsonl")
@@ -236,32 +210,20 @@ def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out
     assert pq.read_table(out / "gold.unfinished.parquet").num_rows == 0
 
 
-def test_where_two_people_read_posts_manifest_and_card_say_how_far_they_agree(make_task, person, judged, out):
-    task = make_task([DISPUTED] * 30, redundancy=3)
-    with_manifest()
-    people = [person(name, "de") for name in ("ann", "bob")]
-    for number, unit in enumerate(task.units.all()):
-        for place, annotator in enumerate(people):
-            judged(annotator, unit, "en" if place and number % 3 == 0 else "de")
-    manifest = export(task, out)
-    observed = manifest["agreement"]["all"]["observed"]
-    assert (observed["value"], observed["units"]) == (pytest.approx(2 / 3), 30)
-    text = card_of(out)[1]
-    assert f"| de | German | 30 | 0.667 [{observed['low']:.3f}, {observed['high']:.3f}]" in text
-    assert f"| {manifest['agreement']['all']['ac1']['value']:.3f} [" in text
-    assert "Alpha of each label" not in text
-
-
-def test_the_card_says_which_labels_people_agree_on_least_and_where_alpha_says_little(make_task, person, judged, out):
+def test_manifest_and_card_say_how_far_two_people_agree_and_on_which_labels_least(make_task, person, judged, out):
     task = make_task([DISPUTED] * 30, redundancy=3)
     with_manifest()
     people = [person(name, "de") for name in ("ann", "bob")]
     for number, unit in enumerate(task.units.all()):
         for annotator, label in zip(people, {3: ("en", "fr"), 4: ("en", "en")}.get(number, ("de", "de")), strict=True):
             judged(annotator, unit, label)
-    manifest = export(task, out)
+    whole = export(task, out)["agreement"]["all"]
+    observed = whole["observed"]
+    assert (observed["value"], observed["units"]) == (pytest.approx(29 / 30), 30)
     text = card_of(out)[1]
-    assert manifest["agreement"]["all"]["few_others"] == {"label": "de", "others": 2}
+    assert f"| de | German | 30 | 0.967 [{observed['low']:.3f}, {observed['high']:.3f}]" in text
+    assert f"| {whole['ac1']['value']:.3f} [" in text
+    assert whole["few_others"] == {"label": "de", "others": 2}
     assert "2 have any other label than de, so alpha" in text
     by_label = text[text.index("Alpha of each label against all others:") :].splitlines()
     assert [line.split("|")[1].strip() for line in by_label[4:7]] == ["fr", "en", "de"]

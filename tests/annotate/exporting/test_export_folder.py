@@ -30,22 +30,15 @@ def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_o
     assert (out / "analysis.py").read_text() == "mine"
 
 
-def test_an_export_over_an_earlier_one_replaces_it(task, people, out):
+def test_an_export_replaces_an_earlier_one_but_a_finished_set_is_not_replaced_by_an_unfinished_one(task, people, out):
     export(task, out)
-    earlier = set(files(out))
-    finish(task, people, cycle([Answer("en")]))
-    export(task, out)
-    assert "gold.unfinished.parquet" in earlier
-    assert "gold.parquet" in files(out)
-    assert not [name for name in files(out) if "unfinished" in name]
-    assert [path.name for path in out.parent.iterdir()] == ["gold"]
-    assert stat.S_IMODE(out.stat().st_mode) == 0o755
-
-
-def test_a_finished_set_is_not_replaced_by_an_unfinished_one(task, people, out):
+    assert "gold.unfinished.parquet" in files(out)
     finish(task, people, cycle([Answer("en")]))
     export(task, out)
     before = files(out)
+    assert "gold.parquet" in before
+    assert not [name for name in before if "unfinished" in name]
+    assert stat.S_IMODE(out.stat().st_mode) == 0o755
     task.units.filter(pk=task.units.first().pk).update(stage=stages.QUEUED, label="")
     with pytest.raises(ExportError, match=r"gold holds the finished set of .*, and by now units of the task wait"):
         export(task, out)
@@ -62,19 +55,18 @@ def test_an_empty_folder_is_taken_and_a_link_to_a_folder_stays_one(task, tmp_pat
     assert "manifest.json" in files(empty)
 
 
-@pytest.mark.parametrize("content", [None, "{}", "[]", "no json", '{"task": {"name": "other"}}', '{"task": "gold"}'])
-def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(task, tmp_path, content):
+def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(task, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "thesis.txt").write_text("three years of work")
-    if content is not None:
-        (folder / "manifest.json").write_text(content)
-    before = files(folder)
-    with pytest.raises(CommandError, match="holds something other than an export of gold; choose another folder"):
-        call_command("export_gold", "gold", out=folder)
-    assert files(folder) == before
-    assert "mine" in os.listdir(tmp_path)
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".mine")]
+    for content in (None, "{}", "[]", "no json", '{"task": {"name": "other"}}', '{"task": "gold"}'):
+        if content is not None:
+            (folder / "manifest.json").write_text(content)
+        before = files(folder)
+        with pytest.raises(CommandError, match="holds something other than an export of gold; choose another folder"):
+            call_command("export_gold", "gold", out=folder)
+        assert files(folder) == before, content
+        assert not [name for name in os.listdir(tmp_path) if name.startswith(".mine")]
 
 
 def test_a_file_as_out_is_refused(task, tmp_path):

@@ -3,11 +3,8 @@
 import json
 import re
 from hashlib import sha256
-from shutil import copytree
 
-import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
@@ -17,38 +14,32 @@ from annotate.models import Qualification, Trial
 from annotate.quality import agreement_statistics as agreeing
 from annotate.quality.guideline_versions import current
 from tests.annotate.exporting.told import card_of, json_lines
-from tests.annotate.record_export.records import (
-    LANGUAGES,
-    rows_of,
-)
+from tests.annotate.record_export.records import LANGUAGES, rows_of
 
 
-def test_manifest_and_card_say_how_people_were_chosen_and_how_far_they_agree(ads, out):
+def test_manifest_and_card_name_the_kind_and_say_how_people_were_chosen_and_how_far_they_agree(ads, out):
     manifest = export(ads, out)
-    report = agreeing.report(ads)
-    assert manifest["people"]["annotators"] == 4
-    assert manifest["people"]["answers"] == 180
+    assert manifest["task"]["kind_sha256"] == sha256(KINDS["ad_relevance"].source.encode()).hexdigest()
+    assert manifest["task"]["languages"] == sorted(LANGUAGES)
+    assert (manifest["people"]["annotators"], manifest["people"]["answers"]) == (4, 180)
     assert manifest["design"] == "records"
-    for language in LANGUAGES:
-        assert manifest["agreement"]["languages"][language]["nominal"] == report["languages"][language]["nominal"]
     header, text = card_of(out)
     assert header["language"] == ["de", "en", "fr"]
     assert header["annotations_creators"] == ["crowdsourced"]
-    assert "4 people who read the language gave 180 answers" in text
-    assert "3 were asked of each record" in text
-    assert "Nobody was tested before they began." in text
-    assert "| Good | Good |" in text
+    for words in (
+        "4 people who read the language gave 180 answers",
+        "3 were asked of each record",
+        "Nobody was tested before they began.",
+        "| Good | Good |",
+        "| all |",
+    ):
+        assert words in text
+    report = agreeing.report(ads)
     for language, name in zip(LANGUAGES, ("English", "German", "French"), strict=True):
         alpha = report["languages"][language]["nominal"]
+        assert manifest["agreement"]["languages"][language]["nominal"] == alpha
         assert f"| {language} | {name} | 20 | " in text
         assert f"{alpha['value']:.3f} [{alpha['low']:.3f}, {alpha['high']:.3f}]" in text
-    assert "| all |" in text
-
-
-def test_the_manifest_has_the_digest_of_the_file_that_the_kind_was_made_of(exported):
-    _, manifest = exported
-    assert manifest["task"]["kind_sha256"] == sha256(KINDS["ad_relevance"].source.encode()).hexdigest()
-    assert manifest["task"]["languages"] == sorted(LANGUAGES)
 
 
 def test_where_others_are_asked_later_the_card_says_which_answers_agreement_is_of(opened, answered, out):
@@ -83,17 +74,6 @@ def test_the_card_says_how_many_passed_the_test_and_how_many_were_let_in(ads, cr
     )
 
 
-def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
-    manifest = export(opened("ad_relevance"), out)
-    assert manifest["agreement"] is None
-    assert manifest["counts"]["labelled"] == 0
-    header, text = card_of(out)
-    # Without a file of columns, the datasets library would take the manifest for a row.
-    [named] = header["configs"][0]["data_files"]
-    assert pq.read_table(out / named["path"]).num_rows == 0
-    assert "No record has two answers" in text
-
-
 def test_a_field_named_like_a_column_is_refused(ads, out):
     ads.kind_file = ads.kind_file.replace('"description"]', '"description", "stage"]')
     assert ads.kind.fields == ("query", "title", "description", "stage")
@@ -107,9 +87,9 @@ def test_a_field_named_like_a_column_is_refused(ads, out):
 
 
 def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
-    rows = [("1", "ann", "yes"), ("1", "bob", "yes"), ("1", "cec", "no"), ("2", "ann", "no"), ("2", "bob", "yes")]
     path = tmp_path / "judgments.tsv"
-    path.write_text("task\tworker\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    rows = ("task\tworker\tlabel", "1 ann yes", "1 bob yes", "1 cec no", "2 ann no", "2 bob yes")
+    path.write_text("\n".join(rows).replace(" ", "\t"))
     call_command("import_judgments", "elsewhere", str(path))
     call_command("export_gold", "elsewhere", out=out)
     [row] = rows_of(out)
@@ -119,19 +99,10 @@ def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
     assert "ann" not in {judgment["annotator"] for judgment in row["judgments"]}
     header, card = card_of(out)
     assert header["license_name"] == "not stated"
-    words = " ".join(card.split())
+    words = " ".join(card.split()).replace("The intervals (95%) are over records drawn anew.", "")
     assert "5 judgments made elsewhere by 3 people, 2 to 3 to an item; the label is what more than half gave." in words
-    words = words.replace("The intervals (95%) are over records drawn anew.", "")
-    for untrue in (
-        "drawn",
-        "Drawn",
-        "who read the language",
-        "none of them seeing",
-        "tested",
-        "were asked",
-        "licence keeps",
-    ):
-        assert untrue not in words
+    untrue = "[Dd]rawn|who read the language|none of them seeing|tested|were asked|licence keeps"
+    assert not re.search(untrue, words)
 
 
 def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, out, tmp_path, capsys):
@@ -147,18 +118,3 @@ def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, o
     for row in rows:
         irrelevant = re.search(r"without a good page, counted 0: (\d+)", row["note"])
         assert row["value"] == 1 - (int(irrelevant[1]) if irrelevant else 0) / row["units"]
-
-
-def test_an_exported_set_in_which_any_file_was_edited_is_not_measured(exported, out, tmp_path):
-    copytree(exported[0], out)
-    folder = tmp_path / "mine" / "QADSM"
-    folder.mkdir(parents=True)
-    for path in out.glob("xglue.qadsm.*.test.labels"):
-        (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
-    arguments = ("evaluate", "--gold", str(out), str(folder.parent), "--json")
-    call_command(*arguments)
-    gold = out / "gold.jsonl"
-    gold.write_text(gold.read_text().replace('"label": "Good"', '"label": "Bad"', 1))
-    with pytest.raises(CommandError) as refused:
-        call_command(*arguments)
-    assert str(refused.value) == f"{gold} is not as it was written. Restore it, or export the set again."

@@ -37,57 +37,38 @@ from tests.annotate.record_export.records import (
 # --- rows
 
 
-def test_every_record_has_its_fields_by_name_with_the_label_that_most_gave(ads, out):
+def test_a_row_has_the_record_the_label_of_most_the_vote_shares_the_posteriors_and_the_agreement(ads, crowd, out):
     manifest = export(ads, out)
     rows = rows_of(out)
     assert len(rows) == 3 * ROWS == manifest["counts"]["labelled"] == manifest["counts"]["records"]
+    assert list(rows[0])[:3] == ["id", "language", "split"]
     units = {unit.item.key: unit for unit in ads.units.select_related("item", "task")}
+    opinions = answer_models.second_opinions(answer_models.fitted(ads))
     for row in rows:
         unit = units[row["id"]]
         assert {field: row[field] for field in FIELDS["ad_relevance"]} == unit.item.fields
         assert row["label"] == unit.label == label_of(unit)
         assert (row["language"], row["stage"]) == (unit.item.language, "LABELLED")
-        said = [judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer"]
-        assert sorted(said) == sorted(unit.judgments.values_list("label", flat=True))
-        assert len(said) == 3
-    assert list(rows[0])[:3] == ["id", "language", "split"]
-
-
-def test_beside_the_label_stands_what_the_model_of_dawid_and_skene_says(ads, out):
-    export(ads, out)
-    opinions = answer_models.second_opinions(answer_models.fitted(ads))
-    units = {unit.item.key: unit.pk for unit in ads.units.select_related("item")}
-    for row in rows_of(out):
-        posterior = opinions[units[row["id"]]]
+        answers = [judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer"]
+        assert sorted(answers) == sorted(unit.judgments.values_list("label", flat=True))
+        assert len(answers) == 3
+        soft = {one["label"]: one for one in row["soft_labels"]}
+        assert list(soft) == [label for label in ads.labels if label in soft]
+        assert {label: one["votes"] for label, one in soft.items() if one["votes"]} == pytest.approx(
+            {label: number / 3 for label, number in Counter(answers).items()}, abs=1e-6
+        )
+        posterior = opinions[unit.pk]
+        assert {label: one["posterior"] for label, one in soft.items()} == pytest.approx(posterior, abs=1e-6)
         assert row["posterior"] == pytest.approx(max(posterior.values()), abs=1e-6)
         assert posterior[row["dawid_skene"]] == max(posterior.values())
-
-
-def test_soft_labels_are_the_shares_of_the_votes_and_the_posteriors_of_all_labels(ads, out):
-    export(ads, out)
-    for row in rows_of(out):
-        soft = row["soft_labels"]
-        assert [one["label"] for one in soft] == [label for label in ads.labels if label in {s["label"] for s in soft}]
-        for kind in ("votes", "posterior"):
-            assert sum(one[kind] for one in soft) == pytest.approx(1, abs=1e-5)
-        said = Counter(judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer")
-        assert {one["label"]: one["votes"] for one in soft if one["votes"]} == pytest.approx(
-            {label: number / said.total() for label, number in said.items()}, abs=1e-6
-        )
-        assert max(soft, key=lambda one: one["posterior"])["label"] == row["dawid_skene"]
-        assert max(one["posterior"] for one in soft) == row["posterior"]
-
-
-def test_the_agreement_of_a_row_is_the_share_of_pairs_of_its_answers_that_are_the_same(ads, out):
-    export(ads, out)
-    rows = rows_of(out)
-    for row in rows:
-        said = [judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer"]
-        same = [one == other for one, other in combinations(said, 2)]
+        same = [one == other for one, other in combinations(answers, 2)]
         assert row["agreement"] == pytest.approx(sum(same) / len(same), abs=1e-6)
     assert len({row["agreement"] for row in rows}) > 1
     observed = agreeing.report(ads)["all"]["observed"]["value"]
     assert sum(row["agreement"] for row in rows) / len(rows) == pytest.approx(observed, abs=1e-6)
+    content = everything_in(out)
+    assert "qzx" not in content  # nobody's name
+    assert crowd[0].pseudonym in content
 
 
 def test_parquet_has_the_same_rows_a_file_a_split(exported):
@@ -100,21 +81,10 @@ def test_parquet_has_the_same_rows_a_file_a_split(exported):
     assert stored == {row["id"]: row for row in rows_of(out)}
 
 
-def test_the_card_says_which_file_is_which_split(exported, tmp_path):
-    out, _ = exported
-    found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
-    counts = Counter(row["split"] for row in rows_of(out))
-    assert {split: len(rows) for split, rows in found.items()} == {
-        "train": counts["train"],
-        "validation": counts["dev"],
-        "test": counts["test"],
-    }
-
-
 def test_a_set_without_a_train_split_loads_as_one_of_dev_and_test(opened, answered, out, tmp_path):
     export(answered(opened("ad_relevance", languages=["de"])), out)
-    found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
-    assert {split: len(rows) for split, rows in found.items()} == {"validation": 10, "test": 10}
+    loaded = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in loaded.items()} == {"validation": 10, "test": 10}
     assert not (out / "gold.train.parquet").exists()
     assert "gold.train.parquet" not in card_of(out)[1]
 
@@ -123,34 +93,27 @@ def test_the_datasets_library_gives_the_splits_as_they_were_exported_last(opened
     task = answered(opened("ad_relevance"))
     for shares in ("train=0.8,dev=0.1,test=0.1", "train=0.5,dev=0.2,test=0.3"):
         export(task, out, splits=shares)
-        found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
-        for split, known_as in (("train", "train"), ("dev", "validation"), ("test", "test")):
-            assert found[known_as]["id"][:] == [row["id"] for row in rows_of(out) if row["split"] == split]
+        loaded = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+        for split, name in (("train", "train"), ("dev", "validation"), ("test", "test")):
+            assert loaded[name]["id"][:] == [row["id"] for row in rows_of(out) if row["split"] == split]
 
 
-def test_answers_that_a_manager_voided_are_there_and_marked(opened, crowd, manager, out):
+def test_answers_that_a_manager_voided_are_there_and_marked_unlike_those_taken_back(opened, crowd, manager, out):
     task = opened("ad_relevance", languages=["en"])
+    judge(crowd[0], take(crowd[0], task).pk, Answer("Bad"))
+    undo(crowd[0], task)
     work(task, crowd)
     void(crowd[3], task, by=manager, reason="sleeps")
     work(task, crowd[:3])
     manifest = export(task, out)
     voided = Judgment.objects.filter(voided_by=manager).count()
-    told = [judgment for row in rows_of(out) for judgment in row["judgments"]]
+    judgments = [judgment for row in rows_of(out) for judgment in row["judgments"]]
     assert manifest["finished"]
-    assert [judgment["voided_by"] for judgment in told].count("manager") == voided > 10
+    assert [judgment["voided_by"] for judgment in judgments].count("manager") == voided > 10
+    assert [judgment["voided_by"] for judgment in judgments if judgment["voided_at"]].count(None) == 1
     assert manifest["people"]["voided_by_manager"] == voided
     assert all(sum(j["voided_at"] is None for j in row["judgments"]) == 3 for row in rows_of(out))
     assert f"{voided} answers that a manager voided are in the files" in card_of(out)[1]
-
-
-def test_what_somebody_took_back_is_marked_without_a_manager(opened, crowd, out):
-    task = opened("ad_relevance", languages=["en"])
-    judge(crowd[0], take(crowd[0], task).pk, Answer("Bad"))
-    undo(crowd[0], task)
-    work(task, crowd)
-    export(task, out)
-    [taken_back] = [j for row in rows_of(out) for j in row["judgments"] if j["voided_at"]]
-    assert taken_back["voided_by"] is None
 
 
 def test_hidden_gold_answers_and_what_was_said_of_them_are_in_no_file(opened, crowd, out):
@@ -179,13 +142,6 @@ def test_voided_answers_to_hidden_gold_answers_do_not_count_in_the_accuracy(open
     void(crowd[3], task, by=manager, reason="sleeps")
     found = export(task, out)["honeypots"]
     assert (found["asked"], found["right"]) == (len(pots), len(pots))
-
-
-def test_nobodys_name_is_in_any_file(ads, crowd, manager, out):
-    export(ads, out)
-    told = everything_in(out)
-    assert "qzx" not in told
-    assert crowd[0].pseudonym in told
 
 
 def test_copies_have_the_label_of_the_record_that_people_judged(opened, answered, out):
@@ -255,16 +211,15 @@ def test_the_examples_of_guidelines_are_left_out_however_they_are_set_there(open
 
 
 def test_a_short_record_or_one_that_ends_within_a_word_of_the_guidelines_is_no_example(opened, answered, out):
-    short = {"id": "short", "language": "en", "query": "art", "title": "Fine art", "description": "of art"}
-    within = {"id": "within", "language": "en", "query": "the art", "title": "of selling flowers", "description": "on"}
-    chinese = {
-        "id": "chinese",
-        "language": "en",
-        "query": "便宜的机票",
-        "title": "廉价航班现在就预订稍后再",
-        "description": "飞行吧",
-    }
-    task = answered(opened("ad_relevance", short, within, chinese, languages=["en"]))
+    records = [
+        dict(zip(("id", "language", "query", "title", "description"), values, strict=True))
+        for values in (
+            ("short", "en", "art", "Fine art", "of art"),
+            ("within", "en", "the art", "of selling flowers", "on"),
+            ("chinese", "en", "便宜的机票", "廉价航班现在就预订稍后再", "飞行吧"),
+        )
+    ]
+    task = answered(opened("ad_relevance", *records, languages=["en"]))
     text = "The art of selling flowersonline is fine art.\n\n> 搜索便宜的机票:廉价航班,现在就预订,稍后再飞行吧。"
     task.guidelines.create(language="en", major=1, minor=1, text=text)
     assert rows_left_out(task, out) == [("chinese", "guidelines", None)]
@@ -280,28 +235,23 @@ def test_of_a_record_that_says_the_same_as_a_gold_answer_only_the_id_is_told_tho
     assert (agreement["all"]["units"], agreement["languages"]["fr"]["units"]) == (3 * ROWS - 1, ROWS - 1)
 
 
-def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out, capsys):
+def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, out, capsys):
     task = opened("qa_match")
-    judge(crowd[0], take(crowd[0], task).pk, Answer("1"))
     capsys.readouterr()
     call_command("export_gold", "qa_match", out=out)
-    told = capsys.readouterr()
-    assert "Unfinished: 60 records still wait for people." in told.err
-    assert told.out == f"0 of 60 records written to {out}, in 0 labels.\n"
-    assert set(files(out)) == {
-        "gold.unfinished.jsonl",
-        "gold.train.unfinished.parquet",
-        "manifest.json",
-        "README.md",
-    }
+    printed = capsys.readouterr()
+    assert "Unfinished: 60 records still wait for people." in printed.err
+    assert printed.out == f"0 of 60 records written to {out}, in 0 labels.\n"
+    parquet = "gold.train.unfinished.parquet"
+    assert set(files(out)) == {"gold.unfinished.jsonl", parquet, "manifest.json", "README.md"}
+    assert json.loads((out / "manifest.json").read_bytes())["agreement"] is None
     header, text = card_of(out)
     assert "**Unfinished.** 60 of 60 records still wait for people" in text
-    # Otherwise the datasets library takes the manifest for a row.
-    assert header["configs"][0]["data_files"] == [{"split": "train", "path": "gold.train.unfinished.parquet"}]
-    assert pq.read_table(out / "gold.train.unfinished.parquet").num_rows == 0
+    assert "No record has two answers" in text
+    # Without a file of rows, the datasets library would take the manifest for a row.
+    assert header["configs"][0]["data_files"] == [{"split": "train", "path": parquet}]
+    assert pq.read_table(out / parquet).num_rows == 0
     for unit in task.units.filter(honeypot=False, item__language="en")[:15]:
         decide(unit, [Judgment(label=label) for label in ("1", "1", "0")])
-    assert set(export(task, out)["published"]["files"]) >= {
-        "xglue.qam.en.unfinished.train",
-        "xglue.qg.en.unfinished.src.train",
-    }
+    published = export(task, out)["published"]["files"]
+    assert {"xglue.qam.en.unfinished.train", "xglue.qg.en.unfinished.src.train"} <= set(published)

@@ -13,12 +13,7 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.exporting.told import card_of, everything_in, files
-from tests.annotate.record_export.records import (
-    FIELDS,
-    LANGUAGES,
-    record,
-    rows_of,
-)
+from tests.annotate.record_export.records import FIELDS, LANGUAGES, record, rows_of
 from tests.annotate.test_xglue import as_written, published_reader
 
 pytestmark = pytest.mark.slow
@@ -27,21 +22,22 @@ pytestmark = pytest.mark.slow
 # --- splits
 
 
-def test_splits_follow_the_shares_and_tear_no_query_apart(ads, out):
+def test_splits_follow_shares_and_seed_and_tear_no_query_apart(ads, out, tmp_path):
     manifest = export(ads, out, splits="train=0.5,dev=0.1,test=0.4", seed="42")
-    counts = Counter((row["language"], row["split"]) for row in rows_of(out))
+    rows = rows_of(out)
+    counts = Counter((row["language"], row["split"]) for row in rows)
     assert counts == {
         ("en", "train"): 10, ("en", "dev"): 2, ("en", "test"): 8,
         ("de", "dev"): 4, ("de", "test"): 16, ("fr", "dev"): 4, ("fr", "test"): 16,
     }  # fmt: skip
-    splits = {}
-    for row in rows_of(out):
-        assert splits.setdefault(row["query"], row["split"]) == row["split"]
+    assert len({(row["query"], row["split"]) for row in rows}) == len({row["query"] for row in rows})
     assert manifest["splits"] == {"seed": "42", "shares": "train=0.5,dev=0.1,test=0.4", "off": {}}
-    assert manifest["counts"]["by_split"] == {
-        f"{language}.{split}": n for (language, split), n in sorted(counts.items())
-    }
+    assert manifest["counts"]["by_split"] == {f"{language}.{of}": n for (language, of), n in sorted(counts.items())}
     assert "| en | English | 10 | 2 | 8 |" in card_of(out)[1]
+    for name, seed in (("one", ""), ("two", ""), ("other", "8")):
+        export(ads, tmp_path / name, seed=seed)
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert files(tmp_path / "one")["gold.jsonl"] != files(tmp_path / "other")["gold.jsonl"]
 
 
 def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered, out, capsys):
@@ -62,36 +58,28 @@ def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered,
     assert list(manifest["splits"]["off"]) == ["en"]
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_other_splits(ads, tmp_path):
-    for name, seed in (("one", ""), ("two", ""), ("other", "8")):
-        export(ads, tmp_path / name, seed=seed)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-    assert files(tmp_path / "one")["gold.jsonl"] != files(tmp_path / "other")["gold.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--splits", "train=0.8"], "The shares in 'train=0.8' make 0.8 together; they must make 1."),
+def test_shares_and_options_that_cannot_be_are_refused_with_a_sentence(ads, make_task, out):
+    make_task([("de", "de", "de")])
+    for task, option, value, sentence in (
+        ("ad_relevance", "splits", "train=0.8", "The shares in 'train=0.8' make 0.8 together; they must make 1."),
         (
-            ["--splits", "train=1"],
+            "ad_relevance",
+            "splits",
+            "train=1",
             "Only en has a train split, so nothing is left for the rows in de; give dev or test a share.",
         ),
-        (["--frequent-over", "5"], "--frequent-over is for sets of documents with several labels; leave it out."),
-    ],
-)
-def test_shares_and_options_that_cannot_be_are_refused_with_a_sentence(ads, out, options, sentence):
-    with pytest.raises(CommandError) as refused:
-        call_command("export_gold", "ad_relevance", "--out", str(out), *options)
-    assert str(refused.value) == sentence
-    assert not out.exists()
-
-
-def test_a_set_of_posts_has_no_splits(make_task, out):
-    make_task([("de", "de", "de")])
-    with pytest.raises(CommandError) as refused:
-        call_command("export_gold", "task", "--out", str(out), "--seed", "1")
-    assert str(refused.value) == "--splits and --seed are for sets of records; one of posts is all for measuring."
+        (
+            "ad_relevance",
+            "frequent_over",
+            "5",
+            "--frequent-over is for sets of documents with several labels; leave it out.",
+        ),
+        ("task", "seed", "1", "--splits and --seed are for sets of records; one of posts is all for measuring."),
+    ):
+        with pytest.raises(CommandError) as refused:
+            call_command("export_gold", task, out=out, **{option: value})
+        assert str(refused.value) == sentence
+        assert not out.exists()
 
 
 # --- published files
@@ -148,21 +136,20 @@ def test_questions_to_be_generated_come_from_confirmed_pairs(opened, answered, o
 def test_where_the_text_may_not_leave_ids_and_labels_are_written_and_no_published_files(ads, out, capsys):
     write_manifest("ad_relevance", replace(manifest_of("ad_relevance"), text_may_leave=False))
     call_command("export_gold", "ad_relevance", out=out)
-    told = capsys.readouterr().err
     refusal = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
-    assert refusal in told
+    assert refusal in capsys.readouterr().err
     assert refusal in card_of(out)[1]
     assert not list(out.glob("xglue.*"))
-    assert len(rows_of(out)) == 60
-    said = everything_in(out)
+    content = everything_in(out)
     for unit in ads.units.select_related("item"):
         for value in unit.item.fields.values():
-            assert json.dumps(value, ensure_ascii=False)[1:-1] not in said
-    assert "a comment" not in said
-    for field in (*FIELDS["ad_relevance"], "author", "url"):
-        assert field not in rows_of(out)[0]
-        assert field not in pq.read_schema(out / "gold.test.parquet").names
-    assert {"id", "language", "split", "label"} <= set(rows_of(out)[0])
+            assert json.dumps(value, ensure_ascii=False)[1:-1] not in content
+    assert "a comment" not in content
+    rows = rows_of(out)
+    assert len(rows) == 60
+    for names in (rows[0].keys(), set(pq.read_schema(out / "gold.test.parquet").names)):
+        assert not {*FIELDS["ad_relevance"], "author", "url"} & names
+        assert {"id", "language", "split", "label"} <= names
 
 
 def test_a_record_too_long_for_the_published_readers_is_told_and_all_else_is_written(opened, answered, out, capsys):
