@@ -196,6 +196,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "indexes": [
+                    models.Index(fields=["annotator", "closed_at"], name="open_leases"),
+                    models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
+                    models.Index(condition=models.Q(("in_place", True)), fields=["annotator"], name="in_place"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -257,6 +262,41 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "indexes": [
+                    models.Index(fields=["annotator", "answered_at"], name="own_answers"),
+                    models.Index(condition=models.Q(("comment", ""), _negated=True), fields=["id"], name="commented"),
+                    models.Index(condition=models.Q(("voided_by__isnull", False)), fields=["voided_by"], name="voided"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("voided_by__isnull", True), ("voided_at__isnull", False), _connector="OR"),
+                        name="voided_by_when_voided",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("kind__in", ["answer", "settle", "repeat"]), models.Q(("label", ""), _negated=True)
+                            ),
+                            models.Q(("kind__in", ["skip", "flag", "discard"]), ("label", "")),
+                            _connector="OR",
+                        ),
+                        name="answer_or_skip",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind__in", ["answer", "skip", "flag"]), ("lease__isnull", False)),
+                            models.Q(("kind__in", ["settle", "discard", "repeat"]), ("lease__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="annotators_judge_by_lease",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("shown_at__isnull", True), ("shown_at__lte", models.F("answered_at")), _connector="OR"
+                        ),
+                        name="shown_before_answered",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -358,6 +398,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-pk"],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("text", ""), _negated=True), name="note_says_something")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -394,6 +437,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "purpose__in",
+                                (
+                                    "audit",
+                                    "recheck",
+                                    "check",
+                                    "overlap",
+                                    "decoy",
+                                    "decoy place",
+                                    "test",
+                                    "nobody",
+                                    "outcome",
+                                ),
+                            )
+                        ),
+                        name="known_purpose",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -425,6 +489,11 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "guidelines",
                 "ordering": ["language", "-major", "-minor"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("task", "language", "major", "minor"), name="version_once_in_task_and_language"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -457,6 +526,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "constraints": [models.UniqueConstraint(fields=("task", "item"), name="gold_answer_once_in_task")],
             },
         ),
         migrations.CreateModel(
@@ -480,6 +550,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("withdrawn_at__isnull", True)),
+                        fields=("annotator", "task"),
+                        name="one_running_consent",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("withdrawn_at__isnull", True), ("withdrawn_at__gte", models.F("at")), _connector="OR"
+                        ),
+                        name="withdrawn_after_agreed",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -512,6 +595,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("annotator", "task"), name="one_backlog")],
+            },
         ),
         migrations.CreateModel(
             name="Trial",
@@ -550,6 +636,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("finished_at__isnull", True)),
+                        fields=("annotator", "task", "language", "kind"),
+                        name="one_open_trial",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("finished_at__isnull", True), ("passed__isnull", True), ("right__isnull", True)),
+                            models.Q(
+                                ("finished_at__isnull", False), ("passed__isnull", False), ("right__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="trial_judged_when_finished",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -592,6 +695,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("annotator", "task", "language", "major"), name="qualified_once_under_a_version"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("trial__isnull", False), ("granted_by__isnull", False), _connector="OR"),
+                        name="qualified_by_test_or_manager",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -624,6 +736,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["position"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("trial", "position"), name="one_question_per_position"),
+                    models.UniqueConstraint(fields=("trial", "gold_answer"), name="question_once_in_trial"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answered_at__isnull", True), ("label", "")),
+                            models.Q(models.Q(("label", ""), _negated=True), ("answered_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="trial_answer_has_a_time",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -760,6 +884,76 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["position"],
+                "indexes": [
+                    models.Index(fields=["task", "stage", "language", "position"], name="queue"),
+                    models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
+                    models.Index(condition=models.Q(("honeypot", True)), fields=["task", "language"], name="honeypots"),
+                    models.Index(condition=models.Q(("copy_of__isnull", False)), fields=["copy_of"], name="copies"),
+                    models.Index(
+                        condition=models.Q(("reused_from__isnull", False)), fields=["reused_from"], name="reused"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("item", "task", "asked", "pair"), name="item_asked_once_in_task"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "stage__in",
+                                ["NEW", "COPIED", "AGREED", "QUEUED", "ADJUDICATION", "LABELLED", "DISCARDED"],
+                            )
+                        ),
+                        name="known_stage",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stage__in", ("AGREED", "LABELLED")), models.Q(("label", ""), _negated=True)),
+                            models.Q(models.Q(("stage__in", ("AGREED", "LABELLED")), _negated=True), ("label", "")),
+                            _connector="OR",
+                        ),
+                        name="label_only_where_labelled",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stage", "QUEUED"), _negated=True),
+                            models.Q(models.Q(("language", ""), _negated=True), ("round__gte", 1)),
+                            _connector="OR",
+                        ),
+                        name="queued_somewhere",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("copy_of__isnull", False), ("stage", "COPIED")),
+                            models.Q(models.Q(("stage", "COPIED"), _negated=True), ("copy_of__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="copied_has_original",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("agreed_label", ""), _negated=True),
+                            models.Q(models.Q(("stage", "AGREED"), _negated=True), ("audited", False)),
+                            _connector="OR",
+                        ),
+                        name="agreed_on_a_label",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("known_answer", ""),
+                            models.Q(("copy_of__isnull", True), ("reused_from__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="known_answer_stands_alone",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("redundancy__gte", 1)), name="unit_asks_somebody"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("honeypot", False),
+                            models.Q(("stage", "QUEUED"), models.Q(("known_answer", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="honeypot_stays_queued",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -802,6 +996,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "indexes": [
+                    models.Index(fields=["to_stage", "language"], name="queues_visited"),
+                    models.Index(
+                        condition=models.Q(("judgment__isnull", False)), fields=["judgment"], name="moved_by_judgment"
+                    ),
+                    models.Index(condition=models.Q(("by__isnull", False)), fields=["by"], name="moved_by"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -817,6 +1018,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("unit", "system"), name="one_list_of_a_system")],
+            },
         ),
         migrations.CreateModel(
             name="Side",
@@ -836,6 +1040,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("unit", "annotator"), name="sides_drawn_once")],
+            },
         ),
         migrations.AddField(
             model_name="lease",
@@ -944,6 +1151,57 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
+                "indexes": [
+                    models.Index(condition=models.Q(("settled_at", None)), fields=["id"], name="open_flags"),
+                    models.Index(
+                        condition=models.Q(("put_away_at", None), ("replied_at__isnull", False)),
+                        fields=["annotator"],
+                        name="unread_replies",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("lease", "kind"), name="flagged_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["disturbing", "personal", "broken", "question"])),
+                        name="known_flag",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "question"), _negated=True),
+                            models.Q(("words", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="question_has_words",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("judgment__isnull", False), ("kind", "disturbing")),
+                            models.Q(models.Q(("kind", "disturbing"), _negated=True), ("judgment", None)),
+                            _connector="OR",
+                        ),
+                        name="disturbing_is_handed_on",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("settled_at", None), ("settled_by", None)),
+                            models.Q(("settled_at__isnull", False), ("settled_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="settled_by_somebody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("put_away_at", None), ("replied_at", None), ("reply", "")),
+                            models.Q(
+                                models.Q(("reply", ""), _negated=True),
+                                ("replied_at__isnull", False),
+                                ("settled_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="reply_settles",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -978,6 +1236,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("system_a", models.F("system_b")), _negated=True),
+                        name="two_systems_compared",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("gold_answer__isnull", False), ("unit__isnull", True)),
+                            models.Q(("gold_answer__isnull", True), ("unit__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="compared_for_a_unit_or_a_gold_answer",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AnnotatorLanguage",
@@ -1383,256 +1657,15 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddConstraint(
-            model_name="note",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("text", ""), _negated=True), name="note_says_something"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="lot",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "purpose__in",
-                        ("audit", "recheck", "check", "overlap", "decoy", "decoy place", "test", "nobody", "outcome"),
-                    )
-                ),
-                name="known_purpose",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guidelines",
-            constraint=models.UniqueConstraint(
-                fields=("task", "language", "major", "minor"), name="version_once_in_task_and_language"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="goldanswer",
-            constraint=models.UniqueConstraint(fields=("task", "item"), name="gold_answer_once_in_task"),
-        ),
-        migrations.AddConstraint(
-            model_name="consent",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("withdrawn_at__isnull", True)),
-                fields=("annotator", "task"),
-                name="one_running_consent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="consent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("withdrawn_at__isnull", True), ("withdrawn_at__gte", models.F("at")), _connector="OR"
-                ),
-                name="withdrawn_after_agreed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="backlog",
-            constraint=models.UniqueConstraint(fields=("annotator", "task"), name="one_backlog"),
-        ),
-        migrations.AddConstraint(
-            model_name="trial",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("finished_at__isnull", True)),
-                fields=("annotator", "task", "language", "kind"),
-                name="one_open_trial",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="trial",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("finished_at__isnull", True), ("passed__isnull", True), ("right__isnull", True)),
-                    models.Q(("finished_at__isnull", False), ("passed__isnull", False), ("right__isnull", False)),
-                    _connector="OR",
-                ),
-                name="trial_judged_when_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="qualification",
-            constraint=models.UniqueConstraint(
-                fields=("annotator", "task", "language", "major"), name="qualified_once_under_a_version"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="qualification",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("trial__isnull", False), ("granted_by__isnull", False), _connector="OR"),
-                name="qualified_by_test_or_manager",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="trialanswer",
-            constraint=models.UniqueConstraint(fields=("trial", "position"), name="one_question_per_position"),
-        ),
-        migrations.AddConstraint(
-            model_name="trialanswer",
-            constraint=models.UniqueConstraint(fields=("trial", "gold_answer"), name="question_once_in_trial"),
-        ),
-        migrations.AddConstraint(
-            model_name="trialanswer",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("answered_at__isnull", True), ("label", "")),
-                    models.Q(models.Q(("label", ""), _negated=True), ("answered_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="trial_answer_has_a_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="unit",
-            index=models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-        ),
-        migrations.AddIndex(
-            model_name="unit",
-            index=models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
-        ),
-        migrations.AddIndex(
-            model_name="unit",
-            index=models.Index(condition=models.Q(("honeypot", True)), fields=["task", "language"], name="honeypots"),
-        ),
-        migrations.AddIndex(
-            model_name="unit",
-            index=models.Index(condition=models.Q(("copy_of__isnull", False)), fields=["copy_of"], name="copies"),
-        ),
-        migrations.AddIndex(
-            model_name="unit",
-            index=models.Index(
-                condition=models.Q(("reused_from__isnull", False)), fields=["reused_from"], name="reused"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.UniqueConstraint(
-                fields=("item", "task", "asked", "pair"), name="item_asked_once_in_task"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("stage__in", ["NEW", "COPIED", "AGREED", "QUEUED", "ADJUDICATION", "LABELLED", "DISCARDED"])
-                ),
-                name="known_stage",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stage__in", ("AGREED", "LABELLED")), models.Q(("label", ""), _negated=True)),
-                    models.Q(models.Q(("stage__in", ("AGREED", "LABELLED")), _negated=True), ("label", "")),
-                    _connector="OR",
-                ),
-                name="label_only_where_labelled",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stage", "QUEUED"), _negated=True),
-                    models.Q(models.Q(("language", ""), _negated=True), ("round__gte", 1)),
-                    _connector="OR",
-                ),
-                name="queued_somewhere",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("copy_of__isnull", False), ("stage", "COPIED")),
-                    models.Q(models.Q(("stage", "COPIED"), _negated=True), ("copy_of__isnull", True)),
-                    _connector="OR",
-                ),
-                name="copied_has_original",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("agreed_label", ""), _negated=True),
-                    models.Q(models.Q(("stage", "AGREED"), _negated=True), ("audited", False)),
-                    _connector="OR",
-                ),
-                name="agreed_on_a_label",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("known_answer", ""),
-                    models.Q(("copy_of__isnull", True), ("reused_from__isnull", True)),
-                    _connector="OR",
-                ),
-                name="known_answer_stands_alone",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(condition=models.Q(("redundancy__gte", 1)), name="unit_asks_somebody"),
-        ),
-        migrations.AddConstraint(
-            model_name="unit",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("honeypot", False),
-                    models.Q(("stage", "QUEUED"), models.Q(("known_answer", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="honeypot_stays_queued",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="transition",
-            index=models.Index(fields=["to_stage", "language"], name="queues_visited"),
-        ),
-        migrations.AddIndex(
-            model_name="transition",
-            index=models.Index(
-                condition=models.Q(("judgment__isnull", False)), fields=["judgment"], name="moved_by_judgment"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="transition",
-            index=models.Index(condition=models.Q(("by__isnull", False)), fields=["by"], name="moved_by"),
-        ),
-        migrations.AddConstraint(
-            model_name="suggestion",
-            constraint=models.UniqueConstraint(fields=("unit", "system"), name="one_list_of_a_system"),
-        ),
-        migrations.AddConstraint(
-            model_name="side",
-            constraint=models.UniqueConstraint(fields=("unit", "annotator"), name="sides_drawn_once"),
-        ),
         migrations.AddIndex(
             model_name="lease",
             index=models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
         ),
         migrations.AddIndex(
             model_name="lease",
-            index=models.Index(fields=["annotator", "closed_at"], name="open_leases"),
-        ),
-        migrations.AddIndex(
-            model_name="lease",
-            index=models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
-        ),
-        migrations.AddIndex(
-            model_name="lease",
             index=models.Index(
                 condition=models.Q(("instead_of__isnull", False)), fields=["instead_of"], name="stand_ins"
             ),
-        ),
-        migrations.AddIndex(
-            model_name="lease",
-            index=models.Index(condition=models.Q(("in_place", True)), fields=["annotator"], name="in_place"),
         ),
         migrations.AddConstraint(
             model_name="lease",
@@ -1679,149 +1712,12 @@ class Migration(migrations.Migration):
                 name="place_kept_by_open_or_answered",
             ),
         ),
-        migrations.AddIndex(
-            model_name="judgment",
-            index=models.Index(fields=["annotator", "answered_at"], name="own_answers"),
-        ),
-        migrations.AddIndex(
-            model_name="judgment",
-            index=models.Index(condition=models.Q(("comment", ""), _negated=True), fields=["id"], name="commented"),
-        ),
-        migrations.AddIndex(
-            model_name="judgment",
-            index=models.Index(condition=models.Q(("voided_by__isnull", False)), fields=["voided_by"], name="voided"),
-        ),
         migrations.AddConstraint(
             model_name="judgment",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("voided_at__isnull", True), models.Q(("kind", "repeat"), _negated=True)),
                 fields=("unit", "annotator"),
                 name="one_live_judgment",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("voided_by__isnull", True), ("voided_at__isnull", False), _connector="OR"),
-                name="voided_by_when_voided",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind__in", ["answer", "settle", "repeat"]), models.Q(("label", ""), _negated=True)),
-                    models.Q(("kind__in", ["skip", "flag", "discard"]), ("label", "")),
-                    _connector="OR",
-                ),
-                name="answer_or_skip",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind__in", ["answer", "skip", "flag"]), ("lease__isnull", False)),
-                    models.Q(("kind__in", ["settle", "discard", "repeat"]), ("lease__isnull", True)),
-                    _connector="OR",
-                ),
-                name="annotators_judge_by_lease",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("shown_at__isnull", True), ("shown_at__lte", models.F("answered_at")), _connector="OR"
-                ),
-                name="shown_before_answered",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="flag",
-            index=models.Index(condition=models.Q(("settled_at", None)), fields=["id"], name="open_flags"),
-        ),
-        migrations.AddIndex(
-            model_name="flag",
-            index=models.Index(
-                condition=models.Q(("put_away_at", None), ("replied_at__isnull", False)),
-                fields=["annotator"],
-                name="unread_replies",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.UniqueConstraint(fields=("lease", "kind"), name="flagged_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["disturbing", "personal", "broken", "question"])), name="known_flag"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind", "question"), _negated=True),
-                    models.Q(("words", ""), _negated=True),
-                    _connector="OR",
-                ),
-                name="question_has_words",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("judgment__isnull", False), ("kind", "disturbing")),
-                    models.Q(models.Q(("kind", "disturbing"), _negated=True), ("judgment", None)),
-                    _connector="OR",
-                ),
-                name="disturbing_is_handed_on",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("settled_at", None), ("settled_by", None)),
-                    models.Q(("settled_at__isnull", False), ("settled_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="settled_by_somebody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("put_away_at", None), ("replied_at", None), ("reply", "")),
-                    models.Q(
-                        models.Q(("reply", ""), _negated=True),
-                        ("replied_at__isnull", False),
-                        ("settled_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="reply_settles",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="comparison",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("system_a", models.F("system_b")), _negated=True), name="two_systems_compared"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="comparison",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("gold_answer__isnull", False), ("unit__isnull", True)),
-                    models.Q(("gold_answer__isnull", True), ("unit__isnull", False)),
-                    _connector="OR",
-                ),
-                name="compared_for_a_unit_or_a_gold_answer",
             ),
         ),
         migrations.RunPython(add, migrations.RunPython.noop),
