@@ -9,30 +9,36 @@ the replies and notes to that annotator, are shown only to the annotator and to 
 The login and the documentation (annotate/manual/views.py) are public.
 """
 
+# Django REST framework has no types.
+# mypy: disallow-subclassing-any=False
+
 import binascii
 import fcntl
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 from functools import wraps
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from django_htmx.middleware import HtmxDetails
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from knox import auth
 from knox.crypto import hash_token
@@ -40,6 +46,7 @@ from knox.models import AuthToken
 from knox.settings import CONSTANTS
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.metadata import BaseMetadata
+from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from annotate.actions.action import ActionError
@@ -51,27 +58,44 @@ from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
 from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 
+R = TypeVar("R")
+View = Callable[..., HttpResponseBase]
 
-def annotator_of(user) -> Annotator | None:
+
+class PageRequest(HttpRequest):
+    """A request with what the middleware and the upload handler add to it. The user may be anonymous."""
+
+    htmx: HtmxDetails
+    preferences: dict[str, Any]
+    too_large: str  # name of an uploaded file that was refused
+
+
+class UserRequest(PageRequest):
+    """The request of a user who has logged in."""
+
+    user: User
+
+
+def annotator_of(user: User | AnonymousUser) -> Annotator | None:
     return next(iter(_annotator(user.pk)), None) if user.is_authenticated else None
 
 
 @prepared
-def _annotator(user) -> QuerySet[Annotator]:
+def _annotator(user: int) -> QuerySet[Annotator]:
     return Annotator.objects.filter(user=user).select_related("user").order_by()
 
 
 @prepared
-def _task(name) -> QuerySet[Task]:
+def _task(name: str) -> QuerySet[Task]:
     return Task.objects.filter(name=name)
 
 
 @prepared
-def _task_for_work(annotator, name) -> QuerySet[Task]:
+def _task_for_work(annotator: int, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
 
-def _only(rows) -> Any:
+def _only(rows: Iterable[Any]) -> Any:
     for row in rows:
         return row
     raise Http404("There is no such thing.")
@@ -111,11 +135,11 @@ REFUSALS = {
 }
 
 
-def may(user, right: str) -> bool:
+def may(user: User | AnonymousUser, right: str) -> bool:
     return RIGHTS[right](user, annotator_of(user))
 
 
-def check_right(user, right: str) -> Annotator | None:
+def check_right(user: User | AnonymousUser, right: str) -> Annotator | None:
     """Return the user's Annotator row, or None if the user is not an annotator.
 
     Raise NotAllowed if the user lacks the right.
@@ -137,19 +161,20 @@ NAMED: dict[str, Callable[[Any], Any]] = {
 OF_ANNOTATORS = ("annotate", "read", "adjudicate")
 
 
-def with_right(right: str):
+def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that checks a right and looks up the objects named by the URL.
 
     For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. It is None for a manager who is
     not an annotator, which is possible only with the right `read`.
     """
 
-    def decorate(view):
+    def decorate(view: Callable[..., R]) -> Callable[..., R]:
         @wraps(view)
-        def checked(request, **named):
+        def checked(request: UserRequest, **named: Any) -> R:
             annotator = check_right(request.user, right)
             named |= {name: look_up(named[name]) for name, look_up in NAMED.items() if name in named}
             if right == "adjudicate":
+                assert annotator is not None
                 check_willing(annotator, named["task"])
             return view(request, *([annotator] if right in OF_ANNOTATORS else []), **named)
 
@@ -158,7 +183,7 @@ def with_right(right: str):
     return decorate
 
 
-def with_permit(view):
+def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     """Decorate a view so that it receives the annotator's permit for the task named by the URL.
 
     The view is called as view(request, permit, ...). It must not change anything: operations that do so obtain the
@@ -166,8 +191,9 @@ def with_permit(view):
     """
 
     @wraps(view)
-    def checked(request, task, **named):
+    def checked(request: UserRequest, task: str, **named: Any) -> R:
         annotator = check_right(request.user, "annotate")
+        assert annotator is not None
         return view(request, permit_of(annotator, _only(_task_for_work(annotator.pk, task))), **named)
 
     return checked
@@ -181,7 +207,7 @@ def whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def active_seconds(request) -> float | None:
+def active_seconds(request: HttpRequest) -> float | None:
     """Return the working time that the page measured (seconds), or None if it measured none."""
     milliseconds = whole_number(request.POST.get("active_ms"))
     return None if milliseconds is None else milliseconds / 1000
@@ -212,26 +238,27 @@ class TokenAuthentication(auth.TokenAuthentication):
     valid token matches.
     """
 
-    def authenticate_credentials(self, token: bytes):
+    def authenticate_credentials(self, token: bytes) -> Any:
         if not token.isascii():
             raise AuthenticationFailed
         text = token.decode()
-        for found in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
+        for valid in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
             with suppress(TypeError, binascii.Error):  # the text is not a token; Knox reports that below
-                if compare_digest(hash_token(text), found.digest):
-                    return self.validate_user(found)
+                if compare_digest(hash_token(text), valid.digest):
+                    return self.validate_user(valid)
         return super().authenticate_credentials(token)
 
 
 @prepared
-def _tokens(key, now) -> QuerySet[AuthToken]:
-    return AuthToken.objects.filter(token_key=key, expiry__gt=now).select_related("user")
+def _tokens(key: str, now: datetime) -> QuerySet[AuthToken]:
+    valid: QuerySet[AuthToken] = AuthToken.objects.filter(token_key=key, expiry__gt=now)
+    return valid.select_related("user")
 
 
-class TokenScheme(KnoxTokenScheme):
+class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call] # its __init_subclass__ has no annotations
     """The authentication scheme in the OpenAPI schema."""
 
-    target_class = TokenAuthentication
+    target_class = f"{__name__}.{TokenAuthentication.__name__}"
 
 
 # --- Session and user. Every request looks them up, so the queries are Django's own but prepared only once.
@@ -239,13 +266,13 @@ class TokenScheme(KnoxTokenScheme):
 
 class SessionStore(db.SessionStore):
     def _get_session_from_db(self) -> Session | None:
-        found = _session(self.session_key, timezone.now())
-        if not found:
+        sessions: list[Session] = _session(self.session_key, timezone.now())
+        if not sessions:
             self._session_key = None
             return None
-        return found[0]
+        return sessions[0]
 
-    def save(self, must_create=False):
+    def save(self, must_create: bool = False) -> None:
         try:
             super().save(must_create)
         except UpdateError as error:
@@ -257,18 +284,18 @@ class SessionStore(db.SessionStore):
 
 
 class PasswordBackend(ModelBackend):
-    def get_user(self, user_id) -> User | None:
-        found = _user(user_id)
-        return found[0] if found and self.user_can_authenticate(found[0]) else None
+    def get_user(self, user_id: int) -> User | None:
+        user = next(iter(_user(user_id)), None)
+        return user if user and self.user_can_authenticate(user) else None
 
 
 @prepared
-def _session(key, now) -> QuerySet[Session]:
+def _session(key: str, now: datetime) -> QuerySet[Session]:
     return Session.objects.filter(session_key=key, expire_date__gt=now)
 
 
 @prepared
-def _user(key) -> QuerySet[User]:
+def _user(key: int) -> QuerySet[User]:
     return User.objects.filter(pk=key)
 
 
@@ -281,7 +308,7 @@ class NoMetadata(BaseMetadata):
     The Allow header lists the methods, and the schema describes requests and responses.
     """
 
-    def determine_metadata(self, request, view) -> None:
+    def determine_metadata(self, request: Request, view: object) -> None:
         return None
 
 
@@ -295,7 +322,7 @@ class NoMetadata(BaseMetadata):
 NETWORK = 64  # length of an IPv6 prefix in bits; one customer controls all addresses that begin with the same prefix
 
 
-def address_of(request) -> str | None:
+def address_of(request: HttpRequest) -> str | None:
     """Return the client's IP address or, for IPv6, the address of its network.
 
     If the site runs behind proxies, the address is the one that the outermost proxy saw (ASSAY_PROXIES in
@@ -324,7 +351,7 @@ class PerMinute(BaseThrottle):
     A user may send ASSAY_API_RATE requests, and an address without a login ASSAY_API_RATE_UNKNOWN.
     """
 
-    def allow_request(self, request, view) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         if request.user.is_authenticated:
             return _allows(settings.API_RATE, "people", request.user.pk)
         address = sha256((address_of(request) or "").encode()).digest()

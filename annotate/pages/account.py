@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from math import ceil
 from threading import Thread
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from axes.helpers import get_client_ip_address, get_client_username
@@ -12,7 +14,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, redirect_to_login
@@ -20,6 +22,7 @@ from django.core.cache import cache
 from django.core.signing import BadSignature, Signer, dumps, loads
 from django.db import transaction
 from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse, reverse_lazy
 from django.utils import timezone
@@ -32,7 +35,7 @@ from knox.models import AuthToken
 from knox.settings import knox_settings
 
 from annotate.core.refusals import Refusal
-from annotate.pages.access import API, status_of
+from annotate.pages.access import API, UserRequest, View, status_of
 from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
@@ -57,16 +60,16 @@ class ForgottenForm(PasswordResetForm):
         widget=forms.TextInput({"autocomplete": "username"}),
     )
 
-    def get_users(self, email):
+    def get_users(self, email: str) -> Iterable[User]:
         typed = unicodedata.normalize("NFKC", email)
-        found = User.objects.filter(Q(username=typed) | Q(email__iexact=typed), is_active=True).exclude(email="")
+        users = User.objects.filter(Q(username=typed) | Q(email__iexact=typed), is_active=True).exclude(email="")
         return [
             user
-            for user in found
+            for user in users
             if user.has_usable_password() and cache.add(f"password-mail-{user.pk}", True, MAILS_APART)
         ]
 
-    def send_mail(self, *arguments, **options):
+    def send_mail(self, *arguments: Any, **options: Any) -> None:
         # Send in a thread, because the response time would otherwise reveal whether the account exists. The thread
         # does not inherit the language of the request, so set it.
         send = override(get_language())(super().send_mail)
@@ -75,17 +78,18 @@ class ForgottenForm(PasswordResetForm):
 
 @login_not_required
 @require_http_methods(["GET", "POST"])
-def forgotten(request):
+def forgotten(request: HttpRequest) -> HttpResponse:
     """Show the form that requests a reset link. If the site cannot send mail, show whom to ask instead."""
     form = ForgottenForm(request.POST if request.method == "POST" and settings.MAIL else None)
     sent = form.is_valid()
     if sent:
+        context: dict[str, Any] = {"minutes": settings.PASSWORD_RESET_TIMEOUT // 60}
         form.save(
             # Do not use the request's Host header, which the sender can forge.
             domain_override=settings.SITE,
             subject_template_name="annotate/password_mail_subject.txt",
             email_template_name="annotate/password_mail.txt",
-            extra_email_context={"minutes": settings.PASSWORD_RESET_TIMEOUT // 60},
+            extra_email_context=context,
         )
     return render(request, "annotate/forgotten.html", {"form": form, "mail": settings.MAIL, "sent": sent})
 
@@ -98,11 +102,11 @@ class Reset(PasswordResetConfirmView):
     post_reset_login = True
     post_reset_login_backend = BACKEND
 
-    def get_user(self, uidb64):
+    def get_user(self, uidb64: str) -> User | None:
         user = super().get_user(uidb64)
         return user if user and user.is_active else None
 
-    def render_to_response(self, context, **options):
+    def render_to_response(self, context: dict[str, Any], **options: Any) -> HttpResponse:
         return super().render_to_response(context, status=200 if self.validlink else 404, **options)
 
 
@@ -112,7 +116,7 @@ class Reset(PasswordResetConfirmView):
 @login_not_required
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
-def accept_invite(request, token):
+def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
     try:
         user = accounts.find_invite(token).annotator.user
     except Refusal as refusal:
@@ -131,12 +135,12 @@ def accept_invite(request, token):
 class ChangeForm(PasswordChangeForm):
     """A form that checks the old password as the login does, so that wrong passwords count towards the lockout."""
 
-    def __init__(self, request, *arguments):
+    def __init__(self, request: UserRequest, *arguments: Any) -> None:
         super().__init__(request.user, *arguments)
         self.request = request
 
-    def clean_old_password(self):
-        typed = self.cleaned_data["old_password"]
+    def clean_old_password(self) -> str:
+        typed: str = self.cleaned_data["old_password"]
         if authenticate(self.request, username=self.user.username, password=typed) is None:
             raise forms.ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
         return typed
@@ -144,7 +148,7 @@ class ChangeForm(PasswordChangeForm):
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
-def change_password(request):
+def change_password(request: UserRequest) -> HttpResponse:
     form = ChangeForm(request, request.POST or None)
     if form.is_valid():
         with transaction.atomic():
@@ -155,7 +159,7 @@ def change_password(request):
     return render(request, "annotate/password.html", {"form": form})
 
 
-def locked_out(request, response, credentials):
+def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
     """Return the page that a user gets after too many wrong passwords. django-axes calls this function."""
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
@@ -169,7 +173,7 @@ def locked_out(request, response, credentials):
 
 
 @require_http_methods(["GET", "POST"])
-def account(request):
+def account(request: UserRequest) -> HttpResponse:
     """Show the user's API tokens, or make, revoke or renew one.
 
     A new token is shown only once, because only its hash is stored.
@@ -218,7 +222,7 @@ class LogInMiddleware(LoginRequiredMiddleware):
     which draft was saved.
     """
 
-    def handle_no_permission(self, request, view_func):
+    def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
         if request.method != "POST" or request.path_info.startswith(API):
             return super().handle_no_permission(request, view_func)
         led = redirect_to_login(way_back(request))
@@ -228,7 +232,7 @@ class LogInMiddleware(LoginRequiredMiddleware):
             led.status_code = 307
         return led
 
-    def process_response(self, request, response):
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         user = getattr(request, "_cached_user", None)
         # Cacheable pages, such as the documentation, must contain nothing about a person, so set no cookie there.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
@@ -254,27 +258,27 @@ class LogIn(LoginView):
 
     template_name = "annotate/login.html"
 
-    def post(self, request, *args, **kwargs):
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if FORM in request.GET:
             return self.get(request, *args, **kwargs)
         return super().post(request, *args, **kwargs)
 
-    def get_redirect_url(self):
+    def get_redirect_url(self) -> str:  # type: ignore[override] # the stub has the parameter of Django 6
         asked = super().get_redirect_url()
         return nearest(asked) if asked else asked
 
-    def get_form_kwargs(self):
+    def get_form_kwargs(self) -> dict[str, Any]:
         kwargs = super().get_form_kwargs()
         if FORM in self.request.GET:
             kwargs |= {"data": None, "files": None}
         return kwargs
 
-    def get_context_data(self, **kwargs):
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         posted, meant_for = self.request.POST, self.request.GET.get(FORM, "")
         carried = _carried(self.request, meant_for) if meant_for else posted.get(CARRIED, "")
         return super().get_context_data(**kwargs) | {CARRIED: carried, DRAFT: posted.get(DRAFT, "")}
 
-    def form_valid(self, form):
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
         form_sent = _read(self.request.POST.get(CARRIED, ""), form.get_user())
         if form_sent is None:
@@ -285,7 +289,7 @@ class LogIn(LoginView):
             return render(self.request, "annotate/carried.html", context)
 
 
-def way_back(request) -> str:
+def way_back(request: HttpRequest) -> str:
     """Return the URL of the page that contained a form.
 
     This is the referrer if it is a page of this site, otherwise the nearest page above the URL of the form.
@@ -317,7 +321,7 @@ def _is_page(path: str) -> bool:
     return _takes_get(view)
 
 
-def _takes_get(view) -> bool:
+def _takes_get(view: Any) -> bool:
     """Return whether a view accepts GET.
 
     Decorators such as require_POST keep the allowed methods in a closure variable, so look for this variable in each
@@ -333,7 +337,7 @@ def _takes_get(view) -> bool:
     return True
 
 
-def _carried(request, path: str) -> str:
+def _carried(request: HttpRequest, path: str) -> str:
     """Return the form in the request as signed text.
 
     The text is empty if the sender is unknown, or if the form is empty, is too large or has files.
@@ -351,7 +355,7 @@ def _carried(request, path: str) -> str:
     return dumps({"person": person, "path": path, "fields": fields}, salt=CARRIED, compress=True)
 
 
-def _read(carried: str, user) -> dict | None:
+def _read(carried: str, user: User) -> dict[str, Any] | None:
     """Return the form that the login page carried. Return None if it is invalid, is too old or has another sender."""
     try:
         form = loads(carried, salt=CARRIED, max_age=CARRIED_FOR)

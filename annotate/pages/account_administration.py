@@ -3,13 +3,14 @@
 The pages of a task show what people have done in it. Other rights are granted in the admin site.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 from django.db.models import Q
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -22,7 +23,7 @@ from annotate.figures import overview_report
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest
 from annotate.pages import action_forms
-from annotate.pages.access import check_right, may, whole_number
+from annotate.pages.access import UserRequest, check_right, may, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page, sort_of
 from annotate.reports.tables import many
 from annotate.work import accounts as work
@@ -35,7 +36,7 @@ LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
 
 
-def accounts(request):
+def accounts(request: UserRequest) -> HttpResponse:
     """List the accounts.
 
     ?q=: part of a name or user name, or a language code; without it, all accounts are listed
@@ -57,7 +58,7 @@ def accounts(request):
     )
 
 
-def languages(request):
+def languages(request: UserRequest) -> HttpResponse:
     """List the requests of annotators who want to read more languages, or decide one request.
 
     POST fields:
@@ -81,7 +82,7 @@ def languages(request):
 # --- New accounts
 
 
-def new_accounts(request):
+def new_accounts(request: UserRequest) -> HttpResponse:
     """Add one annotator, or many from a table. Only the response to this request shows the invitation links.
 
     POST fields:
@@ -101,7 +102,7 @@ def new_accounts(request):
     return _links(request, made)
 
 
-def _rows(request) -> list[Row]:
+def _rows(request: UserRequest) -> list[Row]:
     """Return the people in the form.
 
     Raise BadTable with a list of all faults if the form or the table is invalid, and InvalidAnswer if the annotator
@@ -115,7 +116,7 @@ def _rows(request) -> list[Row]:
             raise InvalidAnswer(f"There is an annotator {there.user.username} already; change them on their own page.")
         return [row]
     if arrived := request.FILES.get("file"):
-        if arrived.size > LARGEST:
+        if (arrived.size or 0) > LARGEST:
             raise BadTable(f"The file has more than {LARGEST >> 20} MB, so it is no table of people.")
         try:
             return read_table(arrived.read().decode())
@@ -138,7 +139,7 @@ def _codes() -> list[tuple[str, str]]:
     return sorted(named, key=lambda pair: pair[1])
 
 
-def _links(request, made):
+def _links(request: UserRequest, made: Iterable[tuple[Annotator, str | None]]) -> HttpResponse:
     """Show invitation links, and mail each to its annotator if possible.
 
     made: (annotator, token) tuples; the token is None if the annotator needs no link
@@ -153,7 +154,9 @@ def _links(request, made):
 # --- One account
 
 
-def account(request, person, said: Mapping[str, Any] | None = None, **context):
+def account(
+    request: UserRequest, person: Annotator, said: Mapping[str, Any] | None = None, **context: Any
+) -> HttpResponse:
     user = person.user
     known = {
         "name": user.get_full_name(),
@@ -175,7 +178,7 @@ def account(request, person, said: Mapping[str, Any] | None = None, **context):
     )
 
 
-def change_account(request, person):
+def change_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Change an account. POST fields: name, email, languages, adjudicates."""
     try:
         work.change_annotator(person, _person(request.POST, person.user.username), request.user)
@@ -185,7 +188,7 @@ def change_account(request, person):
     return done(request, f"{person} is changed.", "manage-account", person.pk)
 
 
-def act_on_account(request, person):
+def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Perform an action on an account.
 
     POST field:
@@ -236,7 +239,7 @@ ACTS: Mapping[str, Callable[[Annotator], str]] = {
 
 
 @sensitive_variables("outcome")
-def new_manager(request):
+def new_manager(request: UserRequest) -> HttpResponse:
     """Make a manager. Only the response to this request shows the password.
 
     POST fields:
@@ -245,7 +248,7 @@ def new_manager(request):
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")
-    given = {"name": User.normalize_username(request.POST.get("name", "").strip())}
+    given: dict[str, Any] = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
         asked = [] if request.POST.get("sure") == given["name"] else add_manager_action.foretell(given)
         if asked:

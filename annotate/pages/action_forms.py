@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -29,12 +29,18 @@ from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Job, Task
+from annotate.pages.access import PageRequest, UserRequest
 from annotate.work import job_store
 from annotate.work.accounts import is_manager
 from corpora.models import Corpus, Vocabulary
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
+
+if TYPE_CHECKING:
+    _UploadedFile = UploadedFile[bytes]
+else:
+    _UploadedFile = UploadedFile
 
 # --- The inbox: a folder in the data folder for the files that jobs read. Managers upload the files or copy them there.
 # An upload gets its final name only after the whole request was read, so a closed tab or an oversized file leaves
@@ -65,7 +71,7 @@ def named(name: str) -> Path:
     return found
 
 
-class Arriving(UploadedFile):
+class Arriving(_UploadedFile):
     """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
@@ -77,21 +83,23 @@ class Arriving(UploadedFile):
 class ToInbox(FileUploadHandler):
     """An upload handler that accepts only files of managers, up to the size ASSAY_UPLOAD_MOST."""
 
-    def new_file(self, *args, **kwargs) -> None:
+    request: PageRequest
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
         if not is_manager(self.request.user):
             raise StopUpload(connection_reset=False)
         self.file = Arriving(self.file_name or "", self.content_type or "", self.charset)
 
-    def receive_data_chunk(self, raw_data, start) -> None:
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         if start + len(raw_data) > settings.UPLOAD_MOST:
-            self.request.too_large = self.file_name
+            self.request.too_large = self.file_name or ""
             self.file.close()
             # Read and discard the rest: if the connection were cut, the browser would show its own error.
             raise StopUpload(connection_reset=False)
         self.file.write(raw_data)
 
-    def file_complete(self, file_size) -> Arriving:
+    def file_complete(self, file_size: int) -> Arriving:
         self.file.seek(0)
         self.file.size = file_size
         return self.file
@@ -101,7 +109,7 @@ class ToInbox(FileUploadHandler):
             self.file.close()
 
 
-def check_size(request) -> None:
+def check_size(request: HttpRequest) -> None:
     """Raise InvalidAnswer if an uploaded file was too large."""
     _ = request.FILES  # reads the body of the request if that has not happened yet
     if name := getattr(request, "too_large", ""):
@@ -111,7 +119,7 @@ def check_size(request) -> None:
         )
 
 
-def with_uploads(request) -> QueryDict:
+def with_uploads(request: HttpRequest) -> QueryDict:
     """Return the values of a form after moving its uploaded files into the inbox.
 
     A file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file is too
@@ -125,7 +133,7 @@ def with_uploads(request) -> QueryDict:
     return posted
 
 
-def keep(arrived: UploadedFile) -> Path:
+def keep(arrived: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
     If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
@@ -136,6 +144,7 @@ def keep(arrived: UploadedFile) -> Path:
         raise InvalidAnswer(f"A file cannot be kept under the name {name[:40]!r}; rename it and upload it again.")
     if not arrived.size:
         raise InvalidAnswer(f"{name} is empty; choose another file.")
+    assert arrived.file is not None
     arrived.flush()
     os.fsync(arrived.fileno())
     _sweep()
@@ -390,7 +399,7 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
     return found
 
 
-def begin(request, action: str, given: Mapping[str, Any]):
+def begin(request: UserRequest, action: str, given: Mapping[str, Any]) -> HttpResponse:
     """Start an action as a job and redirect to its page. Raise ActionError for invalid options."""
     return redirect("manage-job", job_worker.ask(action, given, by=request.user).pk)
 

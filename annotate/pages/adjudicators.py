@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import Count, QuerySet
-from django.http import QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import CONFLICT, status_of, whole_number
+from annotate.pages.access import CONFLICT, UserRequest, status_of, whole_number
 from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
 from annotate.work.moves import seen
@@ -88,14 +88,16 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     }
 
 
-def _history(
-    unit: Unit, annotator: Annotator, judgments: list[Judgment], moves: Iterable[Transition]
-) -> dict[str, Any]:
+def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: Iterable[Transition]) -> dict[str, Any]:
+    """Return the context with what happened to a unit.
+
+    judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
+    """
     kind, changes = unit.task.kind, list(answer_changes.of_unit(unit))
     labels = seen(annotator, ((unit, change.label) for change in changes))
     happened = (_(stages.happened(move.from_stage, move.event, move.to_stage)) for move in moves)
     return {
-        "judgments": [(judgment, _(DONE[judgment.kind]), kind.pages.short(judgment.seen)) for judgment in judgments],
+        "judgments": [(judgment, DONE[judgment.kind], kind.pages.short(judgment.seen)) for judgment in judgments],
         "changes": [
             (change, kind.name(label, unit.item.language)) for change, label in zip(changes, labels, strict=True)
         ],
@@ -197,7 +199,7 @@ class Cut:
         encoded = urlencode({name: value for name, value in said.items() if value})
         return f"?{encoded}" if encoded else ""
 
-    def units(self, task: Task, annotator: Annotator) -> QuerySet[Unit]:
+    def units(self, task: Task, annotator: Annotator) -> QuerySet[Any]:
         return adjudication.to_adjudicate(task, annotator, self.language, self.case)
 
 
@@ -278,11 +280,11 @@ def for_another(count: int) -> str:
     return said % {"count": f"{count:,}"}
 
 
-def cases(request, annotator, task):
+def cases(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     return _list(request, annotator, task)
 
 
-def settle_together(request, annotator, task):
+def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Settle each selected case with the answer on which its annotators agreed.
 
     POST fields:
@@ -301,7 +303,14 @@ def settle_together(request, annotator, task):
     return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(found.settled)))
 
 
-def _list(request, annotator, task, *, refusal=None, found=None):
+def _list(
+    request: UserRequest,
+    annotator: Annotator,
+    task: Task,
+    *,
+    refusal: Exception | None = None,
+    found: adjudication.Together | None = None,
+) -> HttpResponse:
     """Show the list of cases.
 
     refusal: error to show
@@ -334,7 +343,7 @@ def _list(request, annotator, task, *, refusal=None, found=None):
     return render(request, "annotate/adjudication.html", context, status=status)
 
 
-def adjudicate(request, annotator, task, unit):
+def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
     """Show a unit to adjudicate, or settle or discard it and continue with the next unit.
 
     A unit that annotators may still receive is not shown.
@@ -351,7 +360,7 @@ def adjudicate(request, annotator, task, unit):
     return redirect(next_to_adjudicate(task, cut, before, judgment))
 
 
-def _decide(request, annotator, unit) -> Judgment:
+def _decide(request: UserRequest, annotator: Annotator, unit: Unit) -> Judgment:
     discard = "discard" in request.POST
     sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
     reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
@@ -362,7 +371,7 @@ def _decide(request, annotator, unit) -> Judgment:
     return adjudication.settle(annotator, unit.pk, said)
 
 
-def _bench(request, annotator, unit, refusal=None):
+def _bench(request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None) -> HttpResponse:
     task, posted = unit.task, request.POST if request.method == "POST" else None
     cut = Cut.asked(request.GET)
     context = {
@@ -380,7 +389,7 @@ def _bench(request, annotator, unit, refusal=None):
     return render(request, task.kind.pages.adjudication, context, status=status_of(refusal))
 
 
-def choose(request, annotator, task, unit):
+def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     found = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
@@ -391,14 +400,14 @@ def choose(request, annotator, task, unit):
     return _bench(request, annotator, found)
 
 
-def _just_decided(request, annotator, task) -> dict:
+def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
     """Return the context about the decision that led to this page, so that the adjudicator can undo it."""
     unit = whole_number(request.GET.get("decided"))
     just = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
     return {"just": just, "just_said": decision(just, task) if just else ""}
 
 
-def unsettle(request, annotator, task, unit):
+def unsettle(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)
     return redirect("adjudicate", task=task.name, unit=unit)

@@ -7,10 +7,11 @@ comes from htmx, and otherwise redirects.
 """
 
 from collections import Counter
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Exists, OuterRef
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
@@ -18,9 +19,11 @@ from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.figures.personal_progress import Progress
-from annotate.models import Guidelines, Task
+from annotate.kinds import Answer
+from annotate.models import Annotator, Guidelines, Judgment, Lease, Task, Trial
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import (
+    UserRequest,
     active_seconds,
     annotator_of,
     may,
@@ -37,7 +40,7 @@ from annotate.work.permit import Permit, acting, permit_of, permits
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
-def home(request):
+def home(request: UserRequest) -> HttpResponse:
     """Show the annotator's tasks: the task to continue, other tasks with work or a test, and tasks without work.
 
     Redirect managers who do not annotate to the manager dashboard.
@@ -67,18 +70,18 @@ def home(request):
     return render(request, "annotate/home.html", context)
 
 
-def rest(request, annotator):
+def rest(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """Suggest a break if the annotator has worked long without one. The page of the queue requests this regularly."""
     return render(request, "annotate/_rest.html", _rest(annotator))
 
 
-def _rest(annotator) -> dict:
+def _rest(annotator: Annotator) -> dict[str, Any]:
     """Return the context with the minutes worked without a break, or with 0 if no break needs to be suggested."""
     stretch = personal_progress.without_pause(annotator)
     return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
-def _rows(annotator, found: list[Permit]) -> list[dict]:
+def _rows(annotator: Annotator, found: list[Permit]) -> list[dict[str, Any]]:
     """Return a row for each open task.
 
     Tasks with work come first, then tasks with a test to take, then the others. Within each group, the task that the
@@ -111,14 +114,14 @@ def _rows(annotator, found: list[Permit]) -> list[dict]:
     return rows
 
 
-def _by_task(annotator, tasks) -> dict[int, list]:
-    found: dict[int, list] = {}
+def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
+    trials: dict[int, list[Trial]] = {}
     for trial in qualification.trials_of(annotator, tasks) if tasks else ():
-        found.setdefault(trial.task_id, []).append(trial)
-    return found
+        trials.setdefault(trial.task_id, []).append(trial)
+    return trials
 
 
-def may_do(permit: Permit, own: Progress, trials=None) -> dict:
+def may_do(permit: Permit, own: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
     """Return whether the annotator may work on the task, and the state of their tests.
 
     If the annotator is stopped or the task is closed, the result offers nothing that would be refused.
@@ -137,7 +140,18 @@ def may_do(permit: Permit, own: Progress, trials=None) -> dict:
     }
 
 
-def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, before=None, posted=None, **extra):
+def _work(
+    request: UserRequest,
+    permit: Permit,
+    leases: list[Lease],
+    *,
+    closed: judgments.Closed | None = None,
+    on_sheet: bool = False,
+    status: int = 200,
+    before: Lease | None = None,
+    posted: QueryDict | None = None,
+    **extra: Any,
+) -> HttpResponse:
     """Show a unit or a sheet, or say why there is none. For htmx, render only the part of the page that changes.
 
     leases: the leases of the unit or of the sheet; empty if there is nothing to show
@@ -180,7 +194,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     return render(request, template, context, status=status)
 
 
-def _undoable(permit, closed):
+def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
     """Return the annotator's last judgment if it may be undone, otherwise None."""
     last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
     if not (last and answer_changes.may_be_taken_back(last, permit.task)):
@@ -189,17 +203,17 @@ def _undoable(permit, closed):
     return last
 
 
-def _one(lease) -> list:
+def _one(lease: Lease | None) -> list[Lease]:
     return [lease] if lease else []
 
 
-def _show(request, permit, leases, **extra):
+def _show(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
     startable = leases or (permit.task.is_open and _anything_for(permit))
     why_empty = None if startable else personal_progress.why_empty(permit)
     return _work(request, permit, leases, why_empty=why_empty, **extra)
 
 
-def _anything_for(permit) -> bool:
+def _anything_for(permit: Permit) -> bool:
     """Return whether the button Start would hand out a unit.
 
     Units that the annotator holds count even if they were handed out on the other page (queue or sheet), because Start
@@ -210,11 +224,11 @@ def _anything_for(permit) -> bool:
     return eligible.with_free_place(eligible.waiting(permit)).exists()
 
 
-def queue(request, permit):
+def queue(request: UserRequest, permit: Permit) -> HttpResponse:
     return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task, permit.queues)))
 
 
-def _next(request, permit, lease, **extra):
+def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Show the next unit to htmx, or redirect to it."""
     why_empty = None
     if lease is None:
@@ -226,7 +240,7 @@ def _next(request, permit, lease, **extra):
     return _work(request, permit, _one(lease), why_empty=why_empty, **extra)
 
 
-def start(request, task):
+def start(request: UserRequest, task: str) -> HttpResponse:
     with acting(request.user, task) as permit:
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
@@ -234,7 +248,7 @@ def start(request, task):
     return _next(request, permit, lease)
 
 
-def judge(request, task):
+def judge(request: UserRequest, task: str) -> HttpResponse:
     """Answer or skip a unit.
 
     POST fields:
@@ -261,7 +275,7 @@ def judge(request, task):
     return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
 
 
-def flag(request, task):
+def flag(request: UserRequest, task: str) -> HttpResponse:
     """Flag a unit for the manager.
 
     POST fields:
@@ -294,14 +308,14 @@ def flag(request, task):
     return _again(request, permit, shown, flagged=flagged)
 
 
-def _again(request, permit, lease, **extra):
+def _again(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Show the same unit again, with everything that was typed or chosen in its form."""
     # Browsers count a line break as one character but send two, which could make the comment too long.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
-def choose(request, permit):
+def choose(request: UserRequest, permit: Permit) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
@@ -313,7 +327,7 @@ def choose(request, permit):
     return _again(request, permit, lease)
 
 
-def undo(request, task):
+def undo(request: UserRequest, task: str) -> HttpResponse:
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
@@ -324,7 +338,7 @@ def undo(request, task):
     return _work(request, permit.after_reading(-1), [lease])
 
 
-def pause(request, annotator, task):
+def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Return the unit or the sheet that the annotator holds to the queue."""
     handing_out.release_all(annotator, task)
     return redirect("home")
@@ -333,22 +347,22 @@ def pause(request, annotator, task):
 # --- Sheets
 
 
-def _check_sheets(task) -> None:
+def _check_sheets(task: Task) -> None:
     if not task.kind.pages.sheet:
         raise NotFound(_("This task has no sheets; its units come one by one."))
 
 
-def sheet(request, permit):
+def sheet(request: UserRequest, permit: Permit) -> HttpResponse:
     _check_sheets(permit.task)
     return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
 
 
-def _next_sheet(request, permit, leases, **extra):
+def _next_sheet(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
     why_empty = None if leases else personal_progress.why_empty(permit)
     return _work(request, permit, leases, on_sheet=True, why_empty=why_empty, **extra)
 
 
-def start_sheet(request, task):
+def start_sheet(request: UserRequest, task: str) -> HttpResponse:
     with acting(request.user, task) as permit:
         _check_sheets(permit.task)
         if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
@@ -359,7 +373,7 @@ def start_sheet(request, task):
     return redirect("sheet", task=permit.task.name)
 
 
-def judge_sheet(request, annotator, task):
+def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Answer the units of a sheet.
 
     POST fields:
@@ -368,21 +382,21 @@ def judge_sheet(request, annotator, task):
     active_ms: working time on the whole sheet (milliseconds)
     """
     _check_sheets(task)
-    given = [whole_number(text) for text in request.POST.getlist("lease")]
-    if not given or None in given:
+    leases = [whole_number(text) for text in request.POST.getlist("lease")]
+    if not leases or None in leases:
         raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
-    answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in given}
+    answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
-    leases = handing_out.take_sheet(annotator, task)
+    sheet = handing_out.take_sheet(annotator, task)
     # Without htmx, show refusals in this response. If the user reloads it, the browser sends the form again, which
     # changes nothing.
     if request.htmx or refused:
-        return _next_sheet(request, permit_of(annotator, task), leases, outcome=outcome)
+        return _next_sheet(request, permit_of(annotator, task), sheet, outcome=outcome)
     return redirect("sheet", task=task.name)
 
 
-def _mark(task, said: str | None):
+def _mark(task: Task, said: str | None) -> Answer | None:
     """Return the answer in a row of a sheet, or None for a skip."""
     if not said:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
@@ -392,19 +406,19 @@ def _mark(task, said: str | None):
 # --- Replies, notes and disturbing posts
 
 
-def replies_and_notes(permits) -> dict:
+def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
     """Return the context of _messages.html, which shows replies and notes to the annotator on the start page."""
     return (
         {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)} if permits else {}
     )
 
 
-def put_reply_away(request, annotator, flag):
+def put_reply_away(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:
     flags.put_away(annotator, flag)
     return redirect("home")
 
 
-def put_note_away(request, annotator, note):
+def put_note_away(request: UserRequest, annotator: Annotator, note: int) -> HttpResponse:
     """Dismiss a note that the annotator has read.
 
     POST field:
@@ -414,7 +428,7 @@ def put_note_away(request, annotator, note):
     return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
 
 
-def take_disturbing(request, annotator):
+def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """Choose whether to receive units that others found disturbing.
 
     POST field:

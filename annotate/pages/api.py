@@ -5,19 +5,28 @@ request that reaches no operation gets a code of Django REST framework instead. 
 again, because it then gets the judgment that was stored the first time.
 """
 
+# Django REST framework has no types.
+# mypy: disallow-subclassing-any=False
+
+from collections.abc import Callable
+from typing import Any
+
 from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.urls import include, path
 from django.views import View
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import serializers
+from rest_framework.request import Request
 
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
+from annotate.kinds import Answer, Kind
 from annotate.kinds.concept_kind import version_of
 from annotate.kinds.kind import ENGLISH
-from annotate.models import Task, Trial
+from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
+from annotate.pages import concept_picker
 from annotate.pages.concept_picker import Listing
 from annotate.pages.serializers import (
     OPTIONAL,
@@ -41,8 +50,10 @@ from annotate.pages.serializers import (
     strings,
 )
 from annotate.work import answer_changes, flags, judgments, queue
-from annotate.work.permit import acting, permit_of, permits
+from annotate.work.permit import Permit, acting, permit_of, permits
 from corpora.vocabulary.thesaurus import VocabularyError
+
+Fields = dict[str, Any]  # validated data of a request
 
 # --- Tasks and their concepts
 
@@ -71,7 +82,7 @@ class ConceptSerializer(serializers.Serializer):
     many=True,
     parameters=[TypedSerializer],
 )
-def concepts(request, permit):
+def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
     """Returns at most ten concepts, the best match first. Returns none if `typed` is empty."""
     wanted = sent(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
@@ -83,20 +94,20 @@ def concepts(request, permit):
 
 
 @resource("GET", "annotate", "List open tasks with your progress", TaskSerializer, many=True)
-def tasks(request, annotator):
+def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
     found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
     progress = personal_progress.progress_in(found)
     return [TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress, strict=True)]
 
 
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
-def task_in_full(request, permit):
+def task_in_full(request: Request, permit: Permit) -> dict[str, Any]:
     """Request the task once, before the first unit, because units do not repeat the possible answers."""
     return TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
 
 
 @resource("GET", "permit", "Get your progress in a task", ProgressSerializer)
-def own_progress(request, permit):
+def own_progress(request: Request, permit: Permit) -> personal_progress.Progress:
     return personal_progress.own_progress(permit)
 
 
@@ -104,7 +115,7 @@ def own_progress(request, permit):
 
 
 @resource("POST", "annotate", "Take the next unit", NextSerializer)
-def take(request, annotator, task):
+def take(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
     """If you already hold a unit, returns that unit. If there is none for you, `lease` is null and `why` says why."""
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
@@ -112,65 +123,69 @@ def take(request, annotator, task):
     return _taken(annotator, task, lease)
 
 
-def _taken(annotator, task, lease):
+def _taken(annotator: Annotator, task: Task, lease: Lease | None) -> dict[str, Any]:
     return {"lease": lease, "why": "" if lease else personal_progress.why_empty(permit_of(annotator, task))}
 
 
 @resource("POST", "annotate", "Answer a unit", ClosedSerializer, AnswerSerializer)
-def judge(request, annotator, lease):
-    def answer(kind, said):
-        label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
+def judge(request: Request, annotator: Annotator, lease: int) -> Judgment:
+    def answer(kind: Kind, fields: Fields) -> Answer:
+        label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
         return judgments.read_answer(kind, [label], reason, comment, is_sure=sure)
 
     return _closed(annotator, lease, sent(AnswerSerializer, request.data), answer)
 
 
 @resource("POST", "annotate", "Skip a unit", ClosedSerializer, SkipSerializer)
-def skip(request, annotator, lease):
-    return _closed(annotator, lease, sent(SkipSerializer, request.data), lambda kind, said: None)
+def skip(request: Request, annotator: Annotator, lease: int) -> Judgment:
+    return _closed(annotator, lease, sent(SkipSerializer, request.data), lambda kind, fields: None)
 
 
-def _closed(annotator, lease, said, answer):
+def _closed(
+    annotator: Annotator, lease: int, fields: Fields, answer: Callable[[Kind, Fields], Answer | None]
+) -> Judgment:
     """Store an answer or a skip. If the next unit is requested, hand it out in the same transaction if possible.
 
-    said: validated data of the request
-    answer: function that takes the task's kind and `said`, and returns the answer, or None for a skip
+    fields: validated data of the request
+    answer: function that takes the task's kind and `fields`, and returns the answer, or None for a skip
     """
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
-        closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
+        closed = judgments.close(permit, lease, answer(permit.task.kind, fields), fields["active_seconds"])
         following = None
-        if said["take_next"]:
+        if fields["take_next"]:
             following = queue.hand_out(closed.permit, closed.held)
-    if said["take_next"]:
+    judgment: Any = closed.judgment
+    if fields["take_next"]:
         task = permit.task
         # hand_out skips units that other transactions have locked, so let take wait for them.
-        closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
+        judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return closed.judgment
 
 
 @resource("POST", "annotate", "Flag a unit for the manager", FlaggedSerializer, FlagSerializer)
-def flag(request, annotator, lease):
+def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
     """A unit flagged as disturbing goes to another annotator and does not count as skipped. With any other flag, you
     keep the unit.
     """
-    said, following = sent(FlagSerializer, request.data), None
+    fields, following = sent(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
-        done = flags.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
-        takes_next = done.closed is not None and said["take_next"]
-        if takes_next:
-            following = queue.hand_out(done.closed.permit, done.closed.held)
-    if takes_next:
-        done.flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
+        done = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
+        closed = done.closed if fields["take_next"] else None
+        if closed:
+            following = queue.hand_out(closed.permit, closed.held)
+    flag: Any = done.flag
+    if closed:
+        flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
     return done.flag
 
 
 @resource("POST", "annotate", "Give a unit back without an answer")
-def release(request, annotator, lease):
+def release(request: Request, annotator: Annotator, lease: int) -> None:
     queue.release(annotator, lease)
 
 
 @resource("POST", "annotate", "Undo your last answer or skip", NextSerializer)
-def undo(request, annotator, task):
+def undo(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
     """Returns the unit, which you can answer again."""
     return {"lease": answer_changes.undo(annotator, task), "why": ""}
 
@@ -185,11 +200,11 @@ def undo(request, annotator, task):
     StandingSerializer,
     many=True,
 )
-def standing(request, permit):
+def standing(request: Request, permit: Permit) -> list[qualification.Standing]:
     return qualification.states(permit, texts=True)
 
 
-def _begin(annotator, task, language, kind):
+def _begin(annotator: Annotator, task: Task, language: str, kind: str) -> dict[str, Any]:
     with acting(annotator.user, task.name) as permit:
         found = qualification.state(permit, language)
         if kind == Trial.TEST and found.step == qualification.PASSED:
@@ -205,19 +220,19 @@ def _begin(annotator, task, language, kind):
 
 
 @resource("POST", "annotate", "Begin or continue practice", TrialSerializer)
-def practise(request, annotator, task, language):
+def practise(request: Request, annotator: Annotator, task: Task, language: str) -> dict[str, Any]:
     """You must complete practice before your first test."""
     return _begin(annotator, task, language, Trial.PRACTICE)
 
 
 @resource("POST", "annotate", "Begin or continue the test", TrialSerializer)
-def take_test(request, annotator, task, language):
+def take_test(request: Request, annotator: Annotator, task: Task, language: str) -> dict[str, Any]:
     """If you failed and have tries left, begins another test. If you have already passed, returns that result."""
     return _begin(annotator, task, language, Trial.TEST)
 
 
 @resource("POST", "annotate", "Answer a question of practice or test", AnsweredSerializer, TrialAnswerSerializer)
-def answer_question(request, annotator, question):
+def answer_question(request: Request, annotator: Annotator, question: int) -> dict[str, Any]:
     """In practice, the response has the right answer. In a test, the result after the last question has the right
     answers to the questions that you missed.
     """

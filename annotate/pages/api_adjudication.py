@@ -4,13 +4,19 @@ Operations, rights and refusals are the same as on the pages (adjudicators.py). 
 page does: if the unit is reviewed blind, its votes, judgments and history are hidden.
 """
 
+# Django REST framework has no types.
+# mypy: disallow-subclassing-any=False
+
+from typing import Any
+
 from django.core.paginator import EmptyPage, Paginator
 from django.shortcuts import get_object_or_404
 from django.urls import path
 from rest_framework import serializers
+from rest_framework.request import Request
 
 from annotate.core.refusals import NotFound
-from annotate.models import Judgment
+from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.pages import adjudicators
 from annotate.pages.item_view import sides_of
 from annotate.pages.serializers import (
@@ -79,7 +85,7 @@ class DisputedSerializer(serializers.Serializer):
     asked = string(allow_blank=True, help_text="the language asked about, if any; the task lists the answers to it")
 
     @staticmethod
-    def row(unit):
+    def row(unit: Unit) -> dict[str, Any]:
         item = unit.item
         return {
             "unit": unit.pk,
@@ -161,7 +167,7 @@ class DossierSerializer(DisputedSerializer):
     searches = string_map("addresses to look it up, by name")
 
     @staticmethod
-    def row(unit, annotator):
+    def row_for(unit: Unit, annotator: Annotator) -> dict[str, Any]:
         known = adjudicators.dossier(unit, annotator)
         hidden = known["open"] or known["blind"]
         return DisputedSerializer.row(unit) | {
@@ -188,7 +194,7 @@ class DossierSerializer(DisputedSerializer):
     operation_id="tasks_adjudication_list",
     parameters=[WantedSerializer],
 )
-def waiting(request, annotator, task):
+def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
     """The list leaves out units that you have judged as an annotator."""
     cut = sent(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, cut["language"], cut["case"]), PER_PAGE)
@@ -211,13 +217,13 @@ def waiting(request, annotator, task):
 
 
 @resource("GET", "adjudicate", "Get a unit with everything an adjudicator may know about it", DossierSerializer)
-def dossier(request, annotator, task, unit):
+def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> dict[str, Any]:
     """The unit must be waiting for an adjudicator, or an adjudicator must have decided it."""
-    return DossierSerializer.row(adjudication.shown(task, annotator, unit), annotator)
+    return DossierSerializer.row_for(adjudication.shown(task, annotator, unit), annotator)
 
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
-def settle(request, annotator, task, unit):
+def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
     """A random sample of settled units goes to a second adjudicator. If you send the same decision again, you get the
     first one back. A different decision is refused until you undo the first.
     """
@@ -234,7 +240,7 @@ def settle(request, annotator, task, unit):
     JudgmentSerializer,
     DiscardSerializer,
 )
-def discard(request, annotator, task, unit):
+def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
     """If you send the same decision again, you get the first one back. A different decision is refused until you undo
     the first.
     """
@@ -243,7 +249,7 @@ def discard(request, annotator, task, unit):
 
 
 @resource("POST", "adjudicate", "Undo your decision")
-def unsettle(request, annotator, task, unit):
+def unsettle(request: Request, annotator: Annotator, task: Task, unit: int) -> None:
     """Afterwards, the unit waits for an adjudicator again."""
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)

@@ -11,7 +11,7 @@ typed: text of the search
 do: command of the button that was pressed (add KEY WAY, drop KEY, open PLACE, show VIEW or find)
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -356,6 +356,7 @@ def _panel(
     votes: mapping from concept key to the annotators who chose the concept
     """
     version, asked = version_of(task), task.kind.form.vocabulary(task.kind)
+    assert asked  # only tasks with a vocabulary have this panel
     listing = Listing(version, item.language, state.ways)
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}
     there = [name for name, is_there in tabs.items() if is_there]
@@ -363,7 +364,7 @@ def _panel(
     chosen = in_order(version, state.ways)
     pairs = [] if asked["beside_broader"] == ALLOW else nested(chosen)
     names = names_in(version, item.language)
-    shown = {
+    shown: dict[str, Callable[[], dict[str, Any]]] = {
         SEARCH: lambda: _searched(listing, state.typed, reads),
         SUGGESTIONS: lambda: {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)},
         VOTES: lambda: {"rows": listing.rows(in_order(version, votes), "", votes=votes)},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse
+from django.http import FileResponse, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -19,6 +19,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task
 from annotate.pages import action_forms
+from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
@@ -45,14 +46,14 @@ POSTS, RECORDS = "posts", "records"
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
-def corpora(request):
+def corpora(request: UserRequest) -> HttpResponse:
     rows = corpora_there()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - an argument
     table = overview_report.corpora_on_page(rows, address, sort_of(request)) if rows else None
     return manage_page(request, "corpora", table=table)
 
 
-def corpus(request, name):
+def corpus(request: UserRequest, name: str) -> HttpResponse:
     row = next((each for each in corpora_there() if each["corpus"] == name), None)
     if row is None:
         raise NotFound("There is no such corpus.")
@@ -85,14 +86,14 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     return [(action_forms.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
 
 
-def rejects(request, name, number):
+def rejects(request: UserRequest, name: str, number: int) -> FileResponse:
     path = layout.corpus_dir(name) / "rejects" / layout.reject_name(number)
     if not path.is_file():
         raise NotFound("There is no such list: nothing of this file was rejected.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=f"{name}-rejects-{number}.jsonl")
 
 
-def inbox_page(request):
+def inbox_page(request: UserRequest) -> HttpResponse:
     """Show the inbox, upload files to it, or delete a file.
 
     POST fields:
@@ -115,7 +116,7 @@ def inbox_page(request):
 # --- New corpus
 
 
-def new_corpus(request):
+def new_corpus(request: UserRequest) -> HttpResponse:
     """Let the manager choose a file and map its columns to fields, then start the import.
 
     POST fields:
@@ -138,7 +139,7 @@ def new_corpus(request):
         given = _given(request.POST, action_forms.named(name))
         return action_forms.begin(request, "import_corpus", given)
     except ActionError as error:
-        refusal = action_forms.reworded(error, by_name()["import_corpus"].options)
+        refusal: Exception = action_forms.reworded(error, by_name()["import_corpus"].options)
     except Refusal as error:
         refusal = error
     return _new_corpus(request, request.POST, name, refusal=refusal)
@@ -168,7 +169,9 @@ def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
     return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
 
 
-def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: Exception | None = None):
+def _new_corpus(
+    request: UserRequest, said: Mapping[str, str], name: str, *, refusal: Exception | None = None
+) -> HttpResponse:
     context: dict[str, Any] = {
         "files": action_forms.files(),
         "folder": action_forms.folder(),

@@ -5,7 +5,7 @@ tables. The reports about one task are in task_reports.py.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
@@ -16,7 +16,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.db.models import F, Model
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -31,7 +31,7 @@ from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
 from annotate.models import Flag, Job, Judgment, Task
 from annotate.pages import action_forms
-from annotate.pages.access import may, status_of, whole_number
+from annotate.pages.access import UserRequest, may, status_of, whole_number
 from annotate.pages.adjudicators import DONE
 from annotate.reports.tables import Table, as_csv
 from annotate.work import flags
@@ -105,13 +105,20 @@ DESK = (
 )
 
 
-def sort_of(request) -> str:
+def sort_of(request: HttpRequest) -> str:
     return request.GET.get("sort", "")
 
 
 def manage_page(
-    request, name: str, task: Task | None = None, /, *, refusal: Exception | None = None, status: int = 0, **context
-):
+    request: UserRequest,
+    name: str,
+    task: Task | None = None,
+    /,
+    *,
+    refusal: Exception | None = None,
+    status: int = 0,
+    **context: Any,
+) -> HttpResponse:
     """Render a manager page, or return one of its tables as CSV if the query string asks for it.
 
     name: name of the page's template
@@ -127,7 +134,7 @@ def manage_page(
     return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
 
 
-def done(request, sentence: str, to: str, *args: Any):
+def done(request: UserRequest, sentence: str, to: str, *args: Any) -> HttpResponse:
     """Redirect to a page, which shows the sentence as a message.
 
     to, args: URL or view, as for django.shortcuts.redirect
@@ -136,11 +143,11 @@ def done(request, sentence: str, to: str, *args: Any):
     return redirect(to, *args)
 
 
-def shows_figures(view):
+def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Decorate a view whose figures might not be computed yet. Until they are, show a page that reloads itself."""
 
     @wraps(view)
-    def shown(request, *args, **named):
+    def shown(request: UserRequest, *args: Any, **named: Any) -> HttpResponse:
         try:
             return view(request, *args, **named)
         except BeingCountedError:
@@ -151,7 +158,7 @@ def shows_figures(view):
     return shown
 
 
-def log_change(request, thing: Model, words: str, act: int = CHANGE) -> None:
+def log_change(request: UserRequest, thing: Model, words: str, act: int = CHANGE) -> None:
     """Log that the user changed an object.
 
     act: Django's ADDITION, CHANGE or DELETION
@@ -184,11 +191,11 @@ LIVELY = 5  # time for which the live counts are cached, in seconds
 
 
 @shows_figures
-def manage(request):
-    open_tasks = Task.objects.filter(is_open=True)
-    (rows, states), counted_at = all_tasks(open_tasks)
+def manage(request: UserRequest) -> HttpResponse:
+    tasks = Task.objects.filter(is_open=True)
+    (rows, states), counted_at = all_tasks(tasks)
     # If a task was opened after the figures were computed, they do not include it yet.
-    open_tasks, sort = [task for task in open_tasks if task.pk in states], sort_of(request)
+    open_tasks, sort = [task for task in tasks if task.pk in states], sort_of(request)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
     return manage_page(
@@ -229,7 +236,7 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
 
 
 @shows_figures
-def dates(request):
+def dates(request: UserRequest) -> HttpResponse:
     """Show when the newest FORETOLD open tasks will be finished.
 
     The start page loads these forecasts separately, because they take longer to compute.
@@ -256,7 +263,7 @@ def _task_page(name: str) -> str:
 
 
 @shows_figures
-def everybody(request):
+def everybody(request: UserRequest) -> HttpResponse:
     found, counted_at = figures("everybody", None, annotator_statistics.everybody)
     return manage_page(
         request,
@@ -267,7 +274,7 @@ def everybody(request):
     )
 
 
-def timesheet(request):
+def timesheet(request: UserRequest) -> HttpResponse:
     """Download the hours that people worked in a month, as a CSV file.
 
     ?month=: the month in the form 2026-11; by default the current month
@@ -279,12 +286,12 @@ def timesheet(request):
     return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
 
 
-def now(request):
+def now(request: UserRequest) -> HttpResponse:
     """Show the live counts, which the start page requests repeatedly."""
     return render(request, "annotate/manage/_now.html", {"now": live_counts()})
 
 
-def live_counts():
+def live_counts() -> Any:
     """Return the current activity of annotators. It is cached, so that all managers share one computation."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
 
@@ -301,25 +308,25 @@ CALLED = {
 }
 
 
-def questions(request):
+def questions(request: UserRequest) -> HttpResponse:
     """List the flags.
 
     ?kind=: list only flags of this kind
     ?task=: list only flags of the task with this name
     ?all=: also list flags that are settled
     """
-    kind, task, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
-    found = Flag.objects.standing() if everything else Flag.objects.open()
+    kind, name, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
+    flags_shown = Flag.objects.standing() if everything else Flag.objects.open()
     if kind in Flag.KINDS:
-        found = found.filter(kind=kind)
+        flags_shown = flags_shown.filter(kind=kind)
     tasks = Task.objects.filter(units__flags__isnull=False).distinct()
-    if task := next((each for each in tasks if each.name == task), None):
-        found = found.filter(unit__task=task)
-    listed = found.select_related("unit__item", "unit__task", "annotator__user", "settled_by", "example")
+    if task := next((task for task in tasks if task.name == name), None):
+        flags_shown = flags_shown.filter(unit__task=task)
+    listed = flags_shown.select_related("unit__item", "unit__task", "annotator__user", "settled_by", "example")
     page = Paginator(listed.order_by(F("settled_at").desc(nulls_first=True), "pk"), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
-    context = {
+    context: dict[str, Any] = {
         "page": page,
         "rows": _rows(page),
         "called": CALLED,
@@ -332,7 +339,7 @@ def questions(request):
     return manage_page(request, "questions", **context)
 
 
-def _rows(flags: Iterable[Flag]) -> list[dict]:
+def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
     """Return a row for each flag. It has the judgments of the flagged unit as (annotator, action, answer) tuples."""
     listed = list(flags)
     live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
@@ -351,7 +358,7 @@ def _rows(flags: Iterable[Flag]) -> list[dict]:
     return rows
 
 
-def decide(request, flag):
+def decide(request: UserRequest, flag: int) -> HttpResponse:
     """Act on a flag.
 
     POST fields:
@@ -366,25 +373,25 @@ def decide(request, flag):
     return redirect(f"{reverse('manage-questions')}{query}")
 
 
-def _reply(request, flag):
+def _reply(request: UserRequest, flag: int) -> None:
     found = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
     messages.success(request, f"{found.annotator} finds the reply on their first page.")
     if mail_reply(found) in (FAILED, REFUSED):
         messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
 
 
-def _dismiss(request, flag):
+def _dismiss(request: UserRequest, flag: int) -> None:
     flags.dismiss(flag, by=request.user)
     messages.success(request, "Nothing more is done about it.")
 
 
-def _discard(request, flag):
+def _discard(request: UserRequest, flag: int) -> None:
     found = flags.discard(flag, by=request.user)
     forget(found.unit.task)
     messages.success(request, "The unit is left out, whatever people say of it.")
 
 
-def _make_example(request, flag):
+def _make_example(request: UserRequest, flag: int) -> None:
     made = flags.make_example(flag, by=request.user)
     messages.success(
         request, f"It is an example of the guidelines now, in their version {made.version} ({made.language})."
@@ -397,11 +404,11 @@ DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _m
 # --- Managers' notes to annotators. The operations are in work/flags.py.
 
 
-def list_notes(request, task):
+def list_notes(request: UserRequest, task: Task) -> HttpResponse:
     codes = sorted(set(task.read_in), key=label_name)
     languages = [(code, label_name(code)) for code in codes]
     listed = [(note, label_name(note.language) if note.language else "everybody") for note in flags.notes_of(task)]
-    context = {
+    context: dict[str, Any] = {
         "notes": listed,
         "languages": languages,
         "longest": flags.LONGEST_NOTE,
@@ -410,7 +417,7 @@ def list_notes(request, task):
     return manage_page(request, "notes", task, **context)
 
 
-def note(request, task):
+def note(request: UserRequest, task: Task) -> HttpResponse:
     """Write or withdraw a note.
 
     POST fields:

@@ -25,8 +25,8 @@ from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
 from annotate.kinds.forms.pair import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
-from annotate.kinds.record_kind import in_order
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.kinds.record_kind import Choice, in_order
+from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
 from annotate.quality.guideline_versions import current
 from annotate.work.flags import KINDS
@@ -82,7 +82,8 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def rendered(source: str) -> SafeString:
-    return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+    html: str = _MARKDOWN.render(source)
+    return mark_safe(html)  # noqa: S308 - rendered with HTML switched off
 
 
 @lru_cache(maxsize=256)
@@ -191,17 +192,20 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     return {"sets": [(option, replies) for option, replies in named], "set_language": item.language}
 
 
-def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[tuple]]:
+Chosen = tuple[Choice, list[str], bool]  # (answer, replies, is_chosen)
+
+
+def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[Chosen]]:
     """Return, for each judgment, the two sets of replies in the order that the annotator saw.
 
-    Each set is an (answer, replies, is_chosen) tuple. If the judged unit does not compare two sets, its list is empty.
+    If the judged unit does not compare two sets, its list is empty.
     """
     listed = list(judgments)
     sides = sides_in(annotator, (each.unit for each in listed))
     return [_sets_answered(sides[each.unit_id], each, kind) if each.unit_id in sides else [] for each in listed]
 
 
-def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[tuple]:
+def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
     chosen = sides.seen(judgment.label)
     told = sets(sides, judgment.unit.item, kind)["sets"]
     return [(option, replies, option.label == chosen) for option, replies in told]
@@ -303,7 +307,7 @@ def _said(judgment: Judgment, label: str, kind: Kind) -> str:
     return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
-def reason(judgment: Judgment, kind: Kind) -> str:
+def reason(judgment: Judgment | Change, kind: Kind) -> str:
     """Return the reason of an answer: the text of one of the kind's reasons, or what the annotator wrote."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -24,6 +24,7 @@ from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import action_forms
+from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
@@ -100,14 +101,14 @@ def progress(of: Mapping[str, Any]) -> dict[str, Any]:
 SHOWN = 200  # maximum number of jobs on the page, which shows the newest
 
 
-def jobs(request):
+def jobs(request: UserRequest) -> HttpResponse:
     listed = list(Job.objects.select_related("by")[:SHOWN])
     table = jobs_table(listed, lambda job: reverse("manage-job", args=[job]), sort_of(request))
     waiting = any(not job.has_ended for job in listed)
     return manage_page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
 
 
-def job(request, job):
+def job(request: UserRequest, job: Job) -> HttpResponse:
     """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
     context = _told(job)
     if request.htmx:
@@ -171,13 +172,13 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
     return found
 
 
-def cancel(request, job):
+def cancel(request: UserRequest, job: Job) -> HttpResponse:
     job_store.cancel(job)
     messages.info(request, "The job is being ended; what it has not finished is undone.")
     return redirect("manage-job", job.pk)
 
 
-def again(request, job):
+def again(request: UserRequest, job: Job) -> HttpResponse:
     """Start a new job with the action and options of a job that has ended.
 
     POST field:
@@ -187,13 +188,13 @@ def again(request, job):
     return action_forms.begin(request, job.action, given)
 
 
-def remove(request, job):
+def remove(request: UserRequest, job: Job) -> HttpResponse:
     number = job.pk
     job_store.remove(job)
     return done(request, f"Job {number} was removed, with the files that it had made.", "manage-jobs")
 
 
-def file(request, job, path):
+def file(request: UserRequest, job: Job, path: str) -> FileResponse:
     """Download an output file of a job."""
     if job.state != Job.DONE:
         raise Http404
@@ -202,7 +203,7 @@ def file(request, job, path):
     return FileResponse(found.open("rb"), as_attachment=True, filename=found.name)
 
 
-def packed(request, job):
+def packed(request: UserRequest, job: Job) -> FileResponse:
     """Download all output files of a job as a ZIP archive."""
     if job.state != Job.DONE:
         raise Http404
@@ -215,7 +216,7 @@ def packed(request, job):
         return FileResponse(open(archive, "rb"), as_attachment=True, filename=f"{name}.zip")
 
 
-def do(request, action):
+def do(request: UserRequest, action: str) -> HttpResponse:
     """Show the form of an action, or start the action as a job.
 
     Some actions ask for confirmation first.
@@ -238,7 +239,7 @@ def do(request, action):
         return _form(request, action, given or posted.dict(), refusal=action_forms.reworded(error, found.options))
 
 
-def _form(request, name: str, given: Mapping[str, Any], **context):
+def _form(request: UserRequest, name: str, given: Mapping[str, Any], **context: Any) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
     first, rest = action_forms.form(name, {option: value for option, value in given.items() if value})
     can_try = any(option.name == action_forms.TRY for option in action.options)

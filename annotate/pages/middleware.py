@@ -1,13 +1,15 @@
 """Middleware for all pages (cache headers, serialized writes, preferences), and the pages for refusals and errors."""
 
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from threading import BoundedSemaphore, Lock
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.http import Http404, HttpResponse, JsonResponse, UnreadablePostError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse, UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -24,16 +26,19 @@ from rest_framework.views import exception_handler
 
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAgreed, NotAllowed, NotFound, Paused, Refusal
 from annotate.kinds.interface_language import ENGLISH
-from annotate.pages.access import API, PerMinute, may, status_of
+from annotate.pages.access import API, PageRequest, PerMinute, may, status_of
 from annotate.pages.account import nearest
 from annotate.work.accounts import preferences_of
 from corpora.system import is_storage_fault
 
 NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # the header of Django's never_cache
 
+AnyResponse = HttpResponse | StreamingHttpResponse
+GetResponse = Callable[[HttpRequest], AnyResponse]
+
 
 class Middleware:
-    def __init__(self, get_response):
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
 
@@ -44,15 +49,17 @@ class HeadersMiddleware(Middleware):
     but no body.
     """
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> AnyResponse:
         is_head = request.method == "HEAD"
         if is_head:
             request.method = "GET"
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", NOT_KEPT)
-        if is_head and response.streaming:
+        if not is_head:
+            return response
+        if isinstance(response, StreamingHttpResponse):
             response.streaming_content = []
-        elif is_head:
+        else:
             response.headers["Content-Length"] = str(len(response.content))
             response.content = b""
         return response
@@ -76,12 +83,12 @@ class InTurnMiddleware(Middleware):
     read pages.
     """
 
-    def __init__(self, get_response):
+    def __init__(self, get_response: GetResponse) -> None:
         super().__init__(get_response)
         self.turn = Lock()
         self.places = BoundedSemaphore(AT_ONCE)
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> AnyResponse:
         if request.method != "POST":
             return self.get_response(request)
         is_act = request.path_info.startswith(SHORT)
@@ -114,7 +121,7 @@ class PreferencesMiddleware(Middleware):
     queries them. A change made in another browser therefore takes effect at the next login.
     """
 
-    def __call__(self, request):
+    def __call__(self, request: PageRequest) -> AnyResponse:
         kept, path = {}, request.path_info
         # Do not create a session for visitors without one, so that browsers may cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
@@ -194,7 +201,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 }
 
 
-def bad_request(request, exception):
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the response to a request that Django refuses, such as a form with thousands of fields."""
     if isinstance(exception, DisallowedHost):
         said = "This site is not served under this name. Use the address that you were given.\n"
@@ -208,14 +215,14 @@ def bad_request(request, exception):
     return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
 
 
-def page_not_found(request, exception):
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the response to an unknown URL: JSON for the API, otherwise a page."""
     if not request.path.startswith(API):
         return defaults.page_not_found(request, exception)
     return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
 
 
-def server_error(request):
+def server_error(request: HttpRequest) -> HttpResponse:
     if is_storage_fault(sys.exc_info()[1]):
         return _told_briefly(request, "storage", "507.html")
     if not request.path.startswith(API):
@@ -224,14 +231,14 @@ def server_error(request):
     return JsonResponse({"code": "server_error", "detail": detail}, status=500)
 
 
-def busy(request):
+def busy(request: HttpRequest) -> HttpResponse:
     """Refuse a request because too many are running. Nothing is lost, because the client still has what it sent."""
     response = _told_briefly(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
 
 
-def _told_briefly(request, code: str, template: str):
+def _told_briefly(request: HttpRequest, code: str, template: str) -> HttpResponse:
     """Return the error with this code as JSON for the API, otherwise as a page.
 
     code: a key of OTHER_CODES
@@ -244,7 +251,7 @@ def _told_briefly(request, code: str, template: str):
         return render(request, template, status=status)
 
 
-def api_exception_handler(error, context):
+def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the API's response to an error.
 
     The message is our own. Only for invalid JSON is it the parser's, which names the position of the fault.
@@ -271,7 +278,7 @@ def api_exception_handler(error, context):
     return response
 
 
-def _no_such_format(context) -> str:
+def _no_such_format(context: dict[str, Any]) -> str:
     """Return a message about an unknown ?format=, or an empty string if the request has none.
 
     Django REST framework reports an unknown format as if the page were missing.
@@ -288,7 +295,7 @@ def _own_words(code: str) -> str:
 class RefusalMiddleware(Middleware):
     """Turn a refusal, or a request whose method the URL does not allow, into a page."""
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> AnyResponse:
         response = self.get_response(request)
         is_for_people = request.method != "OPTIONS" and not request.path_info.startswith(API)
         if response.status_code != METHOD_NOT_ALLOWED or not is_for_people:
@@ -297,19 +304,21 @@ class RefusalMiddleware(Middleware):
         page.headers["Allow"] = response.headers["Allow"]
         return page
 
-    def process_exception(self, request, error):
+    def process_exception(self, request: PageRequest, error: Exception) -> HttpResponse | None:
         return refused(request, error) if isinstance(error, Refusal) else None
 
 
-def refused(request, error: Refusal):
+def refused(request: PageRequest, error: Refusal) -> HttpResponse:
     # With htmx, the refusal appears above the current unit, so a comment that was typed there stays.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
-    on_sheet = (address.url_name or "").startswith("sheet")
+    assert address  # a view has refused
+    name = address.url_name or ""
+    on_sheet = name.startswith("sheet")
     # Show what was typed, so that it is not lost.
     typed = "\n".join(
-        filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words", "reply", "text")))
+        filter(None, (request.POST.get(field, "").strip() for field in ("reason", "comment", "words", "reply", "text")))
     )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
     # If the annotator is stopped, do not link to a page that would refuse them again.
@@ -317,10 +326,10 @@ def refused(request, error: Refusal):
     context["consent"] = isinstance(error, NotAgreed)
     # If an operation of a test was refused, link to the qualification page, which shows the next step. If that page
     # itself was refused, a link to it would lead in a circle.
-    if (address.url_name or "").startswith("qualification-"):
+    if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
-        context["way"] = _way_on(request, context)
+        context["way"] = _way_on(request, context, name)
     response = render(request, template, context, status=status_of(error))
     if request.htmx:
         response["HX-Retarget"] = "#notice"
@@ -328,9 +337,12 @@ def refused(request, error: Refusal):
     return response
 
 
-def _way_on(request, context) -> tuple[str, str]:
-    """Return the URL and the text of the link on a refusal's page. If both are empty, it links to the start page."""
-    task, name = context["queue_of"], request.resolver_match.url_name or ""
+def _way_on(request: PageRequest, context: dict[str, Any], name: str) -> tuple[str, str]:
+    """Return the URL and the text of the link on a refusal's page. If both are empty, it links to the start page.
+
+    name: name of the URL that was requested
+    """
+    task = context["queue_of"]
     if "qualification" in context:
         return context["qualification"], _("To the test")
     if task and context["consent"]:
@@ -347,7 +359,7 @@ def _way_on(request, context) -> tuple[str, str]:
     return reverse("queue", args=[task]), _("Back to the task")
 
 
-def csrf_failure(request, reason=""):
+def csrf_failure(request: PageRequest, reason: str = "") -> HttpResponse:
     """Return the response to a form with a wrong CSRF token.
 
     Usually the page with the form is older than the session, so the message asks the user to reload it. Django's own

@@ -4,6 +4,10 @@ Each language of a task has one URL, which shows the annotator's next step. cont
 operations. After an answer in practice, the same URL with ?answered= shows the record again with the right answer.
 """
 
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -12,17 +16,18 @@ from django.utils.translation import gettext as _
 from annotate.controls import qualification as qualifying
 from annotate.controls.pair_order import sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.kinds import Kind
 from annotate.kinds.interface_language import label_name
-from annotate.models import Trial, TrialAnswer, Unit
+from annotate.models import Annotator, Task, Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import may, whole_number
+from annotate.pages.access import UserRequest, may, whole_number
 from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
-from annotate.work.permit import acting, permit_of
+from annotate.work.permit import Permit, acting, permit_of
 
 
-def guidelines(request, annotator, task):
+def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) -> HttpResponse:
     """Show the guidelines in one language.
 
     ?language=: code of the language
@@ -48,29 +53,29 @@ def guidelines(request, annotator, task):
     return render(request, "annotate/guidelines.html", context)
 
 
-def qualification(request, permit, language):
+def qualification(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     answered = None
     if (number := whole_number(request.GET.get("answered"))) is not None:
         answered = _answers(permit, language).filter(pk=number, answered_at__isnull=False).first()
     return _show(request, permit, language, answered)
 
 
-def practise(request, task, language):
+def practise(request: UserRequest, task: str, language: str) -> HttpResponse:
     """Begin practice. By beginning, the annotator confirms that they have read the guidelines."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
-def take_test(request, task, language):
+def take_test(request: UserRequest, task: str, language: str) -> HttpResponse:
     return _begin(request, task, language, Trial.TEST)
 
 
-def _begin(request, task, language, kind):
+def _begin(request: UserRequest, task: str, language: str, kind: str) -> HttpResponse:
     with acting(request.user, task) as permit:
         qualifying.begin(permit, language, kind)
     return redirect("qualification", task, language)
 
 
-def answer(request, task, language):
+def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     """Answer a question.
 
     POST fields:
@@ -93,7 +98,7 @@ def answer(request, task, language):
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
-def choose(request, permit, language):
+def choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
@@ -105,14 +110,22 @@ def choose(request, permit, language):
     return _show(request, permit, language, posted=request.POST)
 
 
-def _answers(permit, language):
+def _answers(permit: Permit, language: str) -> QuerySet[TrialAnswer]:
     own = TrialAnswer.objects.filter(
         trial__annotator=permit.annotator, trial__task=permit.task, trial__language=language
     )
     return own.select_related("gold_answer__item", "trial")
 
 
-def _show(request, permit, language, answered=None, *, posted=None, refusal=None):
+def _show(
+    request: UserRequest,
+    permit: Permit,
+    language: str,
+    answered: TrialAnswer | None = None,
+    *,
+    posted: QueryDict | None = None,
+    refusal: Exception | None = None,
+) -> HttpResponse:
     """Show the annotator's next step or, after an answer in practice, the right answer.
 
     For htmx, render only the part of the page that changes.
@@ -121,7 +134,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
     posted: values of the question's form if it is shown again
     """
     found, task = qualifying.state(permit, language), permit.task
-    context = {
+    context: dict[str, Any] = {
         "task": task,
         "paused": permit.stopped,
         "found": found,
@@ -153,7 +166,7 @@ def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
     return [(name, place == here) for place, name in enumerate((_("Guidelines"), _("Practice"), _("Test")))]
 
 
-def _asked(question: TrialAnswer, permit, posted=None) -> dict:
+def _asked(question: TrialAnswer, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
     kind, item = permit.task.kind, question.gold_answer.item
     return {
         "question": question,
@@ -165,7 +178,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
     }
 
 
-def _told(answered: TrialAnswer, task) -> dict:
+def _told(answered: TrialAnswer, task: Task) -> dict[str, Any]:
     """Return the context that shows the annotator's answer, the right answer and its explanation."""
     gold, kind = answered.gold_answer, task.kind
     language = gold.item.language
@@ -179,7 +192,7 @@ def _told(answered: TrialAnswer, task) -> dict:
     }
 
 
-def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[str]]]:
+def _parts(said: str, known: str, language: str, kind: Kind) -> list[tuple[str, list[str]]]:
     """Compare an answer that has several labels with the right answer.
 
     Return (heading, names of labels) tuples for the labels that were right, missed and wrong. Empty groups are left
@@ -198,7 +211,7 @@ def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[s
     return [(words, names) for words, names in named.items() if names]
 
 
-def _result(trial: Trial, permit) -> dict:
+def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
     """Return the context for the result of a finished test, including the questions that were answered wrongly."""
     trial.task = permit.task
     return {
@@ -221,7 +234,7 @@ def _result(trial: Trial, permit) -> dict:
 DOES = {"agree": interventions.agree, "decline": interventions.withdraw}
 
 
-def consent(request, annotator, task):
+def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Show the warning about sensitive content, or store the annotator's choice.
 
     POST field:
@@ -237,12 +250,14 @@ def consent(request, annotator, task):
         # Adjudicators who do not annotate have no queue, so send them to the start page.
         to_queue = act is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
-    language, warning = task.kind.sensitive.warning(permit.levels)
+    sensitive = task.kind.sensitive
+    assert sensitive  # checked above
+    language, warning = sensitive.warning(permit.levels)
     context = {
         "task": task,
         "language": language,
         "warning": warning,
-        "a_day": task.kind.sensitive.a_day,
+        "a_day": sensitive.a_day,
         "agreed_at": interventions.agreed_at(annotator, task),
     }
     return render(request, "annotate/consent.html", context)

@@ -1,13 +1,15 @@
 """Pages where users see and change their own answers, preferences and languages."""
 
+from datetime import date
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -18,23 +20,28 @@ from django.utils.translation import gettext as _
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.kinds.interface_language import label_name
-from annotate.models import Judgment, Lease, Preferences, Task
+from annotate.models import Annotator, Change, Judgment, Lease, Preferences, Task, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import status_of, whole_number
+from annotate.pages.access import UserRequest, status_of, whole_number
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.work import accounts, answer_changes
 from annotate.work.judgments import posted_answer
 from annotate.work.moves import seen
-from annotate.work.permit import permits
+from annotate.work.permit import Permit, permits
 from corpora.core.languages import LANGUAGES, UND
+
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[Preferences]
+else:
+    _ModelForm = forms.ModelForm
 
 PAGE = 50
 LONGEST = 100  # maximum length of a search, in characters
 FEW = 12  # a task with more possible answers than this offers none of them as filters
 
 
-def history(request, annotator):
+def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """Show the annotator's answers in all tasks, or in one.
 
     ?task=: name of the task
@@ -45,15 +52,15 @@ def history(request, annotator):
     return _listed(request, annotator, chosen, {"tasks": tasks, "chosen": chosen})
 
 
-def answers(request, permit):
+def answers(request: UserRequest, permit: Permit) -> HttpResponse:
     """Show the annotator's answers in one task."""
     task = permit.task
     may = may_do(permit, personal_progress.own_progress(permit))
     return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
 
 
-def _listed(request, annotator, task, context):
-    asked = {
+def _listed(request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]) -> HttpResponse:
+    asked: dict[str, Any] = {
         "said": request.GET.get("said", "").replace("\x00", ""),
         "words": request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST],
         "commented": "commented" in request.GET,
@@ -84,11 +91,11 @@ def _offered(task: Task | None) -> dict[str, str]:
     answers are not offered.
     """
     shown = task.kind.form.filters(task.labels) if task else ()
-    labels = {label: task.kind.name(label) for label in shown} if len(shown) <= FEW else {}
+    labels = {label: task.kind.name(label) for label in shown} if task and len(shown) <= FEW else {}
     return {"answered": _("answered"), "skipped": _("skipped"), **labels}
 
 
-def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
+def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     """Return a row for each judgment, in the same order.
 
     The number of database queries depends on the number of tasks in the list, not on the number of judgments.
@@ -111,7 +118,9 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     return [rows[each.pk] for each in judgments]
 
 
-def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str, Any]:
+def _row(
+    judgment: Judgment, said: str, sets: list[item_view.Chosen], permit: Permit, change: Change | None, decision: Judgment | None
+) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
     fresh = answer_changes.may_be_taken_back(judgment, task)
@@ -134,12 +143,12 @@ def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str,
     }
 
 
-def _word(annotator, unit, label: str) -> str:
+def _word(annotator: Annotator, unit: Unit, label: str) -> str:
     [as_seen] = seen(annotator, [(unit, label)])
     return unit.task.kind.name(as_seen, unit.item.language)
 
 
-def _by_day(rows: list[dict]) -> list[tuple]:
+def _by_day(rows: list[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]]]:
     """Group rows by day in the user's time zone. Return (day, rows) tuples."""
     return [
         (day, list(of_day))
@@ -147,7 +156,7 @@ def _by_day(rows: list[dict]) -> list[tuple]:
     ]
 
 
-def change(request, permit, judgment):
+def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the form that changes an answer, or change it.
 
     POST fields: answer, reason and comment, as in `annotators.judge`
@@ -164,7 +173,7 @@ def change(request, permit, judgment):
     return _to_change(request, permit, own, refusal)
 
 
-def choose(request, permit, judgment):
+def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     own = _own(permit, judgment)
     if permit.task.vocabulary_id is None:
@@ -177,7 +186,7 @@ def choose(request, permit, judgment):
     return _to_change(request, permit, own)
 
 
-def _own(permit, number) -> Judgment:
+def _own(permit: Permit, number: int) -> Judgment:
     own = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
     own = own.numbered(permit.annotator, number).first()
     if own is None:
@@ -186,7 +195,9 @@ def _own(permit, number) -> Judgment:
     return own
 
 
-def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = None):
+def _to_change(
+    request: UserRequest, permit: Permit, own: Judgment, refusal: InvalidAnswer | None = None
+) -> HttpResponse:
     if permit.stopped:
         raise permit.stopped
     asked = item_view.question(Lease(pk=0, unit=own.unit), permit)
@@ -235,7 +246,7 @@ def tongues() -> list[tuple[str, str]]:
     return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
-class PreferencesForm(forms.ModelForm):
+class PreferencesForm(_ModelForm):
     text_size = forms.ChoiceField(label=gettext_lazy("Size of the text"), choices=TEXT_SIZES, required=False)
     theme = forms.ChoiceField(label=gettext_lazy("Colours"), choices=THEMES, required=False)
     keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
@@ -264,14 +275,14 @@ class PreferencesForm(forms.ModelForm):
         model = Preferences
         fields = ("text_size", "theme", "keys", "language", "time_zone", "goal")
 
-    def clean_time_zone(self):
+    def clean_time_zone(self) -> str:
         name = self.cleaned_data["time_zone"]
         if name and name not in available_timezones():
             raise forms.ValidationError(_("There is no such time zone; choose one such as Europe/Berlin."))
         return name and ZoneInfo(name).key
 
 
-def preferences(request):
+def preferences(request: UserRequest) -> HttpResponse:
     kept = accounts.preferences_of(request.user)
     posted = None
     if request.method == "POST":
@@ -291,7 +302,7 @@ def preferences(request):
 # --- Languages that an annotator reads or requests
 
 
-def languages(request, annotator):
+def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """Show the annotator's languages and their requests for more, or store a new request.
 
     POST fields:

@@ -4,26 +4,33 @@ They omit votes, a unit's queue and stage, and other people's judgments, which a
 for adjudicators are in api_adjudication.py.
 """
 
+# Django REST framework has no types.
+# mypy: disallow-subclassing-any=False
+
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotate.controls import qualification
 from annotate.controls.concept_suggestions import shown_to
 from annotate.controls.pair_order import Sides, sides_of_question
+from annotate.figures.personal_progress import Progress
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
-from annotate.models import Flag, Judgment, Task, Trial, Unit
-from annotate.pages.access import with_permit, with_right
+from annotate.models import Flag, Judgment, Lease, Task, Trial, TrialAnswer, Unit
+from annotate.pages.access import View, with_permit, with_right
 from annotate.pages.item_view import sides_of
 from annotate.quality.guideline_versions import current
 from annotate.work.flags import MOST_WORDS
 from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES
+from corpora.models import Item
 
 SETS = "the two compared sets of replies, in the order you see; else empty"
 SEVERAL = "for concepts, all chosen ids separated by spaces"
@@ -32,7 +39,7 @@ SEVERAL = "for concepts, all chosen ids separated by spaces"
 # --- Fields
 
 
-def _short(field: type[serializers.Field]):
+def _short(field: type[serializers.Field]) -> Callable[..., serializers.Field]:
     return lambda help_text=None, **options: field(help_text=help_text, **options)
 
 
@@ -41,11 +48,11 @@ method = serializers.SerializerMethodField
 OPTIONAL: dict[str, Any] = {"required": False, "allow_blank": True, "default": ""}
 
 
-def strings(help_text=None) -> serializers.Field:
+def strings(help_text: str | None = None) -> serializers.Field:
     return serializers.ListField(child=serializers.CharField(), help_text=help_text)
 
 
-def string_map(help_text=None) -> serializers.Field:
+def string_map(help_text: str | None = None) -> serializers.Field:
     return serializers.DictField(child=serializers.CharField(), help_text=help_text)
 
 
@@ -69,7 +76,7 @@ class TaskSerializer(serializers.Serializer):
     progress = ProgressSerializer()
 
     @staticmethod
-    def row(task, progress):
+    def row(task: Task, progress: Progress) -> dict[str, Any]:
         found = current(task)
         return {
             "name": task.name,
@@ -111,12 +118,12 @@ class TaskInFullSerializer(TaskSerializer):
     )
 
     @staticmethod
-    def row(task, progress):
+    def row(task: Task, progress: Progress) -> dict[str, Any]:
         told = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
         return TaskSerializer.row(task, progress) | told
 
 
-def offered(task: Task) -> list[dict]:
+def offered(task: Task) -> list[dict[str, Any]]:
     """Return the possible answers to a task's question. If it asks about each language separately, return all of them.
 
     The result has a dictionary with the fields of OfferedSerializer for each answer.
@@ -135,12 +142,12 @@ def offered(task: Task) -> list[dict]:
     ]
 
 
-def fields_of(item, kind: Kind) -> dict[str, str]:
+def fields_of(item: Item, kind: Kind) -> dict[str, str]:
     """Return the fields of a record in the order of its kind. A post has no fields."""
     return {name: item.fields[name] for name in kind.fields}
 
 
-def text_of(item, kind: Kind) -> str:
+def text_of(item: Item, kind: Kind) -> str:
     """Return the text that annotators see. The text of a record consists of its shown fields, each on its own line."""
     return "\n".join(fields_of(item, kind).values()) if kind.fields else item.text
 
@@ -173,16 +180,16 @@ class LeaseSerializer(serializers.Serializer):
         "or if there are none"
     )
 
-    def get_text(self, lease) -> str:
+    def get_text(self, lease: Lease) -> str:
         return text_of(lease.unit.item, lease.unit.task.kind)
 
-    def get_record(self, lease) -> dict[str, str]:
+    def get_record(self, lease: Lease) -> dict[str, str]:
         return fields_of(lease.unit.item, lease.unit.task.kind)
 
-    def get_sets(self, lease) -> list[list[str]]:
+    def get_sets(self, lease: Lease) -> list[list[str]]:
         return sets_of(sides_of(lease.annotator, lease.unit))
 
-    def get_suggestions(self, lease) -> list[str]:
+    def get_suggestions(self, lease: Lease) -> list[str]:
         return shown_to(lease.annotator, lease.unit) if lease.unit.task.vocabulary_id else []
 
 
@@ -232,7 +239,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
         model = Judgment
         fields = ["id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"]
 
-    def get_label(self, judgment) -> str:
+    def get_label(self, judgment: Judgment) -> str:
         [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
         return label
 
@@ -273,13 +280,13 @@ class QuestionSerializer(serializers.Serializer):
     fields = method("get_record", help_text="the record's fields by name")
     sets = method(help_text=SETS)
 
-    def get_of(self, question) -> int:
+    def get_of(self, question: TrialAnswer) -> int:
         return question.trial.answers.count()
 
-    def get_record(self, question) -> dict[str, str]:
+    def get_record(self, question: TrialAnswer) -> dict[str, str]:
         return fields_of(question.gold_answer.item, question.trial.task.kind)
 
-    def get_sets(self, question) -> list[list[str]]:
+    def get_sets(self, question: TrialAnswer) -> list[list[str]]:
         return sets_of(sides_of_question(question))
 
 
@@ -302,7 +309,7 @@ class ResultSerializer(serializers.Serializer):
     missed = MissedSerializer(many=True)
 
     @staticmethod
-    def row(trial):
+    def row(trial: Trial | None) -> dict[str, Any] | None:
         if trial is None or trial.finished_at is None:
             return None
         return {
@@ -343,7 +350,7 @@ class AnsweredSerializer(serializers.Serializer):
     result = ResultSerializer(allow_null=True, help_text="after the last question")
 
     @staticmethod
-    def row(question):
+    def row(question: TrialAnswer) -> dict[str, Any]:
         gold, told = question.gold_answer, question.trial.kind == Trial.PRACTICE
         return {
             "accepted": True,
@@ -377,14 +384,17 @@ REFUSED = {
 # --- Resources
 
 
-def sent(serializer: type[serializers.Serializer], data) -> dict[str, Any]:
+def sent(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
     """Validate the data of a request with a serializer and return the validated data."""
-    read = serializer(data=data)
-    read.is_valid(raise_exception=True)
-    return read.validated_data
+    received = serializer(data=data)
+    received.is_valid(raise_exception=True)
+    validated: dict[str, Any] = received.validated_data
+    return validated
 
 
-def resource(method: str, right: str, summary: str, gives=None, takes=None, *, many: bool = False, **schema):
+def resource(
+    method: str, right: str, summary: str, gives: Any = None, takes: Any = None, *, many: bool = False, **schema: Any
+) -> Callable[[Callable[..., Any]], View]:
     """Return a decorator that turns a function into a view of the API.
 
     The docstring of the function becomes the view's description in the schema.
@@ -398,19 +408,20 @@ def resource(method: str, right: str, summary: str, gives=None, takes=None, *, m
     schema: other arguments of drf_spectacular's extend_schema
     """
 
-    def decorate(view):
+    def decorate(view: Callable[..., Any]) -> View:
         guarded = (with_permit if right == "permit" else with_right(right))(view)
 
         @wraps(view)
-        def answered(request, **named):
-            found = guarded(request, **named)
-            return Response(gives(found, many=many).data) if gives else Response(status=204)
+        def answered(request: Request, **named: Any) -> Response:
+            result = guarded(request, **named)
+            return Response(gives(result, many=many).data) if gives else Response(status=204)
 
         responses = {200: gives(many=True) if many else gives} if gives else {204: None}
         description = " ".join((view.__doc__ or "").split())
         described = extend_schema(
             request=takes, responses=responses | REFUSED, summary=summary, description=description, **schema
         )
-        return described(api_view([method])(answered))
+        api: View = described(api_view([method])(answered))
+        return api
 
     return decorate

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -25,7 +26,7 @@ from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
 from annotate.models import Guidelines, LanguageRoute, Task
 from annotate.pages import action_forms
-from annotate.pages.access import may, status_of
+from annotate.pages.access import UserRequest, may, status_of
 from annotate.pages.action_forms import Field, label_of
 from annotate.pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
 from annotate.pages.item_view import markdown, rendered
@@ -37,7 +38,7 @@ from annotate.work import task_settings as work
 from annotate.work.routes import is_language, learn_languages
 
 
-def change(request, task):
+def change(request: UserRequest, task: Task) -> HttpResponse:
     """Change settings of a task.
 
     POST fields:
@@ -65,7 +66,7 @@ def change(request, task):
     return done(request, f"Changed: {named}.", "manage-settings", task.name)
 
 
-def switch(request, task):
+def switch(request: UserRequest, task: Task) -> HttpResponse:
     """Close or reopen the task.
 
     POST fields:
@@ -83,7 +84,7 @@ def switch(request, task):
     return done(request, sentence, "manage-settings", task.name)
 
 
-def extend(request, task):
+def extend(request: UserRequest, task: Task) -> HttpResponse:
     """Show the form that enlarges a task, or draw more items for it as a job.
 
     POST fields:
@@ -109,7 +110,9 @@ def _labels_if_open(task: Task) -> list[str]:
     return [work.LABELS] if work.may_relabel(task) else []
 
 
-def settings(request, task: Task, said: Mapping[str, str] = MappingProxyType({}), **context):
+def settings(
+    request: UserRequest, task: Task, said: Mapping[str, str] = MappingProxyType({}), **context: Any
+) -> HttpResponse:
     groups: dict[str, list[Field]] = {}
     options = {option.name: option for option in work.changeable(task)}
     for option in options.values():
@@ -167,7 +170,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 
 
 @shows_figures
-def routes(request):
+def routes(request: UserRequest) -> HttpResponse:
     learn_languages()
     routed, sort = may(request.user, "route"), sort_of(request)
     address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - an argument
@@ -191,7 +194,7 @@ def _queues(task: Task) -> list[tuple[str, Table]]:
     return [(words, progress_report.route_queues_table(caption, rows)) for words, caption, rows in parts if rows]
 
 
-def new_route(request):
+def new_route(request: UserRequest) -> HttpResponse:
     """Add a route. POST fields: language, queue, extra_candidates (codes separated by spaces), never_agree."""
     if request.method == "GET":
         return manage_page(request, "route", said={})
@@ -202,7 +205,7 @@ def new_route(request):
     return _routed(request, added, "Added.", ADDITION)
 
 
-def route(request, language):
+def route(request: UserRequest, language: str) -> HttpResponse:
     """Show or change a route. POST fields: those of `new_route` except language."""
     found = language_routes.route_of(language)
     if request.method == "GET":
@@ -216,12 +219,14 @@ def route(request, language):
     return _routed(request, found, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
 
 
-def remove_route(request, language):
+def remove_route(request: UserRequest, language: str) -> HttpResponse:
     removed = language_routes.remove_route(language)
     return _routed(request, removed, "Removed.", DELETION, f"{language} has no route any more.")
 
 
-def _routed(request, route: LanguageRoute, words: str, act: int = CHANGE, sentence: str = ""):
+def _routed(
+    request: UserRequest, route: LanguageRoute, words: str, act: int = CHANGE, sentence: str = ""
+) -> HttpResponse:
     """Log the change of a route and redirect to the list of routes.
 
     Also discard the cached figures of all open tasks, because the change may let other people read a queue.
@@ -250,7 +255,7 @@ def _said(posted: Mapping[str, str]) -> dict[str, Any]:
 MINOR, MAJOR = "minor", "major"
 
 
-def preview(request, task):
+def preview(request: UserRequest, task: Task) -> HttpResponse:
     """Show the guidelines as annotators will see them. POST fields: those of `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
     wrong = guidelines_fault(text)
@@ -261,7 +266,7 @@ def preview(request, task):
     return guidelines(request, task, language, request.POST, previewed=True, after=after, status=200, **shown)
 
 
-def add(request, task):
+def add(request: UserRequest, task: Task) -> HttpResponse:
     """Add a version of the guidelines.
 
     POST fields:
@@ -298,7 +303,9 @@ def _who_must_again(task: Task, made: Guidelines) -> str:
     return f"{many(passed, 'annotator')} who had passed {takes} the test again before they go on."
 
 
-def guidelines(request, task: Task, language: str = "", said: Mapping[str, str] = MappingProxyType({}), **context):
+def guidelines(
+    request: UserRequest, task: Task, language: str = "", said: Mapping[str, str] = MappingProxyType({}), **context: Any
+) -> HttpResponse:
     """Show the guidelines and their editor.
 
     ?language=: code of the language

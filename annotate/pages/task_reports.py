@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.cache import cache
 from django.db.models import Count, Max
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -32,8 +33,8 @@ from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import panels
-from annotate.models import Judgment, Pause, Task
-from annotate.pages.access import may
+from annotate.models import Annotator, Judgment, Pause, Task
+from annotate.pages.access import UserRequest, may
 from annotate.pages.action_forms import address
 from annotate.pages.dashboard import done, manage_page, shows_figures, sort_of
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
@@ -57,9 +58,9 @@ def _of_unit(unit: int) -> str:
 
 
 @shows_figures
-def task(request, task):
+def task(request: UserRequest, task: Task) -> HttpResponse:
     found, counted_at = figures("progress", task, lambda: _progress_of(task))
-    progress, pace, times, states, sort = *found["work"], found["states"], sort_of(request)
+    (progress, pace, times), states, sort = found["work"], found["states"], sort_of(request)
     return manage_page(
         request,
         "task",
@@ -144,7 +145,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
 
 
 @shows_figures
-def people(request, task):
+def people(request: UserRequest, task: Task) -> HttpResponse:
     (found, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
     names = {row["annotator"]: row["name"] for row in found}
     address, sort = _of_person(task), sort_of(request)
@@ -165,7 +166,7 @@ def people(request, task):
     )
 
 
-def _people_of(task: Task) -> tuple:
+def _people_of(task: Task) -> tuple[Any, ...]:
     return (
         annotator_statistics.people(task),
         task_statistics.times(task),
@@ -174,13 +175,13 @@ def _people_of(task: Task) -> tuple:
     )
 
 
-def comments(request, task):
+def comments(request: UserRequest, task: Task) -> HttpResponse:
     found = annotator_statistics.comments(task)
     told = people_report.comments_table(found, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task))
     return manage_page(request, "comments", task, comments_table=told, most=annotator_statistics.MOST_COMMENTS)
 
 
-def tests(request, task):
+def tests(request: UserRequest, task: Task) -> HttpResponse:
     found, known = task_statistics.tests(task), task_statistics.known_answers(task)
     doubtful = [row for row in known if row["doubtful"]]
     return manage_page(
@@ -197,7 +198,7 @@ def tests(request, task):
     )
 
 
-def _kept(task, name, report):
+def _kept(task: Task, name: str, report: Callable[[], Any]) -> Any:
     """Return a report from the cache, or compute and cache it.
 
     A report is cached for an hour unless judgments change, so that sorting its tables is fast.
@@ -211,7 +212,7 @@ def _kept(task, name, report):
     return cache.get_or_set(key.replace(" ", "-"), report, HOUR)
 
 
-def _preferences(task, address, sort):
+def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[str, Any]:
     """Return the context for the comparison of systems. It is empty unless the task compares systems."""
     if "preferences" not in task.kind.reports:
         return {}
@@ -229,7 +230,7 @@ def _preferences(task, address, sort):
 
 
 @shows_figures
-def agreement(request, task):
+def agreement(request: UserRequest, task: Task) -> HttpResponse:
     """Show the agreement report.
 
     ?show=1: compute the report, which may take seconds; without it, show only the number of judgments
@@ -265,7 +266,7 @@ def agreement(request, task):
     )
 
 
-def rule(request, task):
+def rule(request: UserRequest, task: Task) -> HttpResponse:
     own = rule_of(task)
     every = 20 * honeypots.block(task) if task.gold_share else None
     return manage_page(
@@ -273,14 +274,21 @@ def rule(request, task):
     )
 
 
-def _voidable(task) -> set[int]:
+def _voidable(task: Task) -> set[int]:
     """Return the primary keys of the annotators who have answers or skips that can be voided."""
     standing = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
     return set(standing.order_by().values_list("annotator", flat=True).distinct())
 
 
 @shows_figures
-def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
+def person_page(
+    request: UserRequest,
+    task: Task,
+    person: Annotator,
+    *,
+    patience: float | None = PATIENCE,
+    refusal: Exception | None = None,
+) -> HttpResponse:
     """Show an annotator's work in a task and the decisions about it.
 
     The figures may come from the cache, whereas the decisions are always current.
@@ -315,13 +323,13 @@ def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
     )
 
 
-def _decided(request, task, annotator, sentence: str):
+def _decided(request: UserRequest, task: Task, annotator: Annotator, sentence: str) -> HttpResponse:
     """Discard the cached figures and redirect to the annotator's page."""
     forget(task)
     return done(request, sentence, "manage-person", task.name, annotator.pk)
 
 
-def lift(request, task, person):
+def lift(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     """Lift all pauses of an annotator in a task."""
     check_may_change(request.user, [person.user])
     running = Pause.objects.filter(annotator=person, task=task, lifted_at=None)
@@ -333,7 +341,7 @@ def lift(request, task, person):
     return _decided(request, task, person, f"{person} may go on. Only gold answers from now on count.")
 
 
-def pause(request, task, person):
+def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     """Pause an annotator.
 
     POST field:
@@ -348,7 +356,7 @@ def pause(request, task, person):
     return _decided(request, task, person, sentence)
 
 
-def void(request, task, person):
+def void(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     """Show what voiding an annotator's answers would do, or void them. POST field: reason."""
     check_may_change(request.user, [person.user])
     refusal = None

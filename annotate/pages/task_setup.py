@@ -29,6 +29,7 @@ from annotate.kinds.kind_summary import tell
 from annotate.kinds.options import OPTIONS
 from annotate.models import Lease, Task, Unit
 from annotate.pages import action_forms, item_view
+from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
@@ -105,7 +106,7 @@ def _permit(kind: Kind, language: str) -> Permit:
     if not kind.labels_are_languages:
         task.languages, reads = [language], [language]
     return Permit(
-        annotator=None,
+        annotator=None,  # type: ignore[arg-type] # nothing in a preview asks for the annotator
         task=task,
         routes=Routes({}, task),
         levels=dict.fromkeys(reads, 5),
@@ -141,7 +142,7 @@ FOR: Mapping[str, str] = {
 }
 
 
-def new_task(request):
+def new_task(request: UserRequest) -> HttpResponse:
     """Let the manager choose a corpus and a question and set the task's options, then open the task as a job."""
     said = request.POST if request.method == "POST" else request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
@@ -165,7 +166,9 @@ def new_task(request):
         return _form(request, given or request.POST.dict(), lacking, refusal=refusal, **context)
 
 
-def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context):
+def _form(
+    request: UserRequest, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context: Any
+) -> HttpResponse:
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
@@ -204,7 +207,7 @@ def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
     They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
     """
     own = action_forms.in_inbox(".toml")
-    found = []
+    found: list[dict[str, Any]] = []
     for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
         try:
             kind = KINDS[given] if given in KINDS else _kind(given)
@@ -223,7 +226,7 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
     return corpus["holds"] == RECORDS and set(kind.fields) <= set(corpus["fields"])
 
 
-def forecast(request):
+def forecast(request: UserRequest) -> HttpResponse:
     """Show how many items of each language the options in the form would draw, and when the task would be finished.
 
     The page requests this after each change of the form.
@@ -264,7 +267,7 @@ def forecast(request):
     return render(request, "annotate/manage/_foreseen.html", context)
 
 
-def kind(request):
+def kind(request: UserRequest) -> HttpResponse:
     """Show how annotators will see a kind.
 
     ?kind=: name of a built-in kind, or of a file in the inbox

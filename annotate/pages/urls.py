@@ -3,8 +3,10 @@
 The URL patterns of the API are in api.py.
 """
 
+from collections.abc import Collection
+
 from django.contrib.auth import views as auth
-from django.urls import include, path, re_path
+from django.urls import URLPattern, include, path, re_path
 from django.views.decorators.http import require_http_methods
 
 from annotate.manual import views
@@ -23,14 +25,14 @@ from annotate.pages import (
     task_reports,
     task_setup,
 )
-from annotate.pages.access import with_permit, with_right
+from annotate.pages.access import View, with_permit, with_right
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PERMIT = "permit"  # the user must be an annotator, and the view receives their permit for the task
 OWN = "own"  # any logged-in user may open the page; a view that changes a task obtains the permit in its transaction
 
 
-def page(address, view, name, right, methods=GET):
+def page(address: str, view: View, name: str, right: str, methods: Collection[str] = GET) -> URLPattern:
     """Return the URL pattern of a view that checks the user's right and the HTTP method first.
 
     right: a key of access.RIGHTS, or PERMIT or OWN
@@ -89,7 +91,7 @@ OF_A_TEST = [
     page("choose/", qualification_test.choose, "qualification-choose", PERMIT, POST),
 ]
 # (URL below manage/, view, name without the prefix manage-, right, allowed methods)
-OF_MANAGERS = [
+OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("", dashboard.manage, "", "manage", GET),
     ("now/", dashboard.now, "now", "manage", GET),
     ("dates/", dashboard.dates, "dates", "manage", GET),
