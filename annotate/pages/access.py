@@ -91,7 +91,7 @@ def _task(name: str) -> QuerySet[Task]:
 
 
 @prepared
-def _task_for_work(annotator: int, name: str) -> QuerySet[Task]:
+def _task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
 

@@ -57,7 +57,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     posted: values of the unit's form if it is shown again
     """
     blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
-    judgments = list(unit.judgments.select_related("annotator__user", "lease"))
+    judgments: list[Any] = list(unit.judgments.select_related("annotator__user", "lease"))
     own = unit.judgments.live().filter(annotator=annotator).first()
     moves = unit.transitions.select_related("by", "judgment")
     decided = adjudication.own_decision(unit, annotator)

@@ -119,7 +119,12 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
 
 
 def _row(
-    judgment: Judgment, said: str, sets: list[item_view.Chosen], permit: Permit, change: Change | None, decision: Judgment | None
+    judgment: Judgment,
+    said: str,
+    sets: list[item_view.Chosen],
+    permit: Permit,
+    change: Change | None,
+    decision: Judgment | None,
 ) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
@@ -187,8 +192,8 @@ def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
 
 
 def _own(permit: Permit, number: int) -> Judgment:
-    own = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
-    own = own.numbered(permit.annotator, number).first()
+    changeable = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
+    own = changeable.numbered(permit.annotator, number).first()
     if own is None:
         raise NotFound(_("There is no such answer of yours."))
     own.unit.task = permit.task

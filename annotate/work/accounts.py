@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from knox.models import AuthToken
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.kinds.interface_language import label_name
@@ -115,11 +116,11 @@ def is_manager(user: User | AnonymousUser) -> bool:
     return user.is_active and user.is_staff
 
 
-def may_change_all(user: User) -> bool:
+def may_change_all(user: User | AnonymousUser) -> bool:
     return is_manager(user) and user.is_superuser
 
 
-def may_change(by: User | None, user: User) -> bool:
+def may_change(by: User | AnonymousUser | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
     All forms and pages check this. A manager who is not a superuser may change neither other managers nor their own
@@ -187,14 +188,14 @@ def accept_invite(token: str, password: str) -> User:
     return user
 
 
-def revoke_invites(annotators) -> int:
+def revoke_invites(annotators: Iterable[Annotator]) -> int:
     """Revoke the valid invitations of these annotators. Returns the number of invitations revoked."""
     now = timezone.now()
     working = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
     return working.update(revoked_at=now)
 
 
-def set_active(annotators, active: bool) -> None:
+def set_active(annotators: Iterable[Annotator], active: bool) -> None:
     """Activate or deactivate annotators. Deactivation ends their sessions and API tokens at once."""
     User.objects.filter(annotator__in=annotators).update(is_active=active)
 
@@ -218,7 +219,7 @@ class NewPasswordEndsTheRest:
         return _("A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password.")
 
     def password_changed(self, password: str, user: User) -> None:
-        user.auth_token_set.all().delete()
+        AuthToken.objects.filter(user=user).delete()
         Invite.objects.filter(annotator__user=user, used_at=None, revoked_at=None).update(revoked_at=timezone.now())
         unlock(user.username)
 
@@ -240,7 +241,8 @@ def locked_until(username: str, address: str | None) -> datetime:
     """Return when a user name that is locked out at this address can log in again."""
     attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
-    return last + get_cool_off()
+    until: datetime = last + get_cool_off()
+    return until
 
 
 # --- preferences and language requests
@@ -251,7 +253,7 @@ def locked_until(username: str, address: str | None) -> datetime:
 
 FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
 LEVELS = range(1, 6)
-WORDS = LanguageRequest._meta.get_field("words").max_length
+WORDS = LanguageRequest._meta.get_field("words").max_length or 0
 
 
 def preferences_of(user: User) -> dict[str, Any]:
@@ -283,7 +285,7 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, wor
     """
     if not is_language(language):
         raise InvalidAnswer(_("Choose one of the languages of the list."))
-    if level not in LEVELS:
+    if level is None or level not in LEVELS:
         raise InvalidAnswer(_("Say how well you read it, from 1 (a little) to 5 (native)."))
     words = words.strip()
     if len(words) > WORDS or "\x00" in words:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -21,6 +21,7 @@ from annotate.core.draws.committed_draws import NOBODY
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, Refusal, WrongStage
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.models.work import Judgments
 from annotate.quality import commitments
 from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
@@ -39,7 +40,7 @@ JUDGED = gettext_noop("You have judged this one as an annotator, so another adju
 OWN_REASONS = 9
 
 
-def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = ""):
+def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
     """Return the units that an adjudicator may decide, in the order of work.
 
     Units that are decided blind come first, in the order of the draw, because published figures depend on them. The
@@ -62,17 +63,20 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
 
 
-def place_of(unit: Unit, annotator: Annotator) -> tuple:
+Place = tuple[bool, int, int]  # whether it is not blind, when it came, and its position
+
+
+def place_of(unit: Unit, annotator: Annotator) -> Place:
     """Return the sort key that a unit has in `to_adjudicate`. The unit need not be in that list."""
     return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
 
 
-def places(units) -> list[tuple[tuple, int]]:
+def places(units: QuerySet[Any]) -> list[tuple[Place, int]]:
     """Return the sort key and the primary key of each unit of `to_adjudicate`, in order."""
     return [(_comparable(*where), unit) for *where, unit in units.values_list(*_WHERE, "pk")]
 
 
-def _placed(units, annotator: Annotator):
+def _placed(units: QuerySet[Unit], annotator: Annotator) -> QuerySet[Any]:
     history = Transition.objects.filter(unit=models.OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
     # Order by the transitions' primary keys, which increase over time and are faster to compare than timestamps.
@@ -83,7 +87,7 @@ def _placed(units, annotator: Annotator):
     return units.annotate(blind=models.Exists(_to_be_blind(history, annotator))).annotate(since=since)
 
 
-def _of_cases(units):
+def _of_cases(units: QuerySet[Unit]) -> QuerySet[Any]:
     answers = Judgment.objects.live().answers().filter(unit=models.OuterRef("pk")).order_by()
     said = answers.values("unit").annotate(number=models.Count("label", distinct=True)).values("number")
     case = models.Case(
@@ -95,16 +99,16 @@ def _of_cases(units):
     return units.alias(said=models.Subquery(said)).annotate(case=case)
 
 
-def _comparable(blind: bool, since: int, position: int) -> tuple:
+def _comparable(blind: bool, since: int, position: int) -> Place:
     return (not blind, since, position)
 
 
 def is_blind(unit: Unit, annotator: Annotator) -> bool:
     """Return whether an adjudicator must not see what detectors and people answered for a unit."""
-    return _to_be_blind(unit.transitions, annotator).exists()
+    return _to_be_blind(unit.transitions.all(), annotator).exists()
 
 
-def _to_be_blind(moves, annotator: Annotator):
+def _to_be_blind(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[Transition]:
     """Return the transitions after which a unit is decided blind.
 
     A transition that this adjudicator's own decision caused does not count. Otherwise, what the adjudicator sees would
@@ -113,7 +117,7 @@ def _to_be_blind(moves, annotator: Annotator):
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
-def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
+def told(units: Iterable[Any], annotator: Annotator) -> list[tuple[Any, list[str]]]:
     """Return units of `to_adjudicate`, each with the cells that a list shows under the heads in Pages.list_heads.
 
     A unit that is decided blind has no cells.
@@ -154,7 +158,7 @@ def for_others_told(task: Task, annotator: Annotator) -> int:
     return 0 if task.is_open else for_others(task, annotator)
 
 
-def _judged(annotator: Annotator):
+def _judged(annotator: Annotator) -> QuerySet[Judgment, Any]:
     return Judgment.objects.binding().filter(annotator=annotator).values("unit")
 
 
@@ -169,7 +173,7 @@ def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
     return unit.judgments.live().decisions().filter(annotator=annotator).first()
 
 
-def adjudicated(task: Task, annotator: Annotator):
+def adjudicated(task: Task, annotator: Annotator) -> QuerySet[Unit]:
     """Return the units whose votes and judgments this adjudicator may see.
 
     These are the units that wait for an adjudicator or were decided by one. While the task is open, units that the
@@ -195,11 +199,11 @@ def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
     raise NotFound(_("There is no such unit."))
 
 
-def _read(annotator: Annotator):
+def _read(annotator: Annotator) -> Judgments:
     return Judgment.objects.binding().filter(annotator=annotator, lease__isnull=False).order_by()
 
 
-def decisions(annotator: Annotator, task: Task):
+def decisions(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
     """Return this adjudicator's decisions that are in force, newest first."""
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease=None)
     return own.select_related("unit__item", "unit__task").order_by("-pk")
@@ -375,7 +379,7 @@ class Together:
     refused: list[tuple[Unit | None, Refusal]] = field(default_factory=list)
 
 
-def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
+def agreed(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
     """Return the label that all answers to a unit share, for each unit that can be settled in bulk.
 
     Labels are as this adjudicator sees them. Sensitive texts are left out, because they must be viewed one by one.

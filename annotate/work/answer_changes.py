@@ -9,7 +9,7 @@ statements, so that it cannot be recognized. What happens is then determined by 
 replaced, as if that unit had been answered. For the gold answer itself, the first answer counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from datetime import timedelta
 
@@ -24,6 +24,7 @@ from annotate.core import refusals, stages
 from annotate.kinds import Answer
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
+from annotate.models.work import Judgments
 from annotate.work.judgments import check, count_answers
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, acting, midnight
@@ -90,10 +91,12 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
         raise refusals.NothingToUndo(_("That answer has already been taken back."))
-    if judgment.lease.queue not in permit.queues:
+    lease = judgment.lease
+    assert lease is not None
+    if lease.queue not in permit.queues:
         raise refusals.NotAllowed(
             _("You may not work in %(language)s any more, so your answer stands.")
-            % {"language": label_name(judgment.lease.queue)}
+            % {"language": label_name(lease.queue)}
         )
     if not may_be_taken_back(judgment, task):
         raise refusals.TooLateToUndo(
@@ -106,7 +109,6 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
         )
     judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])
-    lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
     # Decisions by adjudicators and managers remain in force. For a gold answer, the same checks and statements run, but
@@ -158,7 +160,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
 # --- changes
 
 
-def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
+def changeable(annotator: Annotator, task: Task) -> Judgments:
     """Return the answers that an annotator may change while the task is open, whatever the stage of the unit."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
@@ -193,6 +195,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=of[0])
         first = own.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task
+        assert first.lease is not None
         if first.lease.queue not in permit.queues:
             raise refusals.NotAllowed(
                 _("You may not work in %(language)s any more, so your answer stands.")
@@ -235,6 +238,7 @@ def _has_gone_on(work: Unit, first: Judgment) -> bool:
     """
     others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
+    assert lease is not None
     is_there = (work.stage, work.round, work.language) == (stages.QUEUED, lease.round, lease.queue)
     return others or not is_there or work.redundancy == 1
 
@@ -247,6 +251,7 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
 
     keep: whether the change takes effect. If not, the same statements run without effect.
     """
+    assert first.lease is not None
     judgment, lease = copy(first), copy(first.lease)
     lease.pk, lease.place, lease.outcome = None, None, "undone"
     insert_one(lease)
@@ -262,8 +267,8 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
             insert_one(part, keep=keep)
     # If the change does not take effect, delete the new rows. They were inserted so that the primary keys of later rows
     # do not show the difference.
-    for row in (judgment, lease):
-        rows = type(row).objects.filter(pk=NO_ROW if keep else row.pk)
+    for model, pk in ((Judgment, judgment.pk), (Lease, lease.pk)):
+        rows = model.objects.filter(pk=NO_ROW if keep else pk)
         rows._raw_delete(rows.db)
 
 
@@ -278,7 +283,7 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
     return {unit: pk for unit, at, pk in rows if (unit, at) in given}
 
 
-def latest(judgments) -> dict[int, Change]:
+def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
     """Return the latest change that was made after each judgment, by unit.
 
     judgments: judgments of one annotator.

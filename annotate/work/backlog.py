@@ -39,7 +39,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         return []
     tasks, annotator = [permit.task for permit in permits], permits[0].annotator
     if len(tasks) == 1:
-        rows = _kept(annotator.pk, tasks[0].pk)
+        rows: Iterable[Backlog] = _kept(annotator.pk, tasks[0].pk)
     else:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
     kept, now = {row.task_id: row for row in rows}, timezone.now()
@@ -66,7 +66,7 @@ def forget(annotator: Annotator, task: Task) -> None:
 
 
 @prepared
-def _kept(annotator, task) -> QuerySet[Backlog]:
+def _kept(annotator: int, task: int) -> QuerySet[Backlog]:
     return Backlog.objects.filter(annotator=annotator, task=task)
 
 
@@ -79,8 +79,8 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
         return []
     annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
     left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
-    for (task, *queue), number in _units(permits).items():
-        left[task][tuple(queue)] = number
+    for (task, language, is_hidden), number in _units(permits).items():
+        left[task][language, is_hidden] = number
     own = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
     rows = own.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
     done: dict[int, Counter[str]] = {task: Counter() for task in tasks}

@@ -134,7 +134,9 @@ def reopen(task: Task) -> dict[str, Any]:
     was = _set_open(task, is_open=True)
     with transaction.atomic():
         last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("from_stage")[:1]
-        ended = task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
+        ended: QuerySet[Any] = (
+            task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
+        )
         while some := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
             save_all(some, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in some], ["stage", "label"])
     for control in task.controls:
@@ -288,7 +290,8 @@ def delete_task(task: Task) -> dict[str, Any]:
     units.exclude(copy_of=None).delete()
     units.delete()
     task.delete()
-    for draw in draws:
+    for own in draws:
+        draw: Draw | None = own
         # Also delete the draws that this draw extends, unless a different task or draw needs them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
             smaller = draw.extends

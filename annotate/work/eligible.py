@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Transition, Unit
+from annotate.models.work import Units
 from annotate.work.permit import Permit
 
 # --- texts seen before
@@ -62,12 +63,13 @@ class Seen(Func):
 
     output_field = BooleanField()
 
-    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
+    # Django 5 takes lists of values. The stub has the tuples of Django 6.
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         (unit, _), (person, values) = map(compiler.compile, self.get_source_expressions())
         return seen_sql(unit.rpartition(".")[0], person, connection.vendor), list(values)
 
 
-def waiting(permit: Permit) -> QuerySet[Unit]:
+def waiting(permit: Permit) -> Units:
     """Return the units of work that wait in the annotator's queues and that the annotator has not judged.
 
     Units that have no free place are included.
@@ -75,12 +77,12 @@ def waiting(permit: Permit) -> QuerySet[Unit]:
     return in_own_queues(permit).work().queued()
 
 
-def in_own_queues(permit: Permit) -> QuerySet[Unit]:
+def in_own_queues(permit: Permit) -> Units:
     """Return the units of the annotator's queues that they may still judge, at any stage and including honeypots."""
     return unjudged(permit).filter(language__in=list(permit.queues))
 
 
-def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
+def unjudged(permit: Permit, units: Units | None = None) -> Units:
     """Return the units that the annotator may still judge, in any queue and at any stage.
 
     Units that they have judged are left out. Disturbing units are left out unless the annotator accepts them.
@@ -92,7 +94,7 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
     return unjudged_by(found, own.pk, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
-def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
+def unjudged_by(units: Units, annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> Units:
     """Return the units of `unjudged`. The arguments are plain values, so that the query can be a prepared statement.
 
     annotator: primary key of the annotator, or a placeholder for it.
@@ -107,7 +109,7 @@ def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, tak
     return found
 
 
-def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
+def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
     """Return the units. Disturbing units are left out unless the annotator accepts them."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
@@ -128,7 +130,7 @@ def may_be_given(permit: Permit, unit: Unit) -> bool:
     return in_own_queues(permit).filter(pk=unit.pk).exists()
 
 
-def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
+def with_free_place(units: Units) -> Units:
     """Return the units that have a free place, which is one that neither an answer nor a running lease holds."""
     now = timezone.now()
     kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))

@@ -22,7 +22,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Flag, Guidelines, Lease, Note, NoteRead, Task, Unit
 from annotate.quality.guideline_versions import ENGLISH, current, new_version
 from annotate.work import judgments
-from annotate.work.moves import move
+from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import Permit, permit_of
 from annotate.work.queue import close
 
@@ -69,10 +69,11 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
         raise InvalidAnswer(_("What you wrote has a NUL character in it. Please remove it."))
     if kind not in KINDS:
         raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
-    closed = None
+    closed: judgments.Closed | None = None
+    unit: int | None
     if kind == Flag.DISTURBING:
         closed = judgments.close(permit, lease_id, None, active_seconds, is_disturbing=True)
-        lease_id, unit = closed.judgment.lease_id, closed.judgment.unit_id
+        lease_id, unit = closed.judgment.lease_id or lease_id, closed.judgment.unit_id
     else:
         own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
         unit = own.values_list("unit", flat=True).first()
@@ -151,12 +152,13 @@ def dismiss(flag_id: int, *, by: User) -> Flag:
 def discard(flag_id: int, *, by: User) -> Flag:
     """Exclude a flagged unit from the gold set, whatever its answers, and settle the flag. A retry changes nothing."""
     with transaction.atomic():
-        unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
+        unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first() or NO_ROW
         # no_key: see judgments.py. Lock the unit before the flag, in the same order as when a disturbing unit is
         # flagged.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
         found = _locked(flag_id)
+        assert unit  # the flag has one
         if unit.honeypot:
             raise NotAllowed(
                 "This is a hidden gold answer, which is in no set. Take it out of the gold answers instead."

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Greatest
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Unit
+from annotate.models.work import Judgments
 from annotate.work.backlog import forget
 from annotate.work.permit import Permit, acting, permit_of, running
 from annotate.work.queue import close_others
@@ -36,7 +38,7 @@ def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
 
 
 @transaction.atomic
-def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
+def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> Pause:
     """Pause an annotator in a task. If they are already paused, the reason is added to that pause."""
     reason = reason.strip()
     if not reason:
@@ -58,7 +60,7 @@ def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
 
 
 @transaction.atomic
-def lift(found: Pause, *, by) -> None:
+def lift(found: Pause, *, by: User | None) -> None:
     """End a pause. Only answers that the annotator gives from now on can lead to an automatic pause."""
     Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
@@ -74,7 +76,7 @@ class Voided(NamedTuple):
     reopened: int
 
 
-def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
+def _said(annotator: Annotator, task: Task) -> Judgments:
     """Return the judgments that voiding affects, which are answers and skips.
 
     Skips are included because they may have exhausted a unit. Flags are not, because a careless annotator may still be
@@ -91,9 +93,13 @@ def _rests_on(unit: Unit, judgment: Judgment) -> bool:
     """
     if judgment.kind == Judgment.ANSWER:
         return True
-    if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED) or judgment.lease.round != unit.round:
+    if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED):
+        return False
+    assert judgment.lease is not None
+    if judgment.lease.round != unit.round:
         return False
     last = unit.transitions.last()
+    assert last is not None
     # If a manager gave the unit up for lack of readers, the transition has no judgment.
     return last.event == "exhausted" and last.judgment_id is not None
 
@@ -116,10 +122,11 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
     left: dict[int, list[str]] = defaultdict(list)
     others = Judgment.objects.live().answers().filter(unit__in=units.order_by())
-    for unit, label in others.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
-        left[unit].append(label)
+    for pk, label in others.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
+        left[pk].append(label)
     counts: Counter[str] = Counter()
-    for unit in units.annotate(decided=Exists(decided)):
+    annotated: QuerySet[Any] = units.annotate(decided=Exists(decided))
+    for unit in annotated:
         unit.task = task  # one object, since its fields are read for every unit
         if not _rests_on(unit, said[unit.pk]):
             continue
@@ -140,7 +147,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 
 
 @transaction.atomic
-def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
+def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> Voided:
     """Void all answers and skips of an annotator in a task, and pause the annotator.
 
     Every unit that depends on these judgments is reopened. The judgments are marked as void but kept, and the annotator

@@ -83,9 +83,10 @@ def progress(job: Job) -> dict[str, Any]:
     at: time of this report, in seconds since 1970.
     """
     try:
-        return json.loads((folder(job) / "progress.json").read_text(encoding="utf-8"))
+        report: dict[str, Any] = json.loads((folder(job) / "progress.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
-        return {"done": 0, "total": None, "unit": "", "said": [], "began": 0.0, "at": 0.0}
+        report = {"done": 0, "total": None, "unit": "", "said": [], "began": 0.0, "at": 0.0}
+    return report
 
 
 @transaction.atomic

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
@@ -85,11 +86,13 @@ def imported_task(
     corpus = Corpus(name=name)
     save_new(task, corpus)
     # Record a draw that contains all items.
-    parameters = {"imported": source, "labels_in_order": in_order}
-    taken = {"asked": len(items), "size": len(items), "frame_size": len(items), "parts": 0, "frame_digest": digest}
-    task.draws.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
-    own = {"corpus": corpus, "votes": {}, "letters": 0}
-    add_units(task, insert(Item(key=key, text=key, language=code or UND, **own) for key, code in items.items()))
+    how = {"imported": source, "labels_in_order": in_order}
+    sizes: dict[str, Any] = dict.fromkeys(("asked", "size", "frame_size"), len(items))
+    task.draws.create(
+        corpus=corpus, design="records", parameters=how, seed="imported", parts=0, frame_digest=digest, **sizes
+    )
+    fields: dict[str, Any] = {"corpus": corpus, "votes": {}, "letters": 0}
+    add_units(task, insert(Item(key=key, text=key, language=code or UND, **fields) for key, code in items.items()))
     if pairs:
         # The file does not contain the systems' suggestions.
         units = task.units.select_related("item").order_by("pk")
@@ -195,7 +198,10 @@ def add_judgments(
     imported.stages = _decide(list(touched.values()), is_new=imported.is_new)
 
 
-def _batches(keys: Iterable) -> Iterator[list]:
+K = TypeVar("K", int, str)
+
+
+def _batches(keys: Iterable[K]) -> Iterator[list[K]]:
     ordered = sorted(set(keys))
     for start in range(0, len(ordered), KEYS):
         yield ordered[start : start + KEYS]

@@ -55,14 +55,14 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
 
     Raises NotFound if the annotator has no such lease.
     """
-    found = _task_of(lease_id, annotator.pk)
-    if not found:
+    tasks: list[Task] = _task_of(lease_id, annotator.pk)
+    if not tasks:
         raise refusals.NotFound(_("You have not been given such a unit."))
-    return found[0]
+    return tasks[0]
 
 
 @prepared
-def _task_of(lease, annotator) -> QuerySet[Task]:
+def _task_of(lease: int, annotator: int) -> QuerySet[Task]:
     return Task.objects.filter(pk__in=Lease.objects.filter(pk=lease, annotator=annotator).values("unit__task"))
 
 
@@ -266,7 +266,7 @@ def _found_disturbing(shown: Unit, work: Unit) -> None:
 
 
 @prepared
-def _work(lease, annotator, task) -> QuerySet[Unit]:
+def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
     """Lock a lease's unit of work. The annotation `shown` is the unit that the annotator saw."""
     given = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
     units = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id")))
@@ -277,7 +277,7 @@ def _work(lease, annotator, task) -> QuerySet[Unit]:
 
 
 @prepared
-def _around(annotator, unit, shown) -> QuerySet[Lease]:
+def _around(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
     """Return all leases of a unit of work, the annotator's open leases, and the annotator's leases of the unit shown.
 
     Each of the four conditions uses an index.

@@ -4,10 +4,11 @@ Callers must hold the lock of the unit's row. This is not necessary while a task
 transaction can see its units yet. routing.py decides where a unit goes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -31,7 +32,14 @@ NO_ROW = 0
 
 
 def move(
-    unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, keep: bool = True, **changes
+    unit: Unit,
+    event: str,
+    to_stage: str,
+    *,
+    by: User | None = None,
+    judgment: Judgment | None = None,
+    keep: bool = True,
+    **changes: Any,
 ) -> None:
     """Move a unit whose row the caller has locked, and store the transition.
 
@@ -44,7 +52,17 @@ def move(
     insert_one(transition, keep=keep)
 
 
-def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
+def moved(
+    unit: Any,
+    event: str,
+    to_stage: str,
+    *,
+    by: User | None = None,
+    judgment: Judgment | None = None,
+    label: str = "",
+    of: type[Any] = Transition,
+    **changes: Any,
+) -> Any:
     """Move a unit in memory and return the transition. The caller saves both.
 
     of: class of the transition; PLAIN is faster and is used for bulk insertion.
@@ -127,7 +145,7 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
     return len(found)
 
 
-def save_all(units: list[Unit], transitions: Iterable[Any], fields: Iterable[str]) -> None:
+def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[str]) -> None:
     # Use an upsert instead of bulk_update, which takes many times as long while people wait.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     insert(transitions)

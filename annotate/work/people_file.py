@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -57,9 +58,10 @@ def read_table(text: str) -> list[Row]:
     rows: list[Row] = []
     faults, usernames = [], dict[str, str]()
     try:
-        if any(column not in (reader.fieldnames or ()) for column in COLUMNS):
-            raise BadTable(_missing(reader.fieldnames or ()))
-        if unknown := [column for column in reader.fieldnames if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
+        columns = reader.fieldnames or ()
+        if any(column not in columns for column in COLUMNS):
+            raise BadTable(_missing(columns))
+        if unknown := [column for column in columns if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
             named = ", ".join(repr(column) if column else NAMELESS for column in unknown)
             raise BadTable(
                 f"Columns that are not known here: {named}. There are {', '.join(COLUMNS)}, "
@@ -112,7 +114,7 @@ def twin(username: str, other: str) -> str:
     return f"the user name {username} differs from {other} only in case; use {other} if it is the same person."
 
 
-def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
+def _read_row(cells: dict[str, Any], taken: Mapping[str, str]) -> tuple[Row, list[str]]:
     """Parse one annotator. Returns the row and its faults.
 
     cells: the cell in each column.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -130,7 +131,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     if any(task.kind.routing.is_routed or UND in task.languages for task in listed):
         rows = {route.language: route for route in _routes()}
     if all(hasattr(task, "is_paused") for task in listed):
-        paused = {task.pk for task in listed if task.is_paused}
+        paused = {task.pk for task in listed if vars(task)["is_paused"]}
     else:
         pauses = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
         paused = set(pauses.values_list("task_id", flat=True))
@@ -245,12 +246,12 @@ def acting(user: User, task: str) -> Iterator[Permit]:
 
 
 @prepared
-def _task(annotator, name) -> QuerySet[Task]:
+def _task(annotator: Any, name: str) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
 
 @prepared
-def _locked(user) -> QuerySet[Annotator]:
+def _locked(user: int) -> QuerySet[Annotator]:
     """Lock the annotator's row.
 
     no_key is used because otherwise transactions that hold a unit's lock and refer to the annotator would wait too.
@@ -259,7 +260,7 @@ def _locked(user) -> QuerySet[Annotator]:
 
 
 @prepared
-def _levels(annotator) -> QuerySet[AnnotatorLanguage]:
+def _levels(annotator: int) -> QuerySet[AnnotatorLanguage, tuple[str, int]]:
     rows = AnnotatorLanguage.objects.filter(annotator=annotator).order_by("-level", "language")
     return rows.values_list("language", "level")
 

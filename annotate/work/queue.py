@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import BooleanField, Q, QuerySet
@@ -40,6 +40,7 @@ WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(inste
 
 
 Queues = Collection[str] | None
+L = TypeVar("L", bound=Lease | None)
 
 
 def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> QuerySet[Lease]:
@@ -69,9 +70,9 @@ def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
     return _of(own.select_related("unit__item").first(), task)
 
 
-def _of(lease: Lease | None, task: Task) -> Lease | None:
+def _of(lease: L, task: Task) -> L:
     """Set the task of a lease's unit, so that it is not read from the database again."""
-    if lease:
+    if isinstance(lease, Lease):
         lease.unit.task = task
     return lease
 
@@ -110,13 +111,13 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
 
 
 @prepared
-def _locked_head(*values) -> QuerySet[Unit]:
+def _locked_head(*values: Any) -> QuerySet[Unit]:
     """Lock and return the first unit that nobody else has locked."""
     return _first(values).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
 
 
 @prepared
-def _head_ids(*values) -> QuerySet[Unit]:
+def _head_ids(*values: Any) -> QuerySet[Unit, tuple[int]]:
     return _first(values).values_list("pk")
 
 
@@ -150,7 +151,8 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
             head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
             unit = head.select_for_update(of=("self",)).first()
-            lease = open_lease(permit.annotator, permit.task, permit.queues) or (unit and lease_locked(unit, permit))
+            lease = open_lease(permit.annotator, permit.task, permit.queues)
+            lease = lease or (lease_locked(unit, permit) if unit else None)
             if lease:
                 return lease
 
@@ -169,12 +171,12 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
         held = _held(annotator.pk, task.pk)
     held = list(held)
     now = timezone.now()
-    for lease in held:
+    for own in held:
         # A lease in a queue where the annotator may no longer work is not returned, because any answer would be
         # refused.
-        if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
-            return _of(lease, task)
-    lease = None
+        if not own.sheet and own.expires_at > now and own.is_wanted and own.queue in permit.queues:
+            return _of(own, task)
+    lease: Lease | None = None
     if task.is_open and permit.queues:
         # Try enough units of each queue to find one that nobody has locked. If the database has no row locks, one unit
         # is enough.
@@ -190,7 +192,7 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
 
 
 @prepared
-def _held(annotator, task) -> QuerySet[Lease]:
+def _held(annotator: int, task: int) -> QuerySet[Lease]:
     open_ = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
     return open_.select_related("unit__item", "instead_of")
 
@@ -212,9 +214,9 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
         return leases
     # Look up enough units for several people who start a sheet at the same moment.
     heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
-    found = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
-    found = not_left_to_others(found, takes_disturbing=annotator.takes_disturbing)
-    units = with_free_place(found).order_by("position")
+    first = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
+    first = not_left_to_others(first, takes_disturbing=annotator.takes_disturbing)
+    units = with_free_place(first).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
         locked = units.filter(asked=asked).select_related("item").select_for_update(of=("self",), skip_locked=True)
@@ -263,7 +265,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
 
 
 @prepared
-def _shown(key) -> QuerySet[Unit]:
+def _shown(key: int) -> QuerySet[Unit]:
     return Unit.objects.filter(pk=key).select_related("item").order_by()
 
 
@@ -338,7 +340,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
 
 
 @prepared
-def _leases(unit) -> QuerySet[Lease]:
+def _leases(unit: int) -> QuerySet[Lease]:
     """Return all leases of a unit of work, and all leases of gold answers that replaced it."""
     return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.db import transaction
 
@@ -111,7 +112,7 @@ def remove_route(language: str) -> LanguageRoute:
     return route
 
 
-def _values(queue: str, extra_candidates: Iterable[str], *, never_agree: bool) -> dict:
+def _values(queue: str, extra_candidates: Iterable[str], *, never_agree: bool) -> dict[str, Any]:
     queue, extra = language_named(queue), list(dict.fromkeys(map(language_named, extra_candidates)))
     _check([queue, *extra])
     return {"queue": queue, "extra_candidates": extra, "never_agree": never_agree}
@@ -202,14 +203,14 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
     paused: dict[int, set[int]] = defaultdict(set)
-    for task, person in Pause.objects.filter(task__in=tasks, lifted_at=None).values_list("task_id", "annotator_id"):
-        paused[task].add(person)
+    for pk, person in Pause.objects.filter(task__in=tasks, lifted_at=None).values_list("task_id", "annotator_id"):
+        paused[pk].add(person)
     held = qualified_in([task for task in tasks if task.test_items])
     willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
     if willing:
         consents = Consent.objects.filter(task__in=willing, withdrawn_at=None)
-        for task, person in consents.values_list("task_id", "annotator_id"):
-            willing[task].add(person)
+        for pk, person in consents.values_list("task_id", "annotator_id"):
+            willing[pk].add(person)
     found = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Func, Q, TextField
 
@@ -58,17 +59,18 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     """
     if unit.stage != stages.QUEUED:
         return  # an answer was taken back and given again, but the unit has moved on without it
-    task, how = unit.task, {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
+    task = unit.task
+    how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [each for each in said if each.kind == Judgment.ANSWER]
     skipped = [each for each in said if each.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
     # If the answer may name the language of a different queue, the readers are always looked up, even if something else
     # decides about the unit. Otherwise the statements would reveal what kind of unit it is.
-    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
+    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", _queue(judgment)):
         decide(unit, answers, **how)
         return
     # Skips count towards the task's limit if they were made in the current round, and since the unit was last reopened.
-    skipped = [each for each in skipped if each.lease.round == unit.round]
+    skipped = [each for each in skipped if each.lease and each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
     # In a task of records, units wait even if there are too few readers now, because more people may pass the test
@@ -104,6 +106,11 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         move(unit, "exhausted", _when_exhausted(unit), **how)
 
 
+def _queue(judgment: Judgment) -> str | None:
+    """Return the queue in which an annotator judged a unit."""
+    return judgment.lease.queue if judgment.lease else None
+
+
 def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, **how: Any) -> None:
     """Decide a unit that has all its answers: label it, ask one more person, or send it on.
 
@@ -119,7 +126,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = Non
     if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
         language = unit.task.kind.routing.named(answers[0].label)
         queue = reach.routes.queue_in(language) if language else ""
-        if queue not in ("", answers[0].lease.queue):
+        if queue not in ("", _queue(answers[0])):
             _send_to_named(unit, queue, reach, **how)
             return
     if isinstance(came_to, int):
@@ -130,7 +137,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = Non
         move(unit, event, to_stage, **how, label=label)
 
 
-def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
+def _send_to_named(unit: Unit, queue: str, reach: Reach, **how: Any) -> None:
     """Ask a second person, who reads the language that the first reader named, to confirm it."""
     if reach.readers.get(queue, set()) - reach.not_asked:
         visited = list(dict.fromkeys([*unit.visited, queue]))
@@ -159,13 +166,13 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
 
 
-def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how) -> None:
+def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
     """Decide a unit from the answers that it has, without asking anybody else."""
     unit.redundancy = len(answers)
     decide(unit, answers, **how)
 
 
-def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
+def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by: User | None = None) -> None:
     """Decide many units at once. The caller has locked their rows.
 
     judgments: the answers to each unit, in order, by the unit's primary key.
@@ -240,7 +247,7 @@ def is_settled(unit: Unit) -> bool:
     return unit.transitions.filter(decided | Q(event="withdrawn")).exists()
 
 
-def reopen(unit: Unit, by=None) -> None:
+def reopen(unit: Unit, by: User | None = None) -> None:
     """Return a unit to its last queue after answers were voided, so that people are asked about it again.
 
     If the remaining answers decide the unit, it is decided at once. Decisions by adjudicators and managers remain in
@@ -269,9 +276,10 @@ def reopen(unit: Unit, by=None) -> None:
 
 def is_audit(unit: Unit) -> bool:
     """Return whether people label the unit because it, or a copy of it, was chosen for the audit."""
-    if not hasattr(unit, "is_audit"):
-        unit.is_audit = unit.transitions.filter(event="audited").exists()
-    return bool(unit.agreed_label) and unit.is_audit
+    cached: Any = unit  # some queries annotate it
+    if not hasattr(cached, "is_audit"):
+        cached.is_audit = unit.transitions.filter(event="audited").exists()
+    return bool(unit.agreed_label) and cached.is_audit
 
 
 def _when_exhausted(unit: Unit) -> str:

@@ -379,6 +379,7 @@ FAULTS = {
 def _fault(field: str, fault: ValidationError) -> str:
     what = f"The task's {field.replace('_', ' ')}"
     if fault.code == "max_length":
+        assert fault.params  # as all limits have
         return f"{what} has {fault.params['show_value']:,} characters; {fault.params['limit_value']:,} are the most."
     return f"{what} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{what}: {' '.join(fault.messages)}"
 
@@ -462,6 +463,7 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
     if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
         raise TaskError(f"--suggest-from {twice[0]} is given twice; name each once.")
     found = {str(find_imported(corpus, each)): ranked_for(corpus, each, keys) for each in predictors}
+    assert task.vocabulary  # the action has checked it
     known = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
     for system, rankings in found.items():
         for key, labels in rankings.items():

@@ -130,7 +130,10 @@ def add_units(
         overlap = set() if honeypots else choose_overlap(task, (item.key for _, (item, *_) in some))
         units = []
         for position, (item, pair, _) in some:
-            more = {"known_answer": known_answers.get(item.pk, ""), "predicted": predicted.get(item.key, "")}
+            more: dict[str, Any] = {
+                "known_answer": known_answers.get(item.pk, ""),
+                "predicted": predicted.get(item.key, ""),
+            }
             more |= {"redundancy": 2} if item.key in overlap else {}
             units.append(_Plain(item=item, pair=pair, position=position, **fixed | more))
         _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
