@@ -4,16 +4,21 @@ These changes are rights of accounts, corrections of gold answers, and qualifica
 write rows themselves but call the functions that make such changes elsewhere, for example in annotate/controls.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import knox.admin  # noqa: F401 - registers what is unregistered below
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Count
+from django.db.models import Count, Model, QuerySet
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from knox.models import AuthToken
 
 from annotate.controls.gold_answers import answered, check_correction, correct
@@ -45,8 +50,18 @@ admin.site.site_url = "/"
 admin.site.unregister([AuthToken, User, Group])
 
 
-class Undeletable(admin.ModelAdmin):
-    def has_delete_permission(self, request, obj=None):
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+    _TabularInline = admin.TabularInline[Any, Any]
+    _ModelForm = forms.ModelForm[Any]
+    _UserAdmin = UserAdmin[User]
+else:
+    _ModelAdmin, _TabularInline, _ModelForm = admin.ModelAdmin, admin.TabularInline, forms.ModelForm
+    _UserAdmin = UserAdmin
+
+
+class Undeletable(_ModelAdmin):
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -54,14 +69,14 @@ class ReadOnly(Undeletable):
     # Do not count all rows when a list is filtered, because counting is slow.
     show_full_result_count = False
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request, obj=None):
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
-def shown_in_form(check, *arguments) -> None:
+def shown_in_form(check: Callable[..., object], *arguments: Any) -> None:
     """Call `check` with the arguments. If it raises a refusal, raise a form error with the same message."""
     try:
         check(*arguments)
@@ -78,27 +93,29 @@ class ByCode(admin.AllValuesFieldListFilter):
     The codes come from the tasks, because collecting them from a million rows would take seconds.
     """
 
-    def __init__(self, field, request, params, model, model_admin, field_path):
-        super().__init__(field, request, params, model, model_admin, field_path)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         tasks = Task.objects.prefetch_related("draws")
-        self.lookup_choices = sorted({code for task in tasks for code in self.codes(task)})
+        codes: Any = sorted({code for task in tasks for code in self.codes(task)})
+        self.lookup_choices = codes
 
-    def codes(self, task):
-        return task.languages or task.labels
+    def codes(self, task: Task) -> Sequence[str]:
+        codes: list[str] = task.languages or task.labels
+        return codes
 
-    def has_output(self):
+    def has_output(self) -> bool:
         return len(self.lookup_choices) > 1
 
-    def choices(self, changelist):
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
         for choice in super().choices(changelist):
-            code = choice["display"]
+            code = str(choice["display"])
             names = dict.fromkeys(kind.pages.called(code) for kind in KINDS.values())
             words = ", ".join(name for name in names if name != code)
             yield {**choice, "display": f"{code} ({words})" if words else code or "none"}
 
 
 class ByLabel(ByCode):
-    def codes(self, task):
+    def codes(self, task: Task) -> Sequence[str]:
         if task.vocabulary_id is not None:
             return []  # a label is a set of concepts, and nearly every set is unique
         negatives = [negative(code) for code in task.labels] if any(draw.language for draw in task.draws.all()) else []
@@ -108,13 +125,16 @@ class ByLabel(ByCode):
 class ByDecoy(admin.SimpleListFilter):
     title, parameter_name = "decoy", "decoy"
 
-    def lookups(self, request, model_admin):
+    def lookups(self, request: HttpRequest, model_admin: _ModelAdmin) -> list[tuple[str, str]]:
         return [("yes", "Yes"), ("no", "No")]
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() is None:
             return queryset
         return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
+
+
+Column = Callable[[Any, Any], object]  # a method that shows a row in a column of a list
 
 
 class ByDate(admin.DateFieldListFilter):
@@ -123,17 +143,20 @@ class ByDate(admin.DateFieldListFilter):
     There is no index by time alone, so the query names all annotators to use the index by annotator and time.
     """
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
         rows = super().queryset(request, queryset)
-        return rows.filter(annotator__in=Annotator.objects.order_by().values("pk")) if self.used_parameters else rows
+        everybody = Annotator.objects.order_by().values("pk")
+        return rows.filter(annotator__in=everybody) if rows is not None and self.used_parameters else rows
 
 
-def column(show, description: str | None = None, ordering: str | None = None, *, boolean: bool | None = None):
+def column(
+    show: Callable[[Any], object], description: str, ordering: str | None = None, *, boolean: bool | None = None
+) -> Column:
     """Return a column of a list, which shows the result of `show(row)`."""
     return admin.display(lambda self, row: show(row), description=description, ordering=ordering, boolean=boolean)
 
 
-def label_column(task):
+def label_column(task: Callable[[Any], Task]) -> Column:
     """Return a column of a list, which shows the short form of a row's label.
 
     task: function that returns the task of a row
@@ -141,7 +164,7 @@ def label_column(task):
     return column(lambda row: task(row).kind.pages.short(row.label), "label", "label")
 
 
-class OfUnit(admin.TabularInline):
+class OfUnit(_TabularInline):
     extra = 0
     can_delete = False
     readonly_fields = ["called"]
@@ -201,12 +224,13 @@ class TrialAdmin(ReadOnly):
     inlines = [TrialAnswerInline]
     score = column(lambda trial: "–" if trial.right is None else f"{trial.right} of {trial.asked}", "right")
 
-    def get_queryset(self, request):
-        return super().get_queryset(request).annotate(asked=Count("answers"))
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        trials: QuerySet[Trial] = super().get_queryset(request)
+        return trials.annotate(asked=Count("answers"))
 
 
 # Model -> options of its list. These models need no ModelAdmin of their own.
-LISTS = {
+LISTS: dict[type[Model], dict[str, Any]] = {
     Annotator: {
         "list_display": ["user", "pseudonym", "adjudicates"],
         "list_filter": ["adjudicates", "user__is_active"],
@@ -243,13 +267,13 @@ CORRECTED = (
 )
 
 
-class GoldAnswerForm(forms.ModelForm):
+class GoldAnswerForm(_ModelForm):
     class Meta:
         model = GoldAnswer
         fields = ["label", "explanation"]
         widgets = {"explanation": forms.Textarea(attrs={"rows": 3, "dir": "auto"})}
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "label" not in self.fields:
             return
@@ -261,8 +285,8 @@ class GoldAnswerForm(forms.ModelForm):
             choices = [(label, task.kind.name(label)) for label in task.labels]
             self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
 
-    def clean(self):
-        sent = super().clean()
+    def clean(self) -> dict[str, Any]:
+        sent = super().clean() or {}
         if "label" in sent:
             gold = self.instance
             shown_in_form(check_correction, gold.task, gold.purpose, sent["label"], sent["explanation"])
@@ -278,14 +302,14 @@ class GoldAnswerAdmin(Undeletable):
     fields = ["task", "purpose", "record", "label", "explanation"]
     readonly_fields = ["task", "purpose", "record"]
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         return False  # open_task imports gold answers from a file, and leaves their items out of the draw
 
-    def get_list_display(self, request):
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
         counts = cache(answered)  # queries the database once for each task on the page
 
         @admin.display(description="answered rightly")
-        def right(gold):
+        def right(gold: GoldAnswer) -> str:
             right, asked = counts(gold.task).get(gold.item_id, (0, 0))
             return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
 
@@ -295,11 +319,11 @@ class GoldAnswerAdmin(Undeletable):
     language = column(lambda gold: gold.item.language, "language", "item__language")
     called = column(lambda gold: gold.task.kind.name(gold.label), "label", "label")
 
-    def record(self, gold):
+    def record(self, gold: GoldAnswer) -> SafeString:
         fields = ((name, gold.item.fields[name]) for name in gold.task.kind.fields)
         return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd dir='auto'>{}</dd>", fields))
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: GoldAnswer, form: Any, change: bool) -> None:
         right, wrong = correct(GoldAnswer.objects.get(pk=obj.pk), obj.label, obj.explanation)
         if right or wrong:
             messages.warning(
@@ -313,7 +337,7 @@ class GoldAnswerAdmin(Undeletable):
 # --- Qualifications
 
 
-class QualificationForm(forms.ModelForm):
+class QualificationForm(_ModelForm):
     """A form that grants a qualification without a test.
 
     by: the manager who sends the form
@@ -325,12 +349,13 @@ class QualificationForm(forms.ModelForm):
         model = Qualification
         fields = ["annotator", "task", "language"]
 
-    def clean_annotator(self):
-        shown_in_form(accounts.check_may_change, self.by, [self.cleaned_data["annotator"].user])
-        return self.cleaned_data["annotator"]
+    def clean_annotator(self) -> Annotator:
+        annotator: Annotator = self.cleaned_data["annotator"]
+        shown_in_form(accounts.check_may_change, self.by, [annotator.user])
+        return annotator
 
-    def clean(self):
-        sent = super().clean()
+    def clean(self) -> dict[str, Any]:
+        sent = super().clean() or {}
         if {"task", "language"} <= sent.keys():
             shown_in_form(check_grant, sent["task"], sent["language"])
         return sent
@@ -346,25 +371,25 @@ class QualificationAdmin(Undeletable):
     autocomplete_fields = ["annotator"]
     fields = ["annotator", "task", "language"]
 
-    def get_form(self, request, obj=None, **options):
+    def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: Any) -> Any:
         form = type("QualificationForm", (QualificationForm,), {"by": request.user})
-        return super().get_form(request, obj, form=form, **options)
+        return super().get_form(request, obj, change, form=form, **options)
 
-    def has_change_permission(self, request, obj=None):
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def get_list_display(self, request):
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
         majors_of = cache(majors)  # queries the database once for each task on the page
 
         @admin.display(boolean=True)
-        def holds(qualification):
+        def holds(qualification: Qualification) -> bool:
             return majors_of(qualification.task).get(qualification.language) == qualification.major
 
         return ["annotator", "task", "language", "major", holds, "by", "at"]
 
     by = column(lambda row: "test" if row.trial_id else f"let in by {row.granted_by}", "by")
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: Qualification, form: Any, change: bool) -> None:
         made = grant(obj.annotator, obj.task, obj.language, by=request.user)
         obj.pk, obj.major, obj.at = made.pk, made.major, made.at
 
@@ -373,21 +398,21 @@ class QualificationAdmin(Undeletable):
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin):
+class AccountAdmin(_UserAdmin):
     """Accounts. Only superusers may change rights, because other managers could otherwise grant themselves rights."""
 
     RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
-    def get_readonly_fields(self, request, obj=None):
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
         return [*super().get_readonly_fields(request, obj), *(() if request.user.is_superuser else self.RIGHTS)]
 
-    def has_change_permission(self, request, obj=None):
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_change_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
 
-    def has_delete_permission(self, request, obj=None):
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_delete_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if {"is_staff", "is_superuser"} & set(form.changed_data):
             # Revoke the invitation links of an annotator who becomes a manager, because a link that somebody else has
@@ -399,7 +424,7 @@ class AccountAdmin(UserAdmin):
 class RightsAdmin(GroupAdmin):
     """Groups of users. Only superusers may change them, because groups grant rights."""
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.is_superuser
 
     has_change_permission = has_delete_permission = lambda self, request, obj=None: request.user.is_superuser
