@@ -22,6 +22,7 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
 
 from annotate.core.stages import (
     ADJUDICATION,
@@ -349,8 +350,8 @@ class _Renderer(RendererHTML):
     env: dictionary that holds the path of the page
     """
 
-    def fence(self, tokens, place, options, env):
-        token = tokens[place]
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[idx]
         if token.info == DIAGRAM:
             return format_html(f"{_FRAME}{{}}</div>\n{{}}\n", "A picture", stages_picture(), list_of_moves())
         if token.info == FORMULA:
@@ -360,44 +361,44 @@ class _Renderer(RendererHTML):
 
     code_block = fence
 
-    def code_inline(self, tokens, place, options, env):
+    def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # Allow line breaks in a path after each slash.
-        return f"<code>{escape(tokens[place].content).replace('/', '/<wbr>')}</code>"
+        return f"<code>{escape(tokens[idx].content).replace('/', '/<wbr>')}</code>"
 
-    def table_open(self, tokens, place, options, env):
-        return format_html(f"{_FRAME}<table>\n", f"Table: {', '.join(_heads(tokens[place:]))}")
+    def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return format_html(f"{_FRAME}<table>\n", f"Table: {', '.join(_heads(tokens[idx:]))}")
 
-    def table_close(self, tokens, place, options, env):
+    def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div>\n"
 
-    def td_open(self, tokens, place, options, env):
+    def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # A column of sentences needs more room than a column of numbers or names. Use classes, because the site's
         # content security policy forbids inline styles.
-        token = tokens[place]
-        classes = ["long"] if len(tokens[place + 1].content) > LONG else []
+        token = tokens[idx]
+        classes = ["long"] if len(tokens[idx + 1].content) > LONG else []
         classes += ["right"] if token.attrGet("style") == "text-align:right" else []
         return f'<{token.tag} class="{" ".join(classes)}">' if classes else f"<{token.tag}>"
 
     th_open = td_open
 
-    def tr_open(self, tokens, place, options, env):
+    def tr_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # Each row except the header has an anchor made from its first cell, so that links can lead to the row.
-        opened, words = tokens[place + 1 : place + 3]
+        opened, words = tokens[idx + 1 : idx + 3]
         if opened.type == "th_open":
             return "<tr>"
         return format_html('<tr id="row-{}">', anchor_of(words_of(words), env.setdefault("rows", set())))
 
-    def link_open(self, tokens, place, options, env):
-        token = tokens[place]
+    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[idx]
         href = led(str(token.attrGet("href")), env["path"])
         # If the link leads to a file that the app does not serve, such as source code, remove it.
         token.attrs = {**token.attrs, "href": href} if href else {}
-        return self.renderToken(tokens, place, options, env)
+        return self.renderToken(tokens, idx, options, env)
 
-    def image(self, tokens, place, options, env):
-        token = tokens[place]
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[idx]
         token.attrs = {**token.attrs, "src": led(str(token.attrGet("src")), env["path"]), "loading": "lazy"}
-        return super().image(tokens, place, options, env)
+        return super().image(tokens, idx, options, env)
 
 
 _RENDERER = _Renderer()

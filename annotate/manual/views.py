@@ -3,13 +3,13 @@
 import mimetypes
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
 from django.utils.html import escape
@@ -191,7 +191,7 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
 NEAR = 5  # maximum number of passages suggested for a URL that has no page
 
 
-def read_by_anybody(view):
+def read_by_anybody(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Make a view public and its responses cacheable. The view must not change anything.
 
     The decorated view allows GET and HEAD, and answers 304 if the browser's copy of the page is current. It does not
@@ -200,7 +200,7 @@ def read_by_anybody(view):
     """
 
     @wraps(view)
-    def shown(request, *arguments, **named):
+    def shown(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         response = view(request, *arguments, **named)
         if not request.user.is_authenticated:
             patch_cache_control(response, no_cache=True)
@@ -210,7 +210,7 @@ def read_by_anybody(view):
 
 
 @read_by_anybody
-def index(request):
+def index(request: HttpRequest) -> HttpResponse:
     """Show the first page, or the results of a search.
 
     ?q=: the query of the search
@@ -219,7 +219,7 @@ def index(request):
 
 
 @read_by_anybody
-def page(request, page):
+def page(request: HttpRequest, page: str) -> HttpResponse:
     if section := pages.section_of_folder(page):
         return redirect(f"{pages.address(INDEX)}#{pages.anchor_of(section, set())}")
     if page == INDEX or f"{page}.md" not in pages.files():
@@ -228,7 +228,7 @@ def page(request, page):
 
 
 @read_by_anybody
-def file(request, file):
+def file(request: HttpRequest, file: str) -> HttpResponse:
     """Serve a page's Markdown, a picture or another file."""
     found = pages.files().get(file)
     if found is None:
@@ -238,13 +238,13 @@ def file(request, file):
     return HttpResponse(found.read_bytes(), content_type=kind or "application/octet-stream")
 
 
-def _shown(request, path):
+def _shown(request: HttpRequest, path: str) -> HttpResponse:
     before, after = pages.around(path)
     context = {"page": pages.page(path), "before": before, "after": after, **_frame(path)}
     return render(request, "annotate/docs/page.html", context)
 
 
-def _found(request, asked, missing=False):
+def _found(request: HttpRequest, asked: str, missing: bool = False) -> HttpResponse:
     asked = asked.strip()[:LONGEST]
     passages, number = search(asked)
     # If the page does not exist, show only a few results, so that the table of contents below them stays visible.
@@ -253,12 +253,12 @@ def _found(request, asked, missing=False):
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 
-def _missing(request, path):
+def _missing(request: HttpRequest, path: str) -> HttpResponse:
     """Return the response for a page that does not exist: results for the words of its URL, and the contents."""
     return _found(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
-def _frame(path):
+def _frame(path: str) -> dict[str, Any]:
     """Return the context that all pages share: the table of contents and the page's place in it."""
     return {
         "contents": pages.contents(),
