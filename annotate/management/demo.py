@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge, skip
-from annotate.work.people_file import read_table
+from annotate.work.people_file import Row, read_table
 from annotate.work.permit import acting
 from annotate.work.queue import take
 from corpora.models import Corpus
@@ -58,7 +58,7 @@ def material() -> Path:
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
 
-def people_of(table: str):
+def people_of(table: str) -> list[Row]:
     return read_table((material() / table).read_text(encoding="utf-8"))
 
 
@@ -98,7 +98,7 @@ Open http://localhost:{port}/ and log in with the password  {password}  as
 The people are invented, and there are more of them: the manager sees all."""
 
 
-def begin(task, truth: Path):
+def begin(task: Task, truth: Path) -> None:
     """Let some annotators skip their first posts, and others answer them, so that adjudication and audits have begun.
 
     truth: file with the language of each post
@@ -113,7 +113,7 @@ def begin(task, truth: Path):
         work(annotator, task, lambda key, own: languages[key] if languages[key] in own else None)
 
 
-def work(annotator, task, answer):
+def work(annotator: Annotator, task: Task, answer: Callable[[str, set[str]], str | None]) -> None:
     own = set(annotator.languages.values_list("language", flat=True))
     for _ in range(8):
         if lease := take(annotator, task):
@@ -123,7 +123,7 @@ def work(annotator, task, answer):
                 skip(annotator, lease.pk)
 
 
-def crowd(name, kind, files):
+def crowd(name: str, kind: str, files: list[Path]) -> None:
     """Create a task about records, and let its annotators judge some of them. One annotator works carelessly."""
     if Task.objects.filter(name=name).exists():
         return
@@ -142,7 +142,7 @@ def crowd(name, kind, files):
     spread(task)
 
 
-def qualify(annotator, task, truth):
+def qualify(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
     for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
         for kind in (Trial.PRACTICE, Trial.TEST):
             with acting(annotator.user, task.name) as permit:
@@ -151,7 +151,7 @@ def qualify(annotator, task, truth):
                     qualification.answer(permit, question.pk, truth[question.gold_answer.item.key])
 
 
-def spread(task):
+def spread(task: Task) -> None:
     """Spread the times of the answers over the last hours, because all were given within seconds."""
     last = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
@@ -160,10 +160,11 @@ def spread(task):
         shown = last - timedelta(seconds=took)
         fields = {"shown_at": shown, "answered_at": last, "active_seconds": took}
         Judgment.objects.filter(pk=judgment.pk).update(**fields)
+        assert judgment.lease_id
         Lease.objects.filter(pk=judgment.lease_id).update(opened_at=shown, closed_at=last)
 
 
-def label_records(annotator, task, truth):
+def label_records(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
     careless = annotator.user.username == CARELESS
     for _ in range(CARELESS_WORK if careless else CROWD_WORK):
         if not (lease := take(annotator, task)):

@@ -3,7 +3,9 @@
 This module is not in actions/, because it renders a page and actions must not import from pages/, a higher layer.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from annotate.actions.action import ActionError, Outcome, action
 from annotate.core.option import Option
@@ -25,7 +27,7 @@ MARK = '<meta name="generator" content="check_kind">'
     refuses=(KindError,),
     on_files=True,
 )
-def check_kind_action(values, progress) -> Outcome:
+def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
     file, language = values["file"], values["language"]
     kind = read_kind(file)
     data = {"kind": kind.slug, "told": tell(kind), "page": None}

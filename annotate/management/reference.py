@@ -323,7 +323,9 @@ def keys_told(keys: Mapping[str, str]) -> str:
 
 
 def schema() -> dict[str, Any]:
-    return SchemaGenerator().get_schema(request=None, public=True)
+    generator: Any = SchemaGenerator
+    generated: dict[str, Any] = generator().get_schema(request=None, public=True)
+    return generated
 
 
 def api() -> str:
@@ -369,7 +371,8 @@ def _json_type(about: Mapping[str, Any]) -> str:
 
 @cache
 def schema_named(name: str) -> Mapping[str, Any]:
-    return schema()["components"]["schemas"][name]
+    named: Mapping[str, Any] = schema()["components"]["schemas"][name]
+    return named
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

@@ -14,6 +14,7 @@ from django.utils.translation import pgettext
 
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
+from annotate.kinds.language_questions import Choice
 from annotate.pages import item_view
 from annotate.reports.markdown import code, marked_down
 from corpora.system import VERSION
@@ -46,7 +47,7 @@ def hours(seconds: float) -> str:
 
 
 @register.simple_tag
-def language_buttons(name: str, choices: Iterable) -> SafeString:
+def language_buttons(name: str, choices: Iterable[Choice]) -> SafeString:
     """Render a button for each language. The result is cached, because many units have the same list of languages.
 
     name: name of the form field

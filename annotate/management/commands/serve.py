@@ -4,10 +4,11 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import connection
 
 from annotate.actions import commands, job_worker
@@ -30,7 +31,7 @@ class Command(commands.Command):
         "Prepare or update the database, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for another data folder."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--demo", action="store_true", help="first set up small tasks that people have begun")
         parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port to serve at (default 8000)")
         parser.add_argument(
@@ -54,7 +55,7 @@ class Command(commands.Command):
             help="threads per process; with SQLite more are added while one waits long to write (default 4)",
         )
 
-    def handle(self, **options):
+    def handle(self, **options: Any) -> None:
         host, port = options["host"], options["port"]
         for name in ("workers", "threads"):
             if options[name] is not None and options[name] < 1:
@@ -79,7 +80,7 @@ class Command(commands.Command):
         self.stdout.flush()
         serve(host, port, options["workers"], options["threads"])
 
-    def check_kinds(self):
+    def check_kinds(self) -> None:
         """Check that the kinds of all tasks can be read. A package may be missing since a task was opened."""
         for task in Task.objects.exclude(kind_file=""):
             try:
@@ -88,7 +89,7 @@ class Command(commands.Command):
                 told = f"The task {task.name} cannot be shown: {error}"
                 raise CommandError(f"{told} Install the package that brings it, and start again.") from error
 
-    def wait_for_place(self, host, port):
+    def wait_for_place(self, host: str, port: int) -> None:
         """Wait until the port is free.
 
         If a server was killed, its processes keep the port until they notice and exit.
@@ -102,7 +103,7 @@ class Command(commands.Command):
                     raise
             time.sleep(0.1)
 
-    def check_place(self, host, port):
+    def check_place(self, host: str, port: int) -> None:
         try:
             family, *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
             with socket.socket(family) as probe:
@@ -119,7 +120,7 @@ class Command(commands.Command):
                 f"Port {port} of {host} cannot be used ({why}). Choose another, such as --port 8001."
             ) from error
 
-    def check_names(self, host):
+    def check_names(self, host: str) -> None:
         if host in ALONE or not settings.HOSTS_ASSUMED:
             return
         named = "assay.example.org" if host in ALL else f"[{host}]" if ":" in host else host

@@ -1,7 +1,9 @@
 import os
 from argparse import SUPPRESS
+from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandParser
 
 from annotate.actions import commands, job_worker
 from annotate.actions.database import prepare
@@ -13,11 +15,11 @@ class Command(commands.Command):
         "too; use this next to another server, once or several times."
     )
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--until-done", action="store_true", help="end once no job waits")
         parser.add_argument("--job", type=int, help=SUPPRESS)
 
-    def handle(self, **options):
+    def handle(self, **options: Any) -> None:
         if options["job"] is not None:
             job_worker.do(options["job"])
         elif options["until_done"]:

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.template.base import Template
+from django.template.base import Node, Template
 from django.template.engine import Engine
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from django.utils.translation import trim_whitespace
@@ -83,8 +83,8 @@ def _of_templates() -> Iterator[tuple[str, Message]]:
     for path in sorted((HOME / "templates").rglob("*")):
         if path.suffix in (".html", ".txt"):
             read = Template(path.read_text(encoding="utf-8"), engine=Engine.get_default())
-            for node in read.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
-                if found := _of_node(node):
+            for node in read.nodelist.get_nodes_by_type(Node):
+                if isinstance(node, TranslateNode | BlockTranslateNode) and (found := _of_node(node)):
                     yield path.relative_to(HOME).as_posix(), found
 
 
@@ -133,7 +133,7 @@ def write(code: str) -> list[str]:
 
     New strings are added without a translation, and strings that are no longer used are removed.
     """
-    import polib  # installed with the development requirements
+    import polib  # type: ignore[import-untyped] # installed with the development requirements, without types
 
     path = folder(code) / "django.po"
     old = polib.pofile(str(path))
@@ -162,7 +162,7 @@ def write(code: str) -> list[str]:
 class Command(Base):
     help = "Regenerate and compile the catalogs of translations after a change of sentences that pages show."
 
-    def handle(self, **options):
+    def handle(self, **options: Any) -> None:
         for code in languages():
             lacking = write(code)
             self.stdout.write(f"{code}: {len(lacking)} sentences lack a translation." if lacking else f"{code}: whole.")

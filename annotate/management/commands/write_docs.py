@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.core.management.base import CommandError
 
 from annotate.actions.commands import Command as Base
@@ -8,7 +10,7 @@ from annotate.manual.pages import DOCS
 class Command(Base):
     help = "Regenerate the generated parts of the documentation after a change of the code."
 
-    def handle(self, **options):
+    def handle(self, **options: Any) -> None:
         changed = []
         for path in sorted(DOCS.rglob("*.md")):
             before = path.read_text(encoding="utf-8")
