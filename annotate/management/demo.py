@@ -114,10 +114,10 @@ def begin(task: Task, truth: Path) -> None:
 
 
 def work(annotator: Annotator, task: Task, answer: Callable[[str, set[str]], str | None]) -> None:
-    own = set(annotator.languages.values_list("language", flat=True))
+    languages = set(annotator.languages.values_list("language", flat=True))
     for _ in range(8):
         if lease := take(annotator, task):
-            if label := answer(lease.unit.item.key, own):
+            if label := answer(lease.unit.item.key, languages):
                 judge(annotator, lease.pk, Answer(label))
             else:
                 skip(annotator, lease.pk)

@@ -317,20 +317,20 @@ def page(path: str) -> Page:
 
 def _passages(tokens: list[Token]) -> Iterator[Passage]:
     taken: set[str] = set()
-    heading, said, in_head, row = Heading(1, "", ""), list[str](), False, list[str]()
+    heading, lines, in_head, row = Heading(1, "", ""), list[str](), False, list[str]()
     for before, token in zip([None, *tokens], tokens, strict=False):
         in_head = token.type == "thead_open" or (in_head and token.type != "thead_close")
         if token.type == "tr_close" and row:
-            said.append(" · ".join(filter(None, row)))
+            lines.append(" · ".join(filter(None, row)))
             row = []
         if before and before.type == "heading_open":
             if heading.words:
-                yield Passage(heading, "\n".join(said))
+                yield Passage(heading, "\n".join(lines))
             words = words_of(token)
-            heading, said = Heading(int(before.tag[1]), words, anchor_of(words, taken)), []
+            heading, lines = Heading(int(before.tag[1]), words, anchor_of(words, taken)), []
         elif token.type in ("inline", "fence", "code_block") and token.info not in (DIAGRAM, FORMULA) and not in_head:
-            (row if before and before.type == "td_open" else said).append(words_of(token))
-    yield Passage(heading, "\n".join(said))
+            (row if before and before.type == "td_open" else lines).append(words_of(token))
+    yield Passage(heading, "\n".join(lines))
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:

@@ -230,12 +230,12 @@ def page(request: HttpRequest, page: str) -> HttpResponse:
 @read_by_anybody
 def file(request: HttpRequest, file: str) -> HttpResponse:
     """Serve a page's Markdown, a picture or another file."""
-    found = pages.files().get(file)
-    if found is None:
+    path = pages.files().get(file)
+    if path is None:
         return _missing(request, file.rpartition(".")[0])
     # Serve Markdown as plain text, because every browser can show that.
     kind = "text/plain; charset=utf-8" if file.endswith(".md") else mimetypes.guess_type(file)[0]
-    return HttpResponse(found.read_bytes(), content_type=kind or "application/octet-stream")
+    return HttpResponse(path.read_bytes(), content_type=kind or "application/octet-stream")
 
 
 def _shown(request: HttpRequest, path: str) -> HttpResponse:

@@ -186,12 +186,12 @@ def account(request: UserRequest) -> HttpResponse:
     now = timezone.now()
     if request.method == "POST":
         # Compare keys in Python, because a database query may fail on arbitrary input.
-        own = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
+        by_key = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
         if "make" in request.POST:
             _, made = AuthToken.objects.create(request.user)
-        elif token := own.get(request.POST.get("revoke")):
+        elif token := by_key.get(request.POST.get("revoke")):
             token.delete()
-        elif (token := own.get(request.POST.get("renew"))) and token.expiry > now:
+        elif (token := by_key.get(request.POST.get("renew"))) and token.expiry > now:
             token.expiry = now + knox_settings.TOKEN_TTL
             token.save(update_fields=["expiry"])
     tokens = [(token, token.expiry > now) for token in AuthToken.objects.filter(user=request.user).order_by("created")]

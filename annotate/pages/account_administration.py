@@ -42,16 +42,17 @@ def accounts(request: UserRequest) -> HttpResponse:
     ?q=: part of a name or user name, or a language code; without it, all accounts are listed
     """
     query, sort = request.GET.get("q", "").strip(), sort_of(request)
-    found = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
+    annotators = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
     if query:
         named = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
-        found = found.filter(named | Q(user__last_name__icontains=query) | Q(languages__language=query)).distinct()
+        named |= Q(user__last_name__icontains=query) | Q(languages__language=query)
+        annotators = annotators.filter(named).distinct()
     address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - an argument
     return manage_page(
         request,
         "accounts",
         asked=query,
-        table=overview_report.accounts_table(found, address, timezone.now(), sort),
+        table=overview_report.accounts_table(annotators, address, timezone.now(), sort),
         managers_table=overview_report.managers_table(work.managers().order_by("username"), sort),
         invites=may(request.user, "invite"),
         raises=may(request.user, "raise"),
@@ -70,13 +71,13 @@ def languages(request: UserRequest) -> HttpResponse:
         return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(work.LEVELS)})
     check_right(request.user, "people")
     if (granted := whole_number(request.POST.get("grant"))) is not None:
-        found = work.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
+        decided = work.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
     elif (refused := whole_number(request.POST.get("refuse"))) is not None:
-        found = work.refuse(refused, request.user)
+        decided = work.refuse(refused, request.user)
     else:
         raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
-    outcome = "reads" if found.outcome == LanguageRequest.GRANTED else "is not put down for"
-    return done(request, f"{found.annotator} {outcome} {label_name(found.language)}.", "manage-languages")
+    outcome = "reads" if decided.outcome == LanguageRequest.GRANTED else "is not put down for"
+    return done(request, f"{decided.annotator} {outcome} {label_name(decided.language)}.", "manage-languages")
 
 
 # --- New accounts
@@ -155,7 +156,7 @@ def _links(request: UserRequest, made: Iterable[tuple[Annotator, str | None]]) -
 
 
 def account(
-    request: UserRequest, person: Annotator, said: Mapping[str, Any] | None = None, **context: Any
+    request: UserRequest, person: Annotator, values: Mapping[str, Any] | None = None, **context: Any
 ) -> HttpResponse:
     user = person.user
     known = {
@@ -168,10 +169,10 @@ def account(
         request,
         "account",
         annotator=person,
-        said=known if said is None else said,
+        said=known if values is None else values,
         changes=may(request.user, "invite") and work.may_change(request.user, user),
         state=overview_report.account_state(person, timezone.now()),
-        link_open=any(not (each.used_at or each.revoked_at) for each in person.invites.all()),
+        link_open=any(not (invite.used_at or invite.revoked_at) for invite in person.invites.all()),
         wrong=work.wrong_passwords(user.username),
         codes=_codes(),
         **context,
@@ -248,13 +249,13 @@ def new_manager(request: UserRequest) -> HttpResponse:
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")
-    given: dict[str, Any] = {"name": User.normalize_username(request.POST.get("name", "").strip())}
+    options: dict[str, Any] = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
-        asked = [] if request.POST.get("sure") == given["name"] else add_manager_action.foretell(given)
+        asked = [] if request.POST.get("sure") == options["name"] else add_manager_action.foretell(options)
         if asked:
-            return manage_page(request, "new_manager", foretold=asked, **given)
-        outcome = add_manager_action.perform(given)
+            return manage_page(request, "new_manager", foretold=asked, **options)
+        outcome = add_manager_action.perform(options)
     except ActionError as error:
-        return manage_page(request, "new_manager", refusal=error, **given)
-    log_change(request, User.objects.get(username=given["name"]), "Made a manager.", ADDITION)
+        return manage_page(request, "new_manager", refusal=error, **options)
+    log_change(request, User.objects.get(username=options["name"]), "Made a manager.", ADDITION)
     return manage_page(request, "new_manager", said=outcome.said)

@@ -399,9 +399,9 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
     return found
 
 
-def begin(request: UserRequest, action: str, given: Mapping[str, Any]) -> HttpResponse:
+def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> HttpResponse:
     """Start an action as a job and redirect to its page. Raise ActionError for invalid options."""
-    return redirect("manage-job", job_worker.ask(action, given, by=request.user).pk)
+    return redirect("manage-job", job_worker.ask(action, options, by=request.user).pk)
 
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:

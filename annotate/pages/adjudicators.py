@@ -58,16 +58,20 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     """
     blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
     judgments: list[Any] = list(unit.judgments.select_related("annotator__user", "lease"))
-    own = unit.judgments.live().filter(annotator=annotator).first()
+    own_judgment = unit.judgments.live().filter(annotator=annotator).first()
     moves = unit.transitions.select_related("by", "judgment")
     decided = adjudication.own_decision(unit, annotator)
     if decided:
-        judgments = [each for each in judgments if each.pk <= decided.pk]
+        judgments = [judgment for judgment in judgments if judgment.pk <= decided.pk]
         moves = moves.exclude(at__gte=decided.answered_at)
-    if unit.stage == stages.ADJUDICATION and not own:
+    if unit.stage == stages.ADJUDICATION and not own_judgment:
         check_willing(annotator, unit.task, to_read_more=True)
-    said = (*(each.label for each in judgments), own.label if own else "", (decided or unit).label)
-    *labels, own_label, label = seen(annotator, ((unit, each) for each in said))
+    stored = [
+        *(judgment.label for judgment in judgments),
+        own_judgment.label if own_judgment else "",
+        (decided or unit).label,
+    ]
+    *labels, own_label, label = seen(annotator, ((unit, text) for text in stored))
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     return {
@@ -78,7 +82,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         **sets(sides_of(annotator, unit), unit.item, kind),
         **kind.pages.advise(unit, blind),
         **concept_picker.of_decision(unit, annotator, blind, posted),
-        "own": own,
+        "own": own_judgment,
         "own_said": kind.pages.short(own_label),
         "of_one_text": [] if blind else _of_one_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
@@ -294,13 +298,13 @@ def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> H
     marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
     chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
     try:
-        found = adjudication.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
+        outcome = adjudication.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
     except InvalidAnswer as error:
         return _list(request, annotator, task, refusal=error)
-    if found.refused:
-        return _list(request, annotator, task, found=found)
+    if outcome.refused:
+        return _list(request, annotator, task, outcome=outcome)
     cut = Cut.asked(request.GET)
-    return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(found.settled)))
+    return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(outcome.settled)))
 
 
 def _list(
@@ -309,17 +313,17 @@ def _list(
     task: Task,
     *,
     refusal: Exception | None = None,
-    found: adjudication.Together | None = None,
+    outcome: adjudication.Together | None = None,
 ) -> HttpResponse:
     """Show the list of cases.
 
     refusal: error to show
-    found: result of settling cases in bulk, if some were refused
+    outcome: result of settling cases in bulk, if some were refused
     """
     cut = Cut.asked(request.GET)
     page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
     rows = waiting_rows(page, annotator)
-    number = len(found.settled) if found else whole_number(request.GET.get("settled"))
+    number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {
         "task": task,
         "cut": cut,
@@ -335,11 +339,11 @@ def _list(
         "marked": request.POST.getlist("case"),
         "refusal": refusal,
         "settled": settled(number) if number else "",
-        "refused": found.refused if found else [],
+        "refused": outcome.refused if outcome else [],
         "decided": decided_rows(adjudication.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
     }
-    status = CONFLICT if found else status_of(refusal)
+    status = CONFLICT if outcome else status_of(refusal)
     return render(request, "annotate/adjudication.html", context, status=status)
 
 
@@ -348,15 +352,15 @@ def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int
 
     A unit that annotators may still receive is not shown.
     """
-    found = adjudication.shown(task, annotator, unit)
+    case = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
-        return _bench(request, annotator, found)
+        return _bench(request, annotator, case)
     cut = Cut.asked(request.GET)
-    before = place(found, annotator, cut)
+    before = place(case, annotator, cut)
     try:
-        judgment = _decide(request, annotator, found)
+        judgment = _decide(request, annotator, case)
     except InvalidAnswer as error:
-        return _bench(request, annotator, found, error)
+        return _bench(request, annotator, case, error)
     return redirect(next_to_adjudicate(task, cut, before, judgment))
 
 
@@ -365,10 +369,10 @@ def _decide(request: UserRequest, annotator: Annotator, unit: Unit) -> Judgment:
     sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
     reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
     details = unit.task.kind.form.details(request.POST)
-    said = adjudication.read_decision(unit.task.kind, sent, reason, comment, **details)
+    answer = adjudication.read_decision(unit.task.kind, sent, reason, comment, **details)
     if discard:
-        return adjudication.discard(annotator, unit.pk, said.reason, said.comment)
-    return adjudication.settle(annotator, unit.pk, said)
+        return adjudication.discard(annotator, unit.pk, answer.reason, answer.comment)
+    return adjudication.settle(annotator, unit.pk, answer)
 
 
 def _bench(request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None) -> HttpResponse:
@@ -391,13 +395,13 @@ def _bench(request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exce
 
 def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
-    found = adjudication.shown(task, annotator, unit)
+    case = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
         raise NotFound(_("In this task a label is one of a few, and is not looked for."))
     if request.htmx:
-        panel = concept_picker.of_decision(found, annotator, adjudication.is_blind(found, annotator), request.POST)
+        panel = concept_picker.of_decision(case, annotator, adjudication.is_blind(case, annotator), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _bench(request, annotator, found)
+    return _bench(request, annotator, case)
 
 
 def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:

@@ -51,8 +51,8 @@ def home(request: UserRequest) -> HttpResponse:
     if annotator is None:
         return render(request, "annotate/home.html")
     guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
-    found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
-    rows = _rows(annotator, found)
+    open_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
+    rows = _rows(annotator, open_permits)
     first = next((row for row in rows if row["has_work"]), None)
     # Tests come first, since passing one opens more work.
     listed = sorted((row for row in rows if row is not first), key=lambda row: not row["to_test"])
@@ -65,7 +65,7 @@ def home(request: UserRequest) -> HttpResponse:
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
-        **replies_and_notes(found),
+        **replies_and_notes(open_permits),
     }
     return render(request, "annotate/home.html", context)
 
@@ -81,34 +81,34 @@ def _rest(annotator: Annotator) -> dict[str, Any]:
     return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
-def _rows(annotator: Annotator, found: list[Permit]) -> list[dict[str, Any]]:
+def _rows(annotator: Annotator, open_permits: list[Permit]) -> list[dict[str, Any]]:
     """Return a row for each open task.
 
     Tasks with work come first, then tasks with a test to take, then the others. Within each group, the task that the
     annotator used last comes first.
 
-    found: the annotator's permits for the open tasks
+    open_permits: the annotator's permits for the open tasks
     """
-    listed = [permit.task for permit in found]
+    listed = [permit.task for permit in open_permits]
     trials = _by_task(annotator, [task for task in listed if task.test_items])
-    done = personal_progress.progress_in(found)
+    done = personal_progress.progress_in(open_permits)
     waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
     used, titles = personal_progress.last_used(annotator), Counter(task.title for task in listed)
     rows = []
-    for permit, own in zip(found, done, strict=True):
+    for permit, progress in zip(open_permits, done, strict=True):
         task, may_adjudicate = permit.task, annotator.adjudicates and not permit.is_paused
         row = {
             "task": task,
             "stopped": None,
-            **may_do(permit, own, trials.get(task.pk, [])),
+            **may_do(permit, progress, trials.get(task.pk, [])),
             "has_sheets": bool(task.kind.pages.sheet),
-            "progress": own,
+            "progress": progress,
             "adjudication": waiting.get(task.pk, 0) if may_adjudicate else None,
             "not_a_reader": personal_progress.not_a_reader(permit),
             "has_namesake": titles[task.title] > 1,
         }
-        row["has_work"] = bool(row["adjudication"] or (row["may_work"] and own.waiting))
-        row["to_test"] = any(each.step not in SETTLED for each in row.get("states", ()))
+        row["has_work"] = bool(row["adjudication"] or (row["may_work"] and progress.waiting))
+        row["to_test"] = any(state.step not in SETTLED for state in row.get("states", ()))
         rows.append(row)
     rows.sort(key=lambda row: (not row["has_work"], not row["to_test"], -used.get(row["task"].pk, 0)))
     return rows
@@ -121,7 +121,7 @@ def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
     return trials
 
 
-def may_do(permit: Permit, own: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
+def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
     """Return whether the annotator may work on the task, and the state of their tests.
 
     If the annotator is stopped or the task is closed, the result offers nothing that would be refused.
@@ -136,7 +136,7 @@ def may_do(permit: Permit, own: Progress, trials: list[Trial] | None = None) -> 
     return {
         "may_work": task.is_open and bool(permit.queues),
         "states": states,
-        "tests": item_view.tests_to_come(states, own.behind_tests),
+        "tests": item_view.tests_to_come(states, progress.behind_tests),
     }
 
 
@@ -161,7 +161,7 @@ def _work(
     """
     task = permit.task
     shown = leases[0].unit if leases else None
-    own = personal_progress.own_progress(permit)
+    progress = personal_progress.own_progress(permit)
     last = _undoable(permit, closed)
     [last_said] = item_view.said([last], permit.annotator, task.kind)
     context = {
@@ -169,9 +169,9 @@ def _work(
         "on_sheet": on_sheet,
         "has_sheets": bool(task.kind.pages.sheet),
         "noun": task.kind.noun,
-        "progress": own,
+        "progress": progress,
         "last": last_said,
-        **({} if leases else may_do(permit, own)),
+        **({} if leases else may_do(permit, progress)),
         **extra,
     }
     if leases:
@@ -396,11 +396,11 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     return redirect("sheet", task=task.name)
 
 
-def _mark(task: Task, said: str | None) -> Answer | None:
+def _mark(task: Task, text: str | None) -> Answer | None:
     """Return the answer in a row of a sheet, or None for a skip."""
-    if not said:
+    if not text:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
-    return None if said == "skip" else judgments.read_answer(task.kind, [said])
+    return None if text == "skip" else judgments.read_answer(task.kind, [text])
 
 
 # --- Replies, notes and disturbing posts
@@ -424,8 +424,8 @@ def put_note_away(request: UserRequest, annotator: Annotator, note: int) -> Http
     POST field:
     queue: present if the note was shown above the queue, so that the response leads back there
     """
-    found = flags.put_away_note(annotator, note)
-    return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
+    dismissed = flags.put_away_note(annotator, note)
+    return redirect("queue", task=dismissed.task.name) if "queue" in request.POST else redirect("home")
 
 
 def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
@@ -434,10 +434,10 @@ def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
     POST field:
     takes: yes or no
     """
-    said = request.POST.get("takes")
-    if said not in ("yes", "no"):
+    choice = request.POST.get("takes")
+    if choice not in ("yes", "no"):
         raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
-    takes = said == "yes"
+    takes = choice == "yes"
     flags.take_disturbing(annotator, takes=takes)
     messages.success(
         request,

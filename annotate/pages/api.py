@@ -95,9 +95,9 @@ def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
 
 @resource("GET", "annotate", "List open tasks with your progress", TaskSerializer, many=True)
 def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
-    found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
-    progress = personal_progress.progress_in(found)
-    return [TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress, strict=True)]
+    own_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
+    progress = personal_progress.progress_in(own_permits)
+    return [TaskSerializer.row(permit.task, done) for permit, done in zip(own_permits, progress, strict=True)]
 
 
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
@@ -206,9 +206,9 @@ def standing(request: Request, permit: Permit) -> list[qualification.Standing]:
 
 def _begin(annotator: Annotator, task: Task, language: str, kind: str) -> dict[str, Any]:
     with acting(annotator.user, task.name) as permit:
-        found = qualification.state(permit, language)
-        if kind == Trial.TEST and found.step == qualification.PASSED:
-            trial = found.last if found.last and found.last.passed else None
+        state = qualification.state(permit, language)
+        if kind == Trial.TEST and state.step == qualification.PASSED:
+            trial = state.last if state.last and state.last.passed else None
         else:
             trial = qualification.begin(permit, language, kind)
     if trial:
@@ -236,10 +236,10 @@ def answer_question(request: Request, annotator: Annotator, question: int) -> di
     """In practice, the response has the right answer. In a test, the result after the last question has the right
     answers to the questions that you missed.
     """
-    said = sent(TrialAnswerSerializer, request.data)
+    fields = sent(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
-        label = judgments.read_answer(permit.task.kind, [said["label"]]).label
-        answered = qualification.answer(permit, question, label, is_sure=said["sure"])
+        label = judgments.read_answer(permit.task.kind, [fields["label"]]).label
+        answered = qualification.answer(permit, question, label, is_sure=fields["sure"])
     return AnsweredSerializer.row(answered)
 
 

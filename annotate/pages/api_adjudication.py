@@ -227,10 +227,10 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
     """A random sample of settled units goes to a second adjudicator. If you send the same decision again, you get the
     first one back. A different decision is refused until you undo the first.
     """
-    found, said = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
-    label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
+    case, fields = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
+    label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
     answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
-    return adjudication.settle(annotator, found.pk, answer)
+    return adjudication.settle(annotator, case.pk, answer)
 
 
 @resource(
@@ -244,8 +244,8 @@ def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Ju
     """If you send the same decision again, you get the first one back. A different decision is refused until you undo
     the first.
     """
-    found, said = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
-    return adjudication.discard(annotator, found.pk, said["reason"], said["comment"])
+    case, fields = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
+    return adjudication.discard(annotator, case.pk, fields["reason"], fields["comment"])
 
 
 @resource("POST", "adjudicate", "Undo your decision")

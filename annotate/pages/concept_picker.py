@@ -382,7 +382,7 @@ def _panel(
             "longest": LONGEST,
             "language": item.language,
             "chosen": listing.rows(chosen, ""),
-            "unknown": sorted(state.ways.keys() - {each.key for each in chosen}),
+            "unknown": sorted(state.ways.keys() - {concept.key for concept in chosen}),
             "pairs": [(names[broader.key].text, names[narrower.key].text) for narrower, broader in pairs],
             "may_insist": asked["beside_broader"] == ASK,
             "is_sure": state.is_sure,

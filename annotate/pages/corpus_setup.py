@@ -54,7 +54,7 @@ def corpora(request: UserRequest) -> HttpResponse:
 
 
 def corpus(request: UserRequest, name: str) -> HttpResponse:
-    row = next((each for each in corpora_there() if each["corpus"] == name), None)
+    row = next((row for row in corpora_there() if row["corpus"] == name), None)
     if row is None:
         raise NotFound("There is no such corpus.")
     manifest = read_manifest(name) if not row["fault"] else None
@@ -136,8 +136,8 @@ def new_corpus(request: UserRequest) -> HttpResponse:
             return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': action_forms.keep(arrived).name})}")
         if not name:
             raise InvalidAnswer("Choose a file of the inbox, or upload one.")
-        given = _given(request.POST, action_forms.named(name))
-        return action_forms.begin(request, "import_corpus", given)
+        options = _given(request.POST, action_forms.named(name))
+        return action_forms.begin(request, "import_corpus", options)
     except ActionError as error:
         refusal: Exception = action_forms.reworded(error, by_name()["import_corpus"].options)
     except Refusal as error:
@@ -170,20 +170,20 @@ def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
 
 
 def _new_corpus(
-    request: UserRequest, said: Mapping[str, str], name: str, *, refusal: Exception | None = None
+    request: UserRequest, values: Mapping[str, str], name: str, *, refusal: Exception | None = None
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "files": action_forms.files(),
         "folder": action_forms.folder(),
-        "said": said,
+        "said": values,
         "formats": FORMATS,
     }
     if name:
         path = action_forms.named(name)
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         try:
-            found = sample(path, said.get("format") or None)
-            context |= {"sample": _shown(found), "fields": _fields(found, said), "licences": FREE_LICENCES}
+            preview = sample(path, values.get("format") or None)
+            context |= {"sample": _shown(preview), "fields": _fields(preview, values), "licences": FREE_LICENCES}
         except CorpusError as error:
             # Managers know the file by its name, so show the name instead of its path on the server.
             refusal = refusal or InvalidAnswer(str(error).replace(str(path), name))

@@ -242,12 +242,12 @@ def dates(request: UserRequest) -> HttpResponse:
     The start page loads these forecasts separately, because they take longer to compute.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
-    found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
-    told = [(task, of) for task in open_tasks if (of := found.get(task.pk))]
+    forecasts, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
+    rows = [(task, forecast) for task in open_tasks if (forecast := forecasts.get(task.pk))]
     return manage_page(
         request,
         "dates",
-        table=progress_report.dates_table(told, _task_page, sort_of(request)),
+        table=progress_report.dates_table(rows, _task_page, sort_of(request)),
         untold=len(open_tasks) - FORETOLD,
         counted_at=counted_at,
     )
@@ -264,11 +264,11 @@ def _task_page(name: str) -> str:
 
 @shows_figures
 def everybody(request: UserRequest) -> HttpResponse:
-    found, counted_at = figures("everybody", None, annotator_statistics.everybody)
+    rows, counted_at = figures("everybody", None, annotator_statistics.everybody)
     return manage_page(
         request,
         "everybody",
-        table=everybody_table(found, sort_of(request)),
+        table=everybody_table(rows, sort_of(request)),
         months=annotator_statistics.months(),
         counted_at=counted_at,
     )
@@ -343,15 +343,15 @@ def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
     """Return a row for each flag. It has the judgments of the flagged unit as (annotator, action, answer) tuples."""
     listed = list(flags)
     live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
-    said = defaultdict(list)
+    by_unit = defaultdict(list)
     for judgment in live.select_related("annotator__user"):
-        said[judgment.unit_id].append(judgment)
+        by_unit[judgment.unit_id].append(judgment)
     rows = []
     for flag in listed:
         item, kind = flag.unit.item, flag.unit.task.kind
         answers = [
-            (each.annotator, DONE[each.kind], each.label and kind.name(each.label, item.language))
-            for each in said[flag.unit_id]
+            (answer.annotator, DONE[answer.kind], answer.label and kind.name(answer.label, item.language))
+            for answer in by_unit[flag.unit_id]
         ]
         veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(kind.sensitive)
         rows.append({"flag": flag, "called": CALLED[flag.kind], "answers": answers, "veiled": veiled})
@@ -374,9 +374,9 @@ def decide(request: UserRequest, flag: int) -> HttpResponse:
 
 
 def _reply(request: UserRequest, flag: int) -> None:
-    found = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
-    messages.success(request, f"{found.annotator} finds the reply on their first page.")
-    if mail_reply(found) in (FAILED, REFUSED):
+    answered = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
+    messages.success(request, f"{answered.annotator} finds the reply on their first page.")
+    if mail_reply(answered) in (FAILED, REFUSED):
         messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
 
 
@@ -386,8 +386,8 @@ def _dismiss(request: UserRequest, flag: int) -> None:
 
 
 def _discard(request: UserRequest, flag: int) -> None:
-    found = flags.discard(flag, by=request.user)
-    forget(found.unit.task)
+    discarded = flags.discard(flag, by=request.user)
+    forget(discarded.unit.task)
     messages.success(request, "The unit is left out, whatever people say of it.")
 
 

@@ -201,14 +201,17 @@ def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kin
     If the judged unit does not compare two sets, its list is empty.
     """
     listed = list(judgments)
-    sides = sides_in(annotator, (each.unit for each in listed))
-    return [_sets_answered(sides[each.unit_id], each, kind) if each.unit_id in sides else [] for each in listed]
+    sides = sides_in(annotator, (judgment.unit for judgment in listed))
+    return [
+        _sets_answered(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
+        for judgment in listed
+    ]
 
 
 def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
     chosen = sides.seen(judgment.label)
-    told = sets(sides, judgment.unit.item, kind)["sets"]
-    return [(option, replies, option.label == chosen) for option, replies in told]
+    shown = sets(sides, judgment.unit.item, kind)["sets"]
+    return [(option, replies, option.label == chosen) for option, replies in shown]
 
 
 def question(

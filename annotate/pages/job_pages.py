@@ -184,8 +184,8 @@ def again(request: UserRequest, job: Job) -> HttpResponse:
     POST field:
     for_good: present to repeat a dry run for real
     """
-    given = {name: value for name, value in job.given.items() if name != "dry_run" or "for_good" not in request.POST}
-    return action_forms.begin(request, job.action, given)
+    options = {name: value for name, value in job.given.items() if name != "dry_run" or "for_good" not in request.POST}
+    return action_forms.begin(request, job.action, options)
 
 
 def remove(request: UserRequest, job: Job) -> HttpResponse:
@@ -198,9 +198,9 @@ def file(request: UserRequest, job: Job, path: str) -> FileResponse:
     """Download an output file of a job."""
     if job.state != Job.DONE:
         raise Http404
-    if (found := _files(job).get(path)) is None:
+    if (output := _files(job).get(path)) is None:
         raise NotFound("This job has made no such file.")
-    return FileResponse(found.open("rb"), as_attachment=True, filename=found.name)
+    return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
 
 
 def packed(request: UserRequest, job: Job) -> FileResponse:
@@ -223,25 +223,25 @@ def do(request: UserRequest, action: str) -> HttpResponse:
 
     POST fields: the options of the action; sure, once the user has confirmed
     """
-    _, found = action_forms.deed_named(action)
+    _, declared = action_forms.deed_named(action)
     if request.method == "GET":
-        several = {option.name for option in found.options if option.several}
+        several = {option.name for option in declared.options if option.several}
         lists = {name: values for name, values in request.GET.lists() if values}
-        return _form(request, action, {name: each if name in several else each[-1] for name, each in lists.items()})
-    given: dict[str, Any] = {}
+        return _form(request, action, {name: texts if name in several else texts[-1] for name, texts in lists.items()})
+    options: dict[str, Any] = {}
     try:
         posted = action_forms.with_uploads(request)
-        given = action_forms.given_by(action, posted)
-        if found.asks and "sure" not in posted:
-            return _form(request, action, given, foretold=found.foretell(given))
-        return action_forms.begin(request, action, given)
+        options = action_forms.given_by(action, posted)
+        if declared.asks and "sure" not in posted:
+            return _form(request, action, options, foretold=declared.foretell(options))
+        return action_forms.begin(request, action, options)
     except ActionError as error:
-        return _form(request, action, given or posted.dict(), refusal=action_forms.reworded(error, found.options))
+        return _form(request, action, options or posted.dict(), refusal=action_forms.reworded(error, declared.options))
 
 
-def _form(request: UserRequest, name: str, given: Mapping[str, Any], **context: Any) -> HttpResponse:
+def _form(request: UserRequest, name: str, values: Mapping[str, Any], **context: Any) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
-    first, rest = action_forms.form(name, {option: value for option, value in given.items() if value})
+    first, rest = action_forms.form(name, {option: value for option, value in values.items() if value})
     can_try = any(option.name == action_forms.TRY for option in action.options)
     context |= {"deed": deed, "action": action, "first": first, "rest": rest, "can_try": can_try}
     return manage_page(request, "do", now=timezone.now(), **context)

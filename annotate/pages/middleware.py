@@ -122,18 +122,18 @@ class PreferencesMiddleware(Middleware):
     """
 
     def __call__(self, request: PageRequest) -> AnyResponse:
-        kept, path = {}, request.path_info
+        preferences, path = {}, request.path_info
         # Do not create a session for visitors without one, so that browsers may cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
             if request.user.is_authenticated and KEPT not in request.session:
                 request.session[KEPT] = preferences_of(request.user)
-            kept = request.session.get(KEPT, {})
-        request.preferences = kept
+            preferences = request.session.get(KEPT, {})
+        request.preferences = preferences
         if path.startswith(IN_ENGLISH):
             language = ENGLISH
         else:
-            language = kept.get("language") or get_language_from_request(request)
-        with timezone.override(kept.get("time_zone") or None), override(language):
+            language = preferences.get("language") or get_language_from_request(request)
+        with timezone.override(preferences.get("time_zone") or None), override(language):
             request.LANGUAGE_CODE = get_language()
             response = self.get_response(request)
         response.headers.setdefault("Content-Language", language)
@@ -204,15 +204,15 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the response to a request that Django refuses, such as a form with thousands of fields."""
     if isinstance(exception, DisallowedHost):
-        said = "This site is not served under this name. Use the address that you were given.\n"
-        return HttpResponse(said, content_type="text/plain", status=400)
+        sentence = "This site is not served under this name. Use the address that you were given.\n"
+        return HttpResponse(sentence, content_type="text/plain", status=400)
     if request.path.startswith(API):
         detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
         return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
-    told = InvalidAnswer(
+    refusal = InvalidAnswer(
         _("The form holds more than the site takes, so nothing was done. Reload the page, and send less.")
     )
-    return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
+    return render(request, "annotate/refusal.html", {"refusal": refusal}, status=400)
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -33,19 +33,19 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     ?language=: code of the language
     ?version=: an earlier version, which only managers may see
     """
-    own = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
-    language = request.GET.get("language", own[0] if own else "")
-    found = current(task, language) if language else current(task)
+    own_languages = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
+    language = request.GET.get("language", own_languages[0] if own_languages else "")
+    shown = current(task, language) if language else current(task)
     manages = may(request.user, "manage")
-    earlier = [] if found is None or not manages else versions(task, found.language)
+    earlier = [] if shown is None or not manages else versions(task, shown.language)
     if wanted := request.GET.get("version"):
-        found = next((version for version in earlier if version.version == wanted), None)
-    if found is None:
+        shown = next((version for version in earlier if version.version == wanted), None)
+    if shown is None:
         raise NotFound(_("There are no such guidelines."))
     context = {
         "task": task,
-        "found": found,
-        "text": item_view.markdown(found.text),
+        "found": shown,
+        "text": item_view.markdown(shown.text),
         "languages": [(code, label_name(code)) for code in languages(task)],
         "earlier": earlier,
         "annotator": annotator,
@@ -89,8 +89,8 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     with acting(request.user, task) as permit:
         if not _answers(permit, language).filter(pk=question).exists():
             raise NotFound(_("You have not been asked such a question."))
-        said = read_answer(permit.task.kind, request.POST.getlist("answer"))
-        answered = qualifying.answer(permit, question, said.label, is_sure="is_sure" in request.POST)
+        chosen = read_answer(permit.task.kind, request.POST.getlist("answer"))
+        answered = qualifying.answer(permit, question, chosen.label, is_sure="is_sure" in request.POST)
     if request.htmx:
         # The permit changes if the annotator has just passed.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
@@ -111,10 +111,10 @@ def choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
 
 
 def _answers(permit: Permit, language: str) -> QuerySet[TrialAnswer]:
-    own = TrialAnswer.objects.filter(
+    questions = TrialAnswer.objects.filter(
         trial__annotator=permit.annotator, trial__task=permit.task, trial__language=language
     )
-    return own.select_related("gold_answer__item", "trial")
+    return questions.select_related("gold_answer__item", "trial")
 
 
 def _show(
@@ -133,27 +133,27 @@ def _show(
     answered: the question that was just answered, if any
     posted: values of the question's form if it is shown again
     """
-    found, task = qualifying.state(permit, language), permit.task
+    standing, task = qualifying.state(permit, language), permit.task
     context: dict[str, Any] = {
         "task": task,
         "paused": permit.stopped,
-        "found": found,
-        "steps": _steps(found),
+        "found": standing,
+        "steps": _steps(standing),
         "states": qualifying.states(permit),
         "keys": item_view.of_test(task),
-        "guidelines": item_view.markdown(found.guidelines.text if found.guidelines else ""),
+        "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
     }
-    question = qualifying.next_question(found.trial) if found.trial else None
+    question = qualifying.next_question(standing.trial) if standing.trial else None
     # Only practice explains each answer. A test shows its result at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
         # The annotator has just read this record, so do not veil it again.
         context |= {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
     elif question:
-        context |= {**_asked(question, permit, posted), "trial": found.trial}
-    elif found.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
-        asked = qualifying.questions_of_a_test(task, found.language)
+        context |= {**_asked(question, permit, posted), "trial": standing.trial}
+    elif standing.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
+        asked = qualifying.questions_of_a_test(task, standing.language)
         context |= {"test": {"asked": asked, "needed": qualifying.to_pass(task, asked)}}
-        context |= {"result": found.last and _result(found.last, permit)}
+        context |= {"result": standing.last and _result(standing.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
 
@@ -192,16 +192,16 @@ def _told(answered: TrialAnswer, task: Task) -> dict[str, Any]:
     }
 
 
-def _parts(said: str, known: str, language: str, kind: Kind) -> list[tuple[str, list[str]]]:
+def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[str, list[str]]]:
     """Compare an answer that has several labels with the right answer.
 
     Return (heading, names of labels) tuples for the labels that were right, missed and wrong. Empty groups are left
     out.
 
-    said: the annotator's answer
-    known: the right answer
+    answer: the annotator's answer
+    correct: the right answer
     """
-    chosen, right = kind.form.facets(said), kind.form.facets(known)
+    chosen, right = kind.form.facets(answer), kind.form.facets(correct)
     parts = {
         _("Chosen, and right"): [label for label in chosen if label in right],
         _("Missed"): [label for label in right if label not in chosen],

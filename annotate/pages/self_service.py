@@ -68,10 +68,10 @@ def _listed(request: UserRequest, annotator: Annotator, task: Task | None, conte
     offered = _offered(task)
     if asked["said"] not in offered:
         asked["said"] = ""
-    own = personal_progress.own_answers(annotator, task=task, **asked)
+    own_judgments = personal_progress.own_answers(annotator, task=task, **asked)
     if differing := "differs" in request.GET:
-        own = personal_progress.overruled(annotator, own)
-    page = Paginator(own, PAGE).get_page(request.GET.get("page"))
+        own_judgments = personal_progress.overruled(annotator, own_judgments)
+    page = Paginator(own_judgments, PAGE).get_page(request.GET.get("page"))
     context |= {
         "page": page,
         "days": _by_day(_rows(annotator, list(page))),
@@ -100,27 +100,27 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
 
     The number of database queries depends on the number of tasks in the list, not on the number of judgments.
     """
-    allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
+    allowed = {permit.task.pk: permit for permit in permits(annotator, {judgment.unit.task for judgment in judgments})}
     changes = answer_changes.latest(judgments)
     numbers = answer_changes.numbers(annotator, changes)
     decisions = personal_progress.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
-        of_task = [each for each in judgments if each.unit.task_id == pk]
-        for each in of_task:
-            each.unit.task = permit.task
+        of_task = [judgment for judgment in judgments if judgment.unit.task_id == pk]
+        for judgment in of_task:
+            judgment.unit.task = permit.task
         words = item_view.said(of_task, annotator, permit.task.kind)
         sets = item_view.sets_answered(of_task, annotator, permit.task.kind)
-        for each, said, two in zip(of_task, words, sets, strict=True):
-            change, decision = changes.get(each.unit_id), decisions.get(each.unit_id)
-            rows[each.pk] = _row(each, said, two, permit, change, decision)
-            rows[each.pk]["number"] = numbers.get(each.unit_id, each.pk)
-    return [rows[each.pk] for each in judgments]
+        for judgment, description, two in zip(of_task, words, sets, strict=True):
+            change, decision = changes.get(judgment.unit_id), decisions.get(judgment.unit_id)
+            rows[judgment.pk] = _row(judgment, description, two, permit, change, decision)
+            rows[judgment.pk]["number"] = numbers.get(judgment.unit_id, judgment.pk)
+    return [rows[judgment.pk] for judgment in judgments]
 
 
 def _row(
     judgment: Judgment,
-    said: str,
+    description: str,
     sets: list[item_view.Chosen],
     permit: Permit,
     change: Change | None,
@@ -134,7 +134,7 @@ def _row(
         "judgment": judgment,
         "task": task,
         "text": unit.in_a_line,
-        "said": _word(permit.annotator, unit, change.label) if change else said,
+        "said": _word(permit.annotator, unit, change.label) if change else description,
         "changed": change,
         "reason": item_view.reason(change or judgment, task.kind),
         "comment": (change or judgment).comment,
@@ -166,50 +166,50 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
 
     POST fields: answer, reason and comment, as in `annotators.judge`
     """
-    own, refusal = _own(permit, judgment), None
+    own_answer, refusal = _own(permit, judgment), None
     if request.method == "POST":
         try:
-            said = posted_answer(permit.task.kind, request.POST)
-            answer_changes.change(permit.annotator, permit.task, judgment, said)
+            new_answer = posted_answer(permit.task.kind, request.POST)
+            answer_changes.change(permit.annotator, permit.task, judgment, new_answer)
         except InvalidAnswer as error:
             refusal = error
         else:
             return redirect("answers", task=permit.task.name)
-    return _to_change(request, permit, own, refusal)
+    return _to_change(request, permit, own_answer, refusal)
 
 
 def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
-    own = _own(permit, judgment)
+    own_answer = _own(permit, judgment)
     if permit.task.vocabulary_id is None:
         raise NotFound(_("There is no such answer of yours."))
     if request.htmx:
         panel = concept_picker.of_change(
-            own, judgment, answer_changes.latest([own]).get(own.unit_id), permit, request.POST
+            own_answer, judgment, answer_changes.latest([own_answer]).get(own_answer.unit_id), permit, request.POST
         )
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _to_change(request, permit, own)
+    return _to_change(request, permit, own_answer)
 
 
 def _own(permit: Permit, number: int) -> Judgment:
     changeable = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
-    own = changeable.numbered(permit.annotator, number).first()
-    if own is None:
+    own_answer = changeable.numbered(permit.annotator, number).first()
+    if own_answer is None:
         raise NotFound(_("There is no such answer of yours."))
-    own.unit.task = permit.task
-    return own
+    own_answer.unit.task = permit.task
+    return own_answer
 
 
 def _to_change(
-    request: UserRequest, permit: Permit, own: Judgment, refusal: InvalidAnswer | None = None
+    request: UserRequest, permit: Permit, own_answer: Judgment, refusal: InvalidAnswer | None = None
 ) -> HttpResponse:
     if permit.stopped:
         raise permit.stopped
-    asked = item_view.question(Lease(pk=0, unit=own.unit), permit)
-    [row] = _rows(permit.annotator, [own])
+    asked = item_view.question(Lease(pk=0, unit=own_answer.unit), permit)
+    [row] = _rows(permit.annotator, [own_answer])
     posted = request.POST if request.method == "POST" else None
     context = {"task": permit.task, "row": row, "refusal": refusal, "keys": item_view.of_test(permit.task), **asked}
-    context |= concept_picker.of_change(own, row["number"], row["changed"], permit, posted)
+    context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)
     context |= {
         "changing": reverse("change", args=[permit.task.name, row["number"]]),
         "comment": request.POST.get("comment", row["comment"]),
@@ -288,17 +288,17 @@ class PreferencesForm(_ModelForm):
 
 
 def preferences(request: UserRequest) -> HttpResponse:
-    kept = accounts.preferences_of(request.user)
+    values = accounts.preferences_of(request.user)
     posted = None
     if request.method == "POST":
-        if not request.POST.keys() & kept.keys():
+        if not request.POST.keys() & values.keys():
             raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
-        posted = kept | request.POST.dict()  # fields that the form lacks keep their value
-    form = PreferencesForm(posted, initial=kept)
+        posted = values | request.POST.dict()  # fields that the form lacks keep their value
+    form = PreferencesForm(posted, initial=values)
     if form.is_valid():
-        kept = accounts.set_preferences(request.user, form.cleaned_data)
-        request.session[KEPT] = kept
-        with override(kept["language"] or get_language_from_request(request)):
+        values = accounts.set_preferences(request.user, form.cleaned_data)
+        request.session[KEPT] = values
+        with override(values["language"] or get_language_from_request(request)):
             messages.success(request, _("Your preferences are saved."))
         return redirect("preferences")
     return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})
@@ -317,9 +317,9 @@ def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """
     refusal = None
     if request.method == "POST":
-        said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")
+        language, words = request.POST.get("language", ""), request.POST.get("words", "")
         try:
-            accounts.ask_for_language(annotator, *said)
+            accounts.ask_for_language(annotator, language, whole_number(request.POST.get("level")), words)
         except InvalidAnswer as error:
             refusal = error
         else:

@@ -77,15 +77,15 @@ class TaskSerializer(serializers.Serializer):
 
     @staticmethod
     def row(task: Task, progress: Progress) -> dict[str, Any]:
-        found = current(task)
+        guidelines = current(task)
         return {
             "name": task.name,
             "title": task.title,
             "type": task.kind_slug,
             "labels": task.kind.form.sent(task.labels, task.kind.answers),
             "languages": task.languages,
-            "guidelines": found.text if found else "",
-            "version": found.version if found else "",
+            "guidelines": guidelines.text if guidelines else "",
+            "version": guidelines.version if guidelines else "",
             "progress": progress,
         }
 
@@ -119,8 +119,8 @@ class TaskInFullSerializer(TaskSerializer):
 
     @staticmethod
     def row(task: Task, progress: Progress) -> dict[str, Any]:
-        told = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
-        return TaskSerializer.row(task, progress) | told
+        more = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
+        return TaskSerializer.row(task, progress) | more
 
 
 def offered(task: Task) -> list[dict[str, Any]]:
@@ -320,13 +320,13 @@ class ResultSerializer(serializers.Serializer):
             "needed": qualification.needed(trial) if trial.kind == Trial.TEST else 0,
             "missed": [
                 {
-                    "fields": fields_of(each.gold_answer.item, trial.task.kind),
-                    "sets": sets_of(sides_of_question(each)),
-                    "said": qualification.told(each, each.label),
-                    "label": qualification.told(each, each.gold_answer.label),
-                    "explanation": each.gold_answer.explanation,
+                    "fields": fields_of(question.gold_answer.item, trial.task.kind),
+                    "sets": sets_of(sides_of_question(question)),
+                    "said": qualification.told(question, question.label),
+                    "label": qualification.told(question, question.gold_answer.label),
+                    "explanation": question.gold_answer.explanation,
                 }
-                for each in qualification.missed(trial)
+                for question in qualification.missed(trial)
             ],
         }
 
@@ -351,12 +351,12 @@ class AnsweredSerializer(serializers.Serializer):
 
     @staticmethod
     def row(question: TrialAnswer) -> dict[str, Any]:
-        gold, told = question.gold_answer, question.trial.kind == Trial.PRACTICE
+        gold, is_practice = question.gold_answer, question.trial.kind == Trial.PRACTICE
         return {
             "accepted": True,
-            "right": qualification.is_right(question) if told else None,
-            "label": qualification.told(question, gold.label) if told else None,
-            "explanation": gold.explanation if told else None,
+            "right": qualification.is_right(question) if is_practice else None,
+            "label": qualification.told(question, gold.label) if is_practice else None,
+            "explanation": gold.explanation if is_practice else None,
             "result": ResultSerializer.row(question.trial),
         }
 

@@ -50,14 +50,14 @@ def change(request: UserRequest, task: Task) -> HttpResponse:
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
     was = {name: posted[f"was-{name}"] for name in names if f"was-{name}" in posted}
-    given: dict[str, Any] = {name: posted[name] for name in names if name in posted and posted[name] != was.get(name)}
+    values: dict[str, Any] = {name: posted[name] for name in names if name in posted and posted[name] != was.get(name)}
     try:
-        if work.LABELS in given:
-            given[work.LABELS] = codes(given[work.LABELS])
-        changed = work.change(task, given, was)
+        if work.LABELS in values:
+            values[work.LABELS] = codes(values[work.LABELS])
+        changed = work.change(task, values, was)
     except Refusal as refusal:
-        told = action_forms.as_on_page(str(refusal), work.changeable(task))
-        return settings(request, task, posted, refusal=told, status=status_of(refusal))
+        sentence = action_forms.as_on_page(str(refusal), work.changeable(task))
+        return settings(request, task, posted, refusal=sentence, status=status_of(refusal))
     if not changed:
         messages.info(request, "Everything is as it was.")
         return redirect("manage-settings", task.name)
@@ -73,9 +73,9 @@ def switch(request: UserRequest, task: Task) -> HttpResponse:
     open: yes to reopen the task, no to close it
     leave_out: yes to leave units without a label out of the gold set
     """
-    if (said := request.POST.get("open")) not in ("yes", "no"):
+    if (choice := request.POST.get("open")) not in ("yes", "no"):
         raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
-    opens = said == "yes"
+    opens = choice == "yes"
     leaves_out = request.POST.get("leave_out") == "yes"
     outcome = closure.reopen(task) if opens else closure.close(task, leave_out=leaves_out)
     sentence = (overview_report.reopened if opens else overview_report.closed)(outcome)
@@ -95,15 +95,15 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
     if request.method == "POST":
         if "size" not in request.POST:
             raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
-        given = {"name": task.name, "size": request.POST["size"].strip(), "extend": True}
+        options = {"name": task.name, "size": request.POST["size"].strip(), "extend": True}
         # If the box is not ticked, omit the option, as the command line does.
-        given |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
+        options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
-            return action_forms.begin(request, "open_task", given)
+            return action_forms.begin(request, "open_task", options)
         except ActionError as error:
             refusal = action_forms.reworded(error, by_name()["open_task"].options)
-    each = "in each language" if DESIGNS[task.draw.design].asks_each else "in all"
-    return manage_page(request, "extend", task, draw=task.draw, each=each, refusal=refusal)
+    scope = "in each language" if DESIGNS[task.draw.design].asks_each else "in all"
+    return manage_page(request, "extend", task, draw=task.draw, each=scope, refusal=refusal)
 
 
 def _labels_if_open(task: Task) -> list[str]:
@@ -111,23 +111,25 @@ def _labels_if_open(task: Task) -> list[str]:
 
 
 def settings(
-    request: UserRequest, task: Task, said: Mapping[str, str] = MappingProxyType({}), **context: Any
+    request: UserRequest, task: Task, values: Mapping[str, str] = MappingProxyType({}), **context: Any
 ) -> HttpResponse:
     groups: dict[str, list[Field]] = {}
     options = {option.name: option for option in work.changeable(task)}
     for option in options.values():
-        value = said.get(option.name, written(getattr(task, option.name)))
+        value = values.get(option.name, written(getattr(task, option.name)))
         groups.setdefault(option.group, []).append(_field(option, value))
-    labels = said.get(work.LABELS, " ".join(task.labels))
+    labels = values.get(work.LABELS, " ".join(task.labels))
     return manage_page(
         request,
         "settings",
         task,
-        title=said.get(work.TITLE, task.title),
+        title=values.get(work.TITLE, task.title),
         labels=labels if work.may_relabel(task) else None,
         was=[(name, work.told(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
         groups=groups,
-        fixed=[(label_of(each), written(task.options[each.name]) or "none", each.help) for each in work.fixed(task)],
+        fixed=[
+            (label_of(option), written(task.options[option.name]) or "none", option.help) for option in work.fixed(task)
+        ],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide"),
         unfinished=closure.unfinished(task),
@@ -207,16 +209,16 @@ def new_route(request: UserRequest) -> HttpResponse:
 
 def route(request: UserRequest, language: str) -> HttpResponse:
     """Show or change a route. POST fields: those of `new_route` except language."""
-    found = language_routes.route_of(language)
+    language_route = language_routes.route_of(language)
     if request.method == "GET":
-        known = {name: getattr(found, name) for name in ("queue", "never_agree")}
-        known["extra_candidates"] = " ".join(found.extra_candidates)
-        return manage_page(request, "route", route=found, said=known)
+        values = {name: getattr(language_route, name) for name in ("queue", "never_agree")}
+        values["extra_candidates"] = " ".join(language_route.extra_candidates)
+        return manage_page(request, "route", route=language_route, said=values)
     try:
-        found, changed = language_routes.change_route(language, **_said(request.POST))
+        language_route, changed = language_routes.change_route(language, **_said(request.POST))
     except Refusal as refusal:
-        return manage_page(request, "route", route=found, said=request.POST, refusal=refusal)
-    return _routed(request, found, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
+        return manage_page(request, "route", route=language_route, said=request.POST, refusal=refusal)
+    return _routed(request, language_route, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
 
 
 def remove_route(request: UserRequest, language: str) -> HttpResponse:
@@ -304,7 +306,7 @@ def _who_must_again(task: Task, made: Guidelines) -> str:
 
 
 def guidelines(
-    request: UserRequest, task: Task, language: str = "", said: Mapping[str, str] = MappingProxyType({}), **context: Any
+    request: UserRequest, task: Task, language: str = "", form: Mapping[str, str] = MappingProxyType({}), **context: Any
 ) -> HttpResponse:
     """Show the guidelines and their editor.
 
@@ -318,7 +320,7 @@ def guidelines(
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
     held = current(task, language)
     # If the text was refused, show it again, so that the manager can correct it.
-    text = said.get("text", held.text if held else "")
+    text = form.get("text", held.text if held else "")
     begins = held is not None and text == held.text
     around: dict[str, Any] = {
         "language": language,
@@ -329,7 +331,7 @@ def guidelines(
         "own": held is not None and held.language == language,
         "versions": versions(task, language),
         "text": text,
-        "change": said.get("change", ""),
+        "change": form.get("change", ""),
         "preview": markdown(text) if begins else "" if guidelines_fault(text) else rendered(text),
         "guides": may(request.user, "guide"),
     }

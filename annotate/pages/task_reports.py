@@ -59,8 +59,8 @@ def _of_unit(unit: int) -> str:
 
 @shows_figures
 def task(request: UserRequest, task: Task) -> HttpResponse:
-    found, counted_at = figures("progress", task, lambda: _progress_of(task))
-    (progress, pace, times), states, sort = found["work"], found["states"], sort_of(request)
+    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    (progress, pace, times), states, sort = report["work"], report["states"], sort_of(request)
     return manage_page(
         request,
         "task",
@@ -69,19 +69,19 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         progress=progress,
         pace=pace,
         states=states,
-        new=[row for row in found["pauses"] if row["new"]],
+        new=[row for row in report["pauses"] if row["new"]],
         progress_table=progress_report.progress_table(progress, sort),
         progress_plot=progress_report.progress_plot(progress),
         last_day_plot=progress_report.last_day_plot(pace),
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        panels=found["panels"],
-        stuck=found["stuck"],
+        panels=report["panels"],
+        stuck=report["stuck"],
         decides=may(request.user, "decide"),
-        **_further(task, found["further_work"], decides=may(request.user, "decide")),
-        classes_table=standing_table(found["classes"]) if found["classes"] else None,
-        **_foretold(found["forecast"], sort),
+        **_further(task, report["further_work"], decides=may(request.user, "decide")),
+        classes_table=standing_table(report["classes"]) if report["classes"] else None,
+        **_foretold(report["forecast"], sort),
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
         idle_table=progress_report.idle_table(states, _of_person(task), sort),
     )
@@ -146,16 +146,16 @@ def _progress_of(task: Task) -> dict[str, Any]:
 
 @shows_figures
 def people(request: UserRequest, task: Task) -> HttpResponse:
-    (found, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
-    names = {row["annotator"]: row["name"] for row in found}
+    (rows, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
+    names = {row["annotator"]: row["name"] for row in rows}
     address, sort = _of_person(task), sort_of(request)
     return manage_page(
         request,
         "people",
         task,
         counted_at=counted_at,
-        people_table=people_report.people_table(found, times, pauses, address, sort, tested=bool(task.test_items)),
-        accuracy_plot=people_report.accuracy_plot(found, rule_of(task)),
+        people_table=people_report.people_table(rows, times, pauses, address, sort, tested=bool(task.test_items)),
+        accuracy_plot=people_report.accuracy_plot(rows, rule_of(task)),
         paused=[row for row in pauses if row["running"]],
         voidable=voidable,
         paused_table=people_report.paused_table(pauses, sort, address),
@@ -176,21 +176,21 @@ def _people_of(task: Task) -> tuple[Any, ...]:
 
 
 def comments(request: UserRequest, task: Task) -> HttpResponse:
-    found = annotator_statistics.comments(task)
-    told = people_report.comments_table(found, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task))
-    return manage_page(request, "comments", task, comments_table=told, most=annotator_statistics.MOST_COMMENTS)
+    rows = annotator_statistics.comments(task)
+    shown = people_report.comments_table(rows, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task))
+    return manage_page(request, "comments", task, comments_table=shown, most=annotator_statistics.MOST_COMMENTS)
 
 
 def tests(request: UserRequest, task: Task) -> HttpResponse:
-    found, known = task_statistics.tests(task), task_statistics.known_answers(task)
+    results, known = task_statistics.tests(task), task_statistics.known_answers(task)
     doubtful = [row for row in known if row["doubtful"]]
     return manage_page(
         request,
         "tests",
         task,
-        tested=bool(found["annotators"]),
-        languages_table=people_report.tested_table(found["languages"], sort_of(request)),
-        tests_table=people_report.trials_table(found["annotators"], sort_of(request), _of_person(task)),
+        tested=bool(results["annotators"]),
+        languages_table=people_report.tested_table(results["languages"], sort_of(request)),
+        tests_table=people_report.trials_table(results["annotators"], sort_of(request), _of_person(task)),
         doubtful=doubtful,
         known_table=people_report.known_table(doubtful, sort_of(request), task.kind.pages.short),
         asked=sum(row["asked"] > 0 for row in known),
@@ -206,8 +206,8 @@ def _kept(task: Task, name: str, report: Callable[[], Any]) -> Any:
     name: name of the report
     report: function that computes the report
     """
-    said = Judgment.objects.filter(unit__task=task)
-    state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
+    judgments = Judgment.objects.filter(unit__task=task)
+    state = judgments.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
     key = f"{name} {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
     return cache.get_or_set(key.replace(" ", "-"), report, HOUR)
 
@@ -236,8 +236,8 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
     ?show=1: compute the report, which may take seconds; without it, show only the number of judgments
     """
     if "show" not in request.GET:
-        said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
-        return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
+        counts, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
+        return manage_page(request, "agreement", task, counted_at=counted_at, judgments=counts[None].answers)
     count = partial(_kept, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES))
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
@@ -267,11 +267,9 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def rule(request: UserRequest, task: Task) -> HttpResponse:
-    own = rule_of(task)
+    limits, sort = rule_of(task), sort_of(request)
     every = 20 * honeypots.block(task) if task.gold_share else None
-    return manage_page(
-        request, "rule", task, rule=own, every=every, tables=people_report.rule_tables(own, sort_of(request))
-    )
+    return manage_page(request, "rule", task, rule=limits, every=every, tables=people_report.rule_tables(limits, sort))
 
 
 def _voidable(task: Task) -> set[int]:
@@ -296,9 +294,9 @@ def person_page(
     patience: how long to wait for figures that are not cached (seconds); None waits until they are computed
     refusal: error to show
     """
-    said, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
+    counts, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
     (rows, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
-    found, sort = annotator_statistics.person(task, person, said), sort_of(request)
+    stats, sort = annotator_statistics.person(task, person, counts), sort_of(request)
     pauses, tested = annotator_statistics.pauses(task, person), task_statistics.trials_of(task, person)
     work = next((row for row in rows if row["annotator"] == person.pk), None)
     wrote = annotator_statistics.comments(task, person)
@@ -313,10 +311,10 @@ def person_page(
         voidable=person.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=people_report.trials_table(tested, sort) if tested else None,
-        labels_table=people_report.labels_table(found["labels"], sort, task.kind.pages.short)
+        labels_table=people_report.labels_table(stats["labels"], sort, task.kind.pages.short)
         if work and work["answers"]
         else None,
-        given_table=people_report.given_table(found["known"], sort, task.kind.pages.short) if found["known"] else None,
+        given_table=people_report.given_table(stats["known"], sort, task.kind.pages.short) if stats["known"] else None,
         decides=may(request.user, "decide") and may_change(request.user, person.user),
         comments_table=people_report.comments_table(wrote, sort, task.kind.pages.short, _of_unit) if wrote else None,
         refusal=refusal,

@@ -144,34 +144,34 @@ FOR: Mapping[str, str] = {
 
 def new_task(request: UserRequest) -> HttpResponse:
     """Let the manager choose a corpus and a question and set the task's options, then open the task as a job."""
-    said = request.POST if request.method == "POST" else request.GET
-    corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
-    if not corpus or not said.get("kind"):
+    values = request.POST if request.method == "POST" else request.GET
+    corpus = next((row for row in corpora_there() if row["corpus"] == values.get("corpus")), None)
+    if not corpus or not values.get("kind"):
         return manage_page(
             request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_ways(corpus) if corpus else []
         )
-    kind, design = _kind(said["kind"]), said.get("design", "")
+    kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
     lacking = not_had(kind, DESIGNS[design]) | {"extend", "kind", "design", "corpus"}
-    context = {"corpus": corpus["corpus"], "kind": kind, "slug": said["kind"], "design": design, "why": FOR[design]}
+    context = {"corpus": corpus["corpus"], "kind": kind, "slug": values["kind"], "design": design, "why": FOR[design]}
     if request.method == "GET":
         return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     try:
-        given = action_forms.given_by("open_task", action_forms.with_uploads(request))
-        return action_forms.begin(request, "open_task", given)
+        options = action_forms.given_by("open_task", action_forms.with_uploads(request))
+        return action_forms.begin(request, "open_task", options)
     except ActionError as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
-        return _form(request, given or request.POST.dict(), lacking, refusal=refusal, **context)
+        return _form(request, options or request.POST.dict(), lacking, refusal=refusal, **context)
 
 
 def _form(
-    request: UserRequest, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context: Any
+    request: UserRequest, values: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context: Any
 ) -> HttpResponse:
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
-    first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
+    first, rest = action_forms.form("open_task", values, lacking, defaults | {"title": kind.title})
     # If the design has no default size, the manager must enter one.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
@@ -206,18 +206,18 @@ def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
     """
-    own = action_forms.in_inbox(".toml")
-    found: list[dict[str, Any]] = []
-    for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
+    inbox_kinds = action_forms.in_inbox(".toml")
+    ways: list[dict[str, Any]] = []
+    for source, name in [*((slug, slug) for slug in ASKED_HERE), *inbox_kinds]:
         try:
-            kind = KINDS[given] if given in KINDS else _kind(given)
+            kind = KINDS[source] if source in KINDS else _kind(source)
         except InvalidAnswer as fault:
-            found.append({"name": name, "fault": str(fault), "designs": []})
+            ways.append({"name": name, "fault": str(fault), "designs": []})
             continue
         if _fits(kind, corpus):
             designs = [(design, FOR[design]) for design in kind.designs]
-            found.append({"name": name, "given": given, "kind": kind, "designs": designs})
-    return found
+            ways.append({"name": name, "given": source, "kind": kind, "designs": designs})
+    return ways
 
 
 def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
@@ -243,18 +243,18 @@ def forecast(request: UserRequest) -> HttpResponse:
         if not size:
             return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})
         stream = stream_of(request.GET.get("corpus", ""), task)
-        told = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
+        outlook = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
     except (ActionError, CorpusError, TaskError) as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
-    unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
+    unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"]]
     all_drawn = f"The corpus has {many(stream.posts, 'post')}, fewer than {size:,}: all are drawn."
     whole = [all_drawn] if size > stream.posts else []
     context = {
-        "drawn": progress_report.drawn_table(told),
-        "dates": progress_report.forecast_table(told),
-        "words": [*whole, *progress_report.forecast_words(told)],
+        "drawn": progress_report.drawn_table(outlook),
+        "dates": progress_report.forecast_table(outlook),
+        "words": [*whole, *progress_report.forecast_words(outlook)],
         "widths": plan_report.language_table(wide),
         "width_words": plan_report.width_words(wide),
         "curve": plan_report.curve_table(wide),
@@ -274,11 +274,11 @@ def kind(request: UserRequest) -> HttpResponse:
     ?language=: language of the invented record
     ?in-words: present to describe the kind as text instead
     """
-    given = request.GET.get("kind", "")
-    if not given:
+    name = request.GET.get("kind", "")
+    if not name:
         raise NotFound("Name a kind of question, as in ?kind=qa_match.")
-    found = _kind(given)
+    chosen = _kind(name)
     if "in-words" in request.GET:
-        return HttpResponse(tell(found), content_type="text/plain; charset=utf-8")
-    language = request.GET.get("language") or usual_language(found)
-    return HttpResponse(preview(found, language, alone=False))
+        return HttpResponse(tell(chosen), content_type="text/plain; charset=utf-8")
+    language = request.GET.get("language") or usual_language(chosen)
+    return HttpResponse(preview(chosen, language, alone=False))

@@ -89,14 +89,14 @@ def _placed(units: QuerySet[Unit], annotator: Annotator) -> QuerySet[Any]:
 
 def _of_cases(units: QuerySet[Unit]) -> QuerySet[Any]:
     answers = Judgment.objects.live().answers().filter(unit=models.OuterRef("pk")).order_by()
-    said = answers.values("unit").annotate(number=models.Count("label", distinct=True)).values("number")
+    distinct = answers.values("unit").annotate(number=models.Count("label", distinct=True)).values("number")
     case = models.Case(
         models.When(blind=True, then=models.Value(BLIND)),
         models.When(said=None, then=models.Value(UNANSWERED)),
         models.When(said=1, then=models.Value(AGREEING)),
         default=models.Value(DIFFERING),
     )
-    return units.alias(said=models.Subquery(said)).annotate(case=case)
+    return units.alias(said=models.Subquery(distinct)).annotate(case=case)
 
 
 def _comparable(blind: bool, since: int, position: int) -> Place:
@@ -205,8 +205,8 @@ def _read(annotator: Annotator) -> Judgments:
 
 def decisions(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
     """Return this adjudicator's decisions that are in force, newest first."""
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease=None)
-    return own.select_related("unit__item", "unit__task").order_by("-pk")
+    in_force = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease=None)
+    return in_force.select_related("unit__item", "unit__task").order_by("-pk")
 
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:

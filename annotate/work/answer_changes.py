@@ -82,8 +82,8 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
-        own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-        judgment = own.numbered(annotator, judgment_id).first()
+        undoable = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+        judgment = undoable.numbered(annotator, judgment_id).first()
     if judgment is None:
         raise refusals.NothingToUndo(_("There is no answer of yours to take back."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
@@ -187,13 +187,13 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
                 _("You have changed %(number)s answers today, so your answer stands. You can change more tomorrow.")
                 % {"number": CHANGES_A_DAY}
             )
-        own = changeable(annotator, permit.task).numbered(annotator, judgment_id)
-        of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
-        if not of:
+        numbered = changeable(annotator, permit.task).numbered(annotator, judgment_id)
+        units = list(numbered.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
+        if not units:
             raise refusals.NotFound(_("There is no such answer of yours."))
         # no_key: see judgments.py.
-        work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=of[0])
-        first = own.select_related("lease", "unit__item").get()
+        work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=units[0])
+        first = numbered.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task
         assert first.lease is not None
         if first.lease.queue not in permit.queues:
@@ -204,8 +204,8 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         for control in permit.task.controls:
             answer = control.stored(answer, first.unit, annotator)
         check(permit.task.kind, answer, first.unit)
-        said = latest([first]).get(first.unit_id, first)
-        if said.label == answer.label:
+        current = latest([first]).get(first.unit_id, first)
+        if current.label == answer.label:
             raise refusals.InvalidAnswer(_("That is what you have said. Choose another answer, or go back."))
         return _kept(work, first, answer)
 
@@ -288,11 +288,11 @@ def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
 
     judgments: judgments of one annotator.
     """
-    given = {(each.unit_id, each.annotator_id): each.answered_at for each in judgments}
-    units, people = {unit for unit, _ in given}, {person for _, person in given}
-    found = Change.objects.filter(judgment__unit__in=units, judgment__annotator__in=people).order_by("pk")
-    found = found.annotate(unit=F("judgment__unit"), person=F("judgment__annotator")).select_related("judgment")
-    return {each.unit: each for each in found if each.at > given.get((each.unit, each.person), each.at)}
+    answered = {(judgment.unit_id, judgment.annotator_id): judgment.answered_at for judgment in judgments}
+    units, people = {unit for unit, _ in answered}, {person for _, person in answered}
+    changes = Change.objects.filter(judgment__unit__in=units, judgment__annotator__in=people).order_by("pk")
+    changes = changes.annotate(unit=F("judgment__unit"), person=F("judgment__annotator")).select_related("judgment")
+    return {last.unit: last for last in changes if last.at > answered.get((last.unit, last.person), last.at)}
 
 
 def of_unit(unit: Unit) -> QuerySet[Change]:

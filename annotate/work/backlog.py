@@ -42,10 +42,10 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         rows: Iterable[Backlog] = _kept(annotator.pk, tasks[0].pk)
     else:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
-    kept, now = {row.task_id: row for row in rows}, timezone.now()
+    cached, now = {row.task_id: row for row in rows}, timezone.now()
     old, before = [], set()
     for permit in permits:
-        row = kept.get(permit.task.pk)
+        row = cached.get(permit.task.pk)
         has_number = row is not None and bool(row.waiting) and row.queues == permit.queues
         if row and permit.stopped:
             row.waiting = 0  # not saved, so the number is valid again once they are no longer stopped
@@ -56,8 +56,8 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     # Store a first count even if that means waiting. If it were not stored, the next answer would cause an exact count.
     first = any(row.waiting and row.task_id not in before for row in counted)
     is_kept = _keep(counted, wait=first)
-    kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
-    return [kept[task.pk] for task in tasks]
+    cached |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
+    return [cached[task.pk] for task in tasks]
 
 
 def forget(annotator: Annotator, task: Task) -> None:
@@ -81,8 +81,8 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
     for (task, language, is_hidden), number in _units(permits).items():
         left[task][language, is_hidden] = number
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
-    rows = own.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
+    judgments = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
+    rows = judgments.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
     done: dict[int, Counter[str]] = {task: Counter() for task in tasks}
     for task, kind, number in rows.annotate(Count("pk")):
         done[task][kind] = number

@@ -290,8 +290,8 @@ def delete_task(task: Task) -> dict[str, Any]:
     units.exclude(copy_of=None).delete()
     units.delete()
     task.delete()
-    for own in draws:
-        draw: Draw | None = own
+    for task_draw in draws:
+        draw: Draw | None = task_draw
         # Also delete the draws that this draw extends, unless a different task or draw needs them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
             smaller = draw.extends

@@ -90,8 +90,8 @@ def unjudged(permit: Permit, units: Units | None = None) -> Units:
     permit: the annotator's permit for the task.
     units: units to choose from, None for all units of the task.
     """
-    found, own = permit.task.units.all() if units is None else units, permit.annotator
-    return unjudged_by(found, own.pk, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
+    candidates, person = permit.task.units.all() if units is None else units, permit.annotator
+    return unjudged_by(candidates, person.pk, adjudicates=person.adjudicates, takes_disturbing=person.takes_disturbing)
 
 
 def unjudged_by(units: Units, annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> Units:
@@ -100,13 +100,13 @@ def unjudged_by(units: Units, annotator: Any, *, adjudicates: bool, takes_distur
     annotator: primary key of the annotator, or a placeholder for it.
     """
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = units.filter(~Exists(judged), ~Seen("pk", annotator))
-    found = not_left_to_others(found, takes_disturbing=takes_disturbing)
+    remaining = units.filter(~Exists(judged), ~Seen("pk", annotator))
+    remaining = not_left_to_others(remaining, takes_disturbing=takes_disturbing)
     if adjudicates:
         # Adjudicators could read the answers to a unit while it waited for adjudication.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
-        found = found.filter(~Exists(reopened))
-    return found
+        remaining = remaining.filter(~Exists(reopened))
+    return remaining
 
 
 def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
@@ -133,9 +133,9 @@ def may_be_given(permit: Permit, unit: Unit) -> bool:
 def with_free_place(units: Units) -> Units:
     """Return the units that have a free place, which is one that neither an answer nor a running lease holds."""
     now = timezone.now()
-    kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
+    holding = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
     stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
-    held = _number(kept, "unit") + _number(stand_ins, "instead_of")
+    held = _number(holding, "unit") + _number(stand_ins, "instead_of")
     return units.annotate(held=held).filter(held__lt=F("redundancy"))
 
 

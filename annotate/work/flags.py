@@ -75,16 +75,16 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
         closed = judgments.close(permit, lease_id, None, active_seconds, is_disturbing=True)
         lease_id, unit = closed.judgment.lease_id or lease_id, closed.judgment.unit_id
     else:
-        own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
-        unit = own.values_list("unit", flat=True).first()
+        leases = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
+        unit = leases.values_list("unit", flat=True).first()
     if unit is None:
         raise NotFound(_("You have not been given such a unit."))
     values = {"unit_id": unit, "annotator": permit.annotator, "words": words, "at": timezone.now()}
     values["judgment"] = closed and closed.judgment
-    found, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
-    if not is_new and found.words != words:
+    stored, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
+    if not is_new and stored.words != words:
         raise AlreadyAnswered(_("You have flagged this one so before, and the manager has what you wrote then."))
-    return Flagged(found, closed)
+    return Flagged(stored, closed)
 
 
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
@@ -157,7 +157,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
         # flagged.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
-        found = _locked(flag_id)
+        stored = _locked(flag_id)
         assert unit  # the flag has one
         if unit.honeypot:
             raise NotAllowed(
@@ -167,8 +167,8 @@ def discard(flag_id: int, *, by: User) -> Flag:
             move(unit, "withdrawn", stages.DISCARDED, by=by)
             for control in unit.task.controls:
                 control.moved(unit)
-        _settle(found, by, timezone.now())
-    return found
+        _settle(stored, by, timezone.now())
+    return stored
 
 
 def make_example(flag_id: int, *, by: User) -> Guidelines:

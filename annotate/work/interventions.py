@@ -48,21 +48,21 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
     if len(reason) > REASON:
         raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
     annotator.one_at_a_time()
-    found = running(annotator, task)
-    if found is None:
+    ongoing = running(annotator, task)
+    if ongoing is None:
         permit = permit_of(annotator, task)
         right, asked = next(filter(None, (control.score(permit) for control in task.controls)), (0, 0))
         return stop(permit, right, asked, by=by, reason=reason)
-    if not f"; {found.reason}".endswith(f"; {reason}"):
-        found.reason = "; ".join(filter(None, [found.reason, reason]))
-        found.save(update_fields=["reason"])
-    return found
+    if not f"; {ongoing.reason}".endswith(f"; {reason}"):
+        ongoing.reason = "; ".join(filter(None, [ongoing.reason, reason]))
+        ongoing.save(update_fields=["reason"])
+    return ongoing
 
 
 @transaction.atomic
-def lift(found: Pause, *, by: User | None) -> None:
+def lift(running: Pause, *, by: User | None) -> None:
     """End a pause. Only answers that the annotator gives from now on can lead to an automatic pause."""
-    Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
+    Pause.objects.filter(pk=running.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
 class Voided(NamedTuple):
@@ -82,8 +82,8 @@ def _said(annotator: Annotator, task: Task) -> Judgments:
     Skips are included because they may have exhausted a unit. Flags are not, because a careless annotator may still be
     right that a text is disturbing.
     """
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
-    return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
+    judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
+    return judgments.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _rests_on(unit: Unit, judgment: Judgment) -> bool:
@@ -116,9 +116,9 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     decided: units that would keep an adjudicator's decision.
     reused: units of other tasks whose labels were taken from units that would lose an answer.
     """
-    own = _said(annotator, task)
-    said = {judgment.unit_id: judgment for judgment in own.of_work().select_related("lease")}
-    units = Unit.objects.work().filter(pk__in=own.values("unit")).order_by()
+    judgments = _said(annotator, task)
+    by_unit = {judgment.unit_id: judgment for judgment in judgments.of_work().select_related("lease")}
+    units = Unit.objects.work().filter(pk__in=judgments.values("unit")).order_by()
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
     left: dict[int, list[str]] = defaultdict(list)
     others = Judgment.objects.live().answers().filter(unit__in=units.order_by())
@@ -128,7 +128,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     annotated: QuerySet[Any] = units.annotate(decided=Exists(decided))
     for unit in annotated:
         unit.task = task  # one object, since its fields are read for every unit
-        if not _rests_on(unit, said[unit.pk]):
+        if not _rests_on(unit, by_unit[unit.pk]):
             continue
         if unit.decided:
             counts["decided"] += 1
@@ -136,11 +136,11 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
             counts["settled"] += 1
         else:
             counts["waiting" if unit.stage == stages.QUEUED else "reopened"] += 1
-    answered = units.filter(pk__in=own.answers().values("unit"), label__gt="")
+    answered = units.filter(pk__in=judgments.answers().values("unit"), label__gt="")
     return {
-        "answers": own.answers().count(),
-        "known": own.answers().filter(unit__honeypot=True).count(),
-        "skips": own.filter(kind=Judgment.SKIP).count(),
+        "answers": judgments.answers().count(),
+        "known": judgments.answers().filter(unit__honeypot=True).count(),
+        "skips": judgments.filter(kind=Judgment.SKIP).count(),
         **{what: counts[what] for what in ("reopened", "settled", "waiting", "decided")},
         "reused": Unit.objects.filter(reused_from__in=answered.filter(~Exists(decided))).count(),
     }
@@ -157,14 +157,14 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds one, so
     # there is no deadlock. The annotator is locked, so they cannot judge a unit in the meantime.
     units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
-    found = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
-    own = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in found]
-    Lease.objects.filter(pk__in=[judgment.lease_id for judgment in own]).update(place=None, outcome="voided")
-    voided = Judgment.objects.filter(pk__in=[judgment.pk for judgment in own])
+    locked = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
+    judgments = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in locked]
+    Lease.objects.filter(pk__in=[judgment.lease_id for judgment in judgments]).update(place=None, outcome="voided")
+    voided = Judgment.objects.filter(pk__in=[judgment.pk for judgment in judgments])
     voided.update(voided_at=timezone.now(), voided_by=by)
     reopened = 0
-    for judgment in own:
-        unit = found[judgment.unit_id]
+    for judgment in judgments:
+        unit = locked[judgment.unit_id]
         before = unit.stage
         if _rests_on(unit, judgment):
             reopen(unit, by)
@@ -173,7 +173,7 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     # units need the leases too.
     pause(annotator, task, by=by, reason=reason)
     forget(annotator, task)
-    return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)
+    return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)
 
 
 # --- consent to sensitive work; the permit determines its effects

@@ -75,8 +75,9 @@ def imported_task(
     Raises TaskError if the name is taken or invalid.
     """
     kind = IMPORTED_PAIRS if pairs else IMPORTED
-    own = {"labels": list(labels), "languages": sorted(set(items.values()) - {""}), "options": with_defaults(kind, {})}
-    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False, **own)
+    languages = sorted(set(items.values()) - {""})
+    values = {"labels": list(labels), "languages": languages, "options": with_defaults(kind, {})}
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False, **values)
     check_task(task)
     if Corpus.objects.filter(name=name).exists() or read_manifest(name):
         raise TaskError(

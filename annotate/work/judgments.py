@@ -268,12 +268,12 @@ def _found_disturbing(shown: Unit, work: Unit) -> None:
 @prepared
 def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
     """Lock a lease's unit of work. The annotation `shown` is the unit that the annotator saw."""
-    given = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
-    units = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id")))
+    leases = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
+    units = Unit.objects.filter(pk__in=leases.values(of=Coalesce("instead_of_id", "unit_id")))
     is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
-    shown = Subquery(given.values("unit_id"))
-    found = units.order_by().select_related("item").annotate(is_audit=is_audit, shown=shown)
-    return found.select_for_update(of=("self",), no_key=True)
+    shown = Subquery(leases.values("unit_id"))
+    work = units.order_by().select_related("item").annotate(is_audit=is_audit, shown=shown)
+    return work.select_for_update(of=("self",), no_key=True)
 
 
 @prepared

@@ -139,7 +139,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
     read = _read_today(annotator, sensitive) if sensitive else {}
-    found = []
+    issued = []
     for task in listed:
         wanted, least = set(task.read_in), task.least_level
         permit = Permit(
@@ -154,8 +154,8 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
             has_agreed=task not in sensitive or task.pk in read,
             read_today=read.get(task.pk, 0),
         )
-        found.append(permit)
-    return found
+        issued.append(permit)
+    return issued
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:

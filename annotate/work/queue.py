@@ -171,11 +171,11 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
         held = _held(annotator.pk, task.pk)
     held = list(held)
     now = timezone.now()
-    for own in held:
+    for earlier in held:
         # A lease in a queue where the annotator may no longer work is not returned, because any answer would be
         # refused.
-        if not own.sheet and own.expires_at > now and own.is_wanted and own.queue in permit.queues:
-            return _of(own, task)
+        if not earlier.sheet and earlier.expires_at > now and earlier.is_wanted and earlier.queue in permit.queues:
+            return _of(earlier, task)
     lease: Lease | None = None
     if task.is_open and permit.queues:
         # Try enough units of each queue to find one that nobody has locked. If the database has no row locks, one unit

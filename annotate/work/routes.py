@@ -211,7 +211,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
         consents = Consent.objects.filter(task__in=willing, withdrawn_at=None)
         for pk, person in consents.values_list("task_id", "annotator_id"):
             willing[pk].add(person)
-    found = {}
+    readers = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
         wanted, read_by = set(task.read_in), task.kind.routing.read_by
@@ -229,8 +229,8 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
         if task.pk in willing:
             agreed = {queue: people & willing[task.pk] for queue, people in passed.items()}
         may_work = {queue: people - paused[task.pk] for queue, people in agreed.items()}
-        found[task.pk] = Readers(dict(reads), passed, agreed, may_work)
-    return found
+        readers[task.pk] = Readers(dict(reads), passed, agreed, may_work)
+    return readers
 
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:

@@ -46,14 +46,14 @@ def _reach(unit: Unit, *judged: int) -> Reach:
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
 
 
-def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
+def after_judgment(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment], *, keep: bool = True) -> None:
     """Route a unit after an answer, a skip or a flag.
 
     The unit gets its label, goes to its next round or to an adjudicator, or stays where it is.
 
     unit: the unit.
     judgment: the new judgment.
-    said: all judgments of the unit that are in force, with their leases, including the new one.
+    judgments: all judgments of the unit that are in force, with their leases, including the new one.
     keep: False if the judgment is of a gold answer that replaced the unit. In that case the same statements run as if
         the unit itself had been judged, but without effect.
     """
@@ -61,8 +61,8 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         return  # an answer was taken back and given again, but the unit has moved on without it
     task = unit.task
     how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
-    answers = [each for each in said if each.kind == Judgment.ANSWER]
-    skipped = [each for each in said if each.kind == Judgment.SKIP]
+    answers = [other for other in judgments if other.kind == Judgment.ANSWER]
+    skipped = [other for other in judgments if other.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
     # If the answer may name the language of a different queue, the readers are always looked up, even if something else
     # decides about the unit. Otherwise the statements would reveal what kind of unit it is.
@@ -70,9 +70,9 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         decide(unit, answers, **how)
         return
     # Skips count towards the task's limit if they were made in the current round, and since the unit was last reopened.
-    skipped = [each for each in skipped if each.lease and each.lease.round == unit.round]
+    skipped = [other for other in skipped if other.lease and other.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
-    skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
+    skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
     # In a task of records, units wait even if there are too few readers now, because more people may pass the test
     # later. Disturbing units do not wait, because there may never be more people who accept them.
     waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
@@ -118,7 +118,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = Non
     reach: people who can still be asked; required if a single answer may name the language of a different queue.
     how: `by`, `judgment` and `keep`, see `moves.move`.
     """
-    came_to = _came_to(unit, [each.label for each in answers])
+    came_to = _came_to(unit, [answer.label for answer in answers])
     # If a reader names a different language, readers of that language are asked, even about a doubted post, which an
     # adjudicator decides later. If audited posts were the only ones not to reach these readers, two readers who compare
     # notes could recognize them.
@@ -257,7 +257,7 @@ def reopen(unit: Unit, by: User | None = None) -> None:
     if unit.honeypot or is_settled(unit):
         return
     answers = list(live.answers().order_by("pk").select_related("lease"))
-    decides = left_decides(unit, [each.label for each in answers])
+    decides = left_decides(unit, [answer.label for answer in answers])
     if decides:
         unit.redundancy = max(1, len(answers))
         unit.save(update_fields=["redundancy"])

@@ -460,12 +460,12 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
     task's vocabulary.
     """
     keys = list(ids)
-    if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
+    if twice := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
         raise TaskError(f"--suggest-from {twice[0]} is given twice; name each once.")
-    found = {str(find_imported(corpus, each)): ranked_for(corpus, each, keys) for each in predictors}
+    by_system = {str(find_imported(corpus, predictor)): ranked_for(corpus, predictor, keys) for predictor in predictors}
     assert task.vocabulary  # the action has checked it
     known = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
-    for system, rankings in found.items():
+    for system, rankings in by_system.items():
         for key, labels in rankings.items():
             if unknown := [label for label in labels[:DEPTH] if label not in known]:
                 raise TaskError(
@@ -474,7 +474,7 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
                 )
     return {
         system: {key: [label for label in labels if not known.get(label)] for key, labels in rankings.items()}
-        for system, rankings in found.items()
+        for system, rankings in by_system.items()
     }
 
 

@@ -86,8 +86,8 @@ class Command(commands.Command):
             try:
                 task.kind  # noqa: B018 - reads the file
             except KindError as error:
-                told = f"The task {task.name} cannot be shown: {error}"
-                raise CommandError(f"{told} Install the package that brings it, and start again.") from error
+                fault = f"The task {task.name} cannot be shown: {error}"
+                raise CommandError(f"{fault} Install the package that brings it, and start again.") from error
 
     def wait_for_place(self, host: str, port: int) -> None:
         """Wait until the port is free.

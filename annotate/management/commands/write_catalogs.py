@@ -82,10 +82,10 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
 def _of_templates() -> Iterator[tuple[str, Message]]:
     for path in sorted((HOME / "templates").rglob("*")):
         if path.suffix in (".html", ".txt"):
-            read = Template(path.read_text(encoding="utf-8"), engine=Engine.get_default())
-            for node in read.nodelist.get_nodes_by_type(Node):
-                if isinstance(node, TranslateNode | BlockTranslateNode) and (found := _of_node(node)):
-                    yield path.relative_to(HOME).as_posix(), found
+            template = Template(path.read_text(encoding="utf-8"), engine=Engine.get_default())
+            for node in template.nodelist.get_nodes_by_type(Node):
+                if isinstance(node, TranslateNode | BlockTranslateNode) and (message := _of_node(node)):
+                    yield path.relative_to(HOME).as_posix(), message
 
 
 def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
