@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from django.db import transaction
 
 from annotate.actions.commands import call_command
 from annotate.controls import checks
@@ -31,11 +32,6 @@ NO_SECOND = "There is one adjudicator, so no second opinion can be had"
 @pytest.fixture
 def ann(person):
     return person("ann", "de")
-
-
-@pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
 
 
 def read_all(task, annotator, label="de"):
@@ -71,7 +67,7 @@ def checked(make_task, ann, ada):
 # --- exported sets
 
 
-def test_a_row_says_who_decided_whether_that_was_checked_and_what_the_reader_had_said(checked, gold):
+def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_reader_had_said(checked, gold):
     found, manifest = rows_of(checked, gold / "gold")
     assert sorted(found.values(), key=str) == sorted(
         [
@@ -84,6 +80,19 @@ def test_a_row_says_who_decided_whether_that_was_checked_and_what_the_reader_had
     )
     assert manifest["checks"] == checks.report(checked)
     assert manifest["checks"]["overall"]["error"]["value"] == 0.5
+    assert manifest["checks"]["adjudicators"]["seconded"] == 0
+    read = read_gold_set(gold / "gold")
+    assert read.slips is None
+    assert {row.id: (row.label, row.decided_by, row.checked, row.first_label or None) for row in read.rows} == {
+        key: (label, by, was, first) for key, (label, by, _, was, first) in found.items()
+    }
+    card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
+    low, high = (100 * end for end in jeffreys(1, 2))
+    assert "One reader alone decided 6 posts." in card
+    assert f"2 done, 1 of these otherwise than the reader (50.0% [{low:.1f}, {high:.1f}])." in card
+    assert "so far" not in card
+    assert re.search(r"^\| de \| German \| 6 \| 2 \| 50\.0% ", card, re.MULTILINE)
+    assert "No second adjudicator decided any of these" in card
 
 
 def test_what_several_read_and_what_a_reader_skipped_has_the_chance_1(make_task, person, ada, gold):
@@ -141,16 +150,6 @@ def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked
     )
 
 
-def test_the_set_reads_back_with_its_checks(checked, gold):
-    rows, manifest = rows_of(checked, gold / "gold")
-    found = read_gold_set(gold / "gold")
-    assert found.slips is None
-    assert manifest["checks"]["adjudicators"]["seconded"] == 0
-    assert {row.id: (row.label, row.decided_by, row.checked, row.first_label or None) for row in found.rows} == {
-        key: (label, by, was, first) for key, (label, by, _, was, first) in rows.items()
-    }
-
-
 def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
     write_set(tmp_path / "gold")
     found = read_gold_set(tmp_path / "gold")
@@ -159,31 +158,19 @@ def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
     assert GoldRow("1", "de", "", "", "") == GoldRow("1", "de", "", "", "", "", False, "")
 
 
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"checked": True}, "line 1 says that it was checked, with the first label ''"),
-        ({"first_label": "de"}, "line 1 says that it was not checked, with the first label 'de'"),
-        ({"checked": "yes"}, "line 1: 'checked' is not true or false"),
-        ({"decided_by": 3}, "line 1: 'decided_by' is not a string"),
-    ],
-)
-def test_a_row_whose_check_does_not_fit_together_is_refused(tmp_path, changed, told):
-    row = {"id": "1", "label": "de", "asked": None, "stratum": None, "agreed": None, **changed}
-    write_set(tmp_path / "gold", [row])
-    with pytest.raises(GoldSetError, match=re.escape(told)):
-        read_gold_set(tmp_path / "gold")
-
-
-def test_the_card_says_what_the_checks_found(checked, gold):
-    rows_of(checked, gold / "gold")
-    card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
-    low, high = (100 * end for end in jeffreys(1, 2))
-    assert "One reader alone decided 6 posts." in card
-    assert f"2 done, 1 of these otherwise than the reader (50.0% [{low:.1f}, {high:.1f}])." in card
-    assert "so far" not in card
-    assert re.search(r"^\| de \| German \| 6 \| 2 \| 50\.0% ", card, re.MULTILINE)
-    assert "No second adjudicator decided any of these" in card
+def test_a_row_whose_check_does_not_fit_together_is_refused(tmp_path):
+    for number, (changed, sentence) in enumerate(
+        (
+            ({"checked": True}, "line 1 says that it was checked, with the first label ''"),
+            ({"first_label": "de"}, "line 1 says that it was not checked, with the first label 'de'"),
+            ({"checked": "yes"}, "line 1: 'checked' is not true or false"),
+            ({"decided_by": 3}, "line 1: 'decided_by' is not a string"),
+        )
+    ):
+        row = {"id": "1", "label": "de", "asked": None, "stratum": None, "agreed": None, **changed}
+        write_set(tmp_path / str(number), [row])
+        with pytest.raises(GoldSetError, match=re.escape(sentence)):
+            read_gold_set(tmp_path / str(number))
 
 
 def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
@@ -198,12 +185,19 @@ def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
 # --- the command, the manager's page, the status
 
 
-def test_audit_tells_what_the_checks_found_and_that_one_adjudicator_is_not_enough(checked, person, capsys):
+def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_not_enough(
+    checked, person, client, manager, capsys
+):
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +6 +2 +50\.0% \[", told, re.MULTILINE)
     assert "One reader alone decided 6 posts." in told
     assert NO_SECOND in told
+    client.force_login(manager)
+    shown = page(client, f"/manage/tasks/{checked.name}/")
+    assert shown.forbidden == []
+    for words in ("The audit of agreement", "Checks of people who decide alone", "de German 6 2 50.0% [", NO_SECOND):
+        assert words in shown.text
     person("eve", adjudicates=True)
     call_command("audit", "task", "--json")
     found = json.loads(capsys.readouterr().out)
@@ -225,11 +219,8 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     assert "* de: discarded, and so not counted: 1\n" in told
 
 
-def test_second_opinions_are_told_with_how_many_differed(make_task, person, ada, capsys):
-    eve, reader = person("eve", adjudicates=True), person("reader", "de")
-    task = make_task([DISPUTED] * 4, rounds=1, check_share=1.0)
-    while lease := take(reader, task):
-        skip(reader, lease.pk)
+def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, capsys):
+    task = skipped(4, check_share=1.0)
     first, *others = to_adjudicate(task, ada)
     for unit in (first, *others):
         settle(ada, unit.pk, Answer("de", "I read it"))
@@ -241,16 +232,6 @@ def test_second_opinions_are_told_with_how_many_differed(make_task, person, ada,
     assert "A second adjudicator decided 2 of these too and did not see the first decision, " in told
     assert f"1 of them otherwise (50.0% [{low:.1f}, {high:.1f}])." in told
     assert "2 posts still wait for another one." in told
-
-
-def test_the_tasks_page_shows_the_checks_beside_the_audit(client, manager, checked):
-    client.force_login(manager)
-    shown = page(client, f"/manage/tasks/{checked.name}/")
-    assert shown.forbidden == []
-    assert "The audit of agreement" in shown.text
-    assert "Checks of people who decide alone" in shown.text
-    assert "de German 6 2 50.0% [" in shown.text
-    assert NO_SECOND in shown.text
 
 
 def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, ada, person, capsys):
@@ -275,9 +256,15 @@ def opened(**options):
     return out.getvalue()
 
 
-def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
-    for name in ("ada", "eve"):
-        person(name, adjudicates=True)
+def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, ada, person):
+    for dry in (True, False):
+        with transaction.atomic():
+            shown = opened(dry_run=dry)
+            transaction.set_rollback(True)
+        assert re.search(r"One reader decides \d+ units\. Of these an adjudicator decides \d+ again, by lot", shown)
+        assert NO_SECOND in shown
+        assert "a second adjudicator decides" not in shown
+    person("eve", adjudicates=True)
     foretold, real = (json.loads(opened(json=True, dry_run=dry))["checks"] for dry in (True, False))
     # Of which decisions there are two nobody foresees, a dry run neither.
     assert foretold | {"seconds": real["seconds"]} == real
@@ -289,11 +276,3 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
         assert of["chosen"] == chosen.filter(language=queue).count() >= min(2, of["units"])
     again = [checks.is_seconded(task, unit.item.key) for unit in task.units.filter(recheck=True)]
     assert real["seconds"] == sum(again) > 0
-
-
-def test_both_say_so_in_words_and_with_one_adjudicator_that_no_second_opinion_can_be_had(demo_corpus, ada):
-    for dry in (True, False):
-        told = opened(dry_run=dry)
-        assert re.search(r"One reader decides \d+ units\. Of these an adjudicator decides \d+ again, by lot", told)
-        assert NO_SECOND in told
-        assert "a second adjudicator decides" not in told

@@ -176,6 +176,13 @@ def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
             redundancy=2,
         ),
         journey(
+            "a skip leaves a post of the overlap to its other readers",
+            "ann:de bea:de cem:de",
+            "ann skip > QUEUED de 1; bea de; cem de > LABELLED de 1 de",
+            redundancy=1.999999,
+            skip_limit=2,
+        ),
+        journey(
             "where no second reader is to be had the first stands alone",
             "ann:de",
             "ann de > LABELLED de 1 de",

@@ -2,51 +2,48 @@
 
 import re
 
-import pytest
-
 from annotate.controls.qualification import grant, next_question
 from annotate.models import TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from annotate.work.interventions import pause
 from tests.annotate.acts import begin, state
-from tests.annotate.qualifying.pages import HTMX, PATH, practised, says, words
-from tests.annotate.qualifying.trials import go_through
+from tests.annotate.qualifying.trials import HTMX, PATH, go_through, practised, says, words
 
 
-def test_the_guidelines_come_in_each_of_their_languages_with_their_version(make_tested, as_ann):
+def test_the_guidelines_come_in_each_of_their_languages_and_earlier_versions_for_managers_alone(
+    make_tested, as_ann, client, manager
+):
     task = make_tested(languages=("en", "fr"))
-    new_version(task, "fr", "Lisez d’abord.", major=False)
-    new_version(task, "fr", "Lisez tout d’abord.", major=False)
+    for text in ("Lisez d’abord.", "Lisez tout d’abord."):
+        new_version(task, "fr", text, major=False)
     page = as_ann.get("/tasks/crowd/guidelines/?language=fr").text
-    assert "Lisez tout d’abord." in page
-    assert "Version 1.1" in page
-    assert "version=1.0" not in page
+    for words_of_page, is_there in (("Lisez tout d’abord.", True), ("Version 1.1", True), ("version=1.0", False)):
+        assert (words_of_page in page) == is_there
     english = as_ann.get("/tasks/crowd/guidelines/").text
     assert re.findall(r'<a href="\?language=(\w+)" (aria-current="page")?', english) == [
         ("en", 'aria-current="page"'),
         ("fr", ""),
     ]
-    assert "Version 1.0" in english
-
-
-def test_earlier_versions_are_for_managers_alone(task, as_ann, client, manager):
-    new_version(task, "en", "Read better.", major=True)
-    for query in ("?language=en&version=1.0", "?language=xx&version=1.0", "?version=a%00b"):
+    for query in ("?language=fr&version=1.0", "?language=xx&version=1.0", "?version=a%00b"):
         assert as_ann.get(f"/tasks/crowd/guidelines/{query}").status_code == 404
     client.force_login(manager)
-    page = client.get("/tasks/crowd/guidelines/").text
-    assert '<a href="?language=en&amp;version=1.0">1.0</a>' in page
-    earlier = client.get("/tasks/crowd/guidelines/?language=en&version=1.0").text
-    assert "Read." in earlier
-    assert "Annotators are shown version 2.0." in earlier
+    page = client.get("/tasks/crowd/guidelines/?language=fr").text
+    assert '<a href="?language=fr&amp;version=1.0">1.0</a>' in page
+    earlier = client.get("/tasks/crowd/guidelines/?language=fr&version=1.0").text
+    assert "Lisez d’abord." in earlier
+    assert "Annotators are shown version 1.1." in earlier
 
 
-def test_a_language_without_guidelines_is_shown_those_of_another(make_tested, person, client):
+def test_a_language_without_guidelines_is_shown_those_of_another_and_one_that_is_not_read_is_refused(
+    make_tested, person, client
+):
     make_tested(languages=("en", "de"))
     client.force_login(person("bea", "de").user)
     page = client.get("/tasks/crowd/qualification/de/").text
     assert "there are none in German" in page
     assert '<div lang="en" dir="auto"><p>Read.</p>' in page
+    for language, status in (("en", 403), ("fr", 404), ("x%00", 404)):
+        assert client.get(f"/tasks/crowd/qualification/{language}/").status_code == status
 
 
 # --- the way there
@@ -95,13 +92,6 @@ def test_a_task_without_a_test_shows_its_guidelines_and_begins(make_tested, as_a
     assert "qualification" not in as_ann.get("/").text
 
 
-def test_who_does_not_read_the_language_is_told_so(task, person, client):
-    client.force_login(person("bea", "fr").user)
-    assert client.get(PATH).status_code == 403
-    assert client.get("/tasks/crowd/qualification/fr/").status_code == 404
-    assert client.get("/tasks/crowd/qualification/x%00/").status_code == 404
-
-
 # --- practice
 
 
@@ -118,18 +108,12 @@ def test_practice_is_explained_item_by_item(task, ann, as_ann):
     second = next_question(ann.trials.get())
     after = as_ann.get(PATH, headers=HTMX).text
     assert second.gold_answer.item.fields["passage"] in after
-    shown = says(as_ann, second, "0", **HTMX).text
+    after = says(as_ann, second, "0")  # without htmx
+    assert after.url == f"{PATH}?answered={second.pk}"
+    shown = as_ann.get(after.url).text
     assert "Right: No Because of 0." in words(shown)
     assert "On to the test" in shown
     assert "Begin the test" in as_ann.get(PATH).text
-
-
-def test_without_htmx_an_answer_leads_to_its_explanation(task, ann, as_ann):
-    as_ann.post(f"{PATH}practice/")
-    first = next_question(ann.trials.get())
-    after = says(as_ann, first, "0")
-    assert after.url == f"{PATH}?answered={first.pk}"
-    assert "It is Yes You said No. Because of 1." in words(as_ann.get(after.url).text)
 
 
 def test_an_explanation_is_of_ones_own_answered_practice_alone(task, ann, as_ann, person):
@@ -174,38 +158,27 @@ def test_nothing_on_a_page_tells_what_is_right_before_the_end_of_the_test(make_t
     assert 'class="explained' not in seen[0]
 
 
-def test_a_test_looks_like_work_and_has_no_way_to_skip(task, ann, as_ann):
-    practised(ann, task)
-    page = as_ann.get(PATH).text
-    assert re.findall(r'<button name="answer" value="(\d)" data-key="(\w+)"', page) == [
-        ("1", "Digit1"),
-        ("0", "Digit2"),
-    ]
-    assert 'name="skip"' not in page
-    assert "Test, question 1 of 4" in words(page)
-
-
 def test_the_end_of_a_test_tells_the_score_the_mark_and_what_was_missed(task, ann, as_ann):
     practised(ann, task)
     go_through(ann, task, "test", wrong=2)
     page = as_ann.get(PATH).text
-    told = words(page)
-    assert "Not passed: 2 of 4 right" in told
-    assert "3 would have passed. You may take the test once more" in told
-    assert "The 2 that you missed" in told
+    shown = words(page)
+    assert "Not passed: 2 of 4 right" in shown
+    assert "3 would have passed. You may take the test once more" in shown
+    assert "The 2 that you missed" in shown
     missed = [each for each in TrialAnswer.objects.filter(trial__kind="test") if each.label != each.gold_answer.label]
     assert all(each.gold_answer.item.fields["passage"] in page for each in missed)
     assert page.count("Because of") == 2
     as_ann.post(f"{PATH}test/")
     assert "Because of" not in as_ann.get(PATH).text
     go_through(ann, task, "test", wrong=1)
-    told = words(as_ann.get(PATH).text)
-    assert "Passed: 3 of 4 right" in told
-    assert "The one that you missed" in told
-    assert "Start work" in told
+    shown = words(as_ann.get(PATH).text)
+    assert "Passed: 3 of 4 right" in shown
+    assert "The one that you missed" in shown
+    assert "Start work" in shown
 
 
-def test_who_has_no_tries_left_is_refused_in_a_sentence(task, ann, as_ann):
+def test_who_has_no_tries_left_is_refused_in_a_sentence_until_the_manager_lets_them_in(task, ann, as_ann, manager):
     go_through(ann, task, "practice")
     for _ in range(2):
         go_through(ann, task, "test", wrong=4)
@@ -216,17 +189,17 @@ def test_who_has_no_tries_left_is_refused_in_a_sentence(task, ann, as_ann):
     assert refused.status_code == 403
     assert "used all your tries" in refused.text
     assert f'href="{PATH}"' in refused.text
-
-
-def test_who_was_let_in_by_the_manager_is_told_so(task, ann, as_ann, manager):
-    go_through(ann, task, "practice")
-    go_through(ann, task, "test", wrong=4)
     grant(ann, task, "en", by=manager)
     assert "The manager has let you in without the test." in as_ann.get(PATH).text
 
 
 def test_a_second_tab_that_says_otherwise_is_told_and_shown_the_way_on(task, ann, as_ann):
     question = next_question(practised(ann, task))
+    page = as_ann.get(PATH).text  # it looks like work, and has no way to skip
+    buttons = re.findall(r'<button name="answer" value="(\d)" data-key="(\w+)"', page)
+    assert buttons == [("1", "Digit1"), ("0", "Digit2")]
+    assert 'name="skip"' not in page
+    assert "Test, question 1 of 4" in words(page)
     says(as_ann, question, "1")
     refused = says(as_ann, question, "0", **HTMX)
     assert (refused.status_code, refused["HX-Retarget"]) == (409, "#notice")
@@ -235,29 +208,20 @@ def test_a_second_tab_that_says_otherwise_is_told_and_shown_the_way_on(task, ann
     assert TrialAnswer.objects.get(pk=question.pk).label == "1"
 
 
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [({}, 400), ({"question": "x"}, 400), ({"question": "0", "answer": "1"}, 404), ({"question": "999999"}, 404)],
-)
-def test_a_form_that_names_no_question_is_refused(task, ann, as_ann, fields, status):
-    practised(ann, task)
-    assert as_ann.post(f"{PATH}answer/", fields).status_code == status
-
-
-def test_an_answer_that_the_task_does_not_take_is_refused(task, ann, as_ann):
-    question = next_question(practised(ann, task))
-    for label in ("2", "", "und"):
-        assert says(as_ann, question, label).status_code == 400
+def test_an_answer_that_names_no_question_or_label_of_the_task_is_refused_and_so_is_who_is_paused(
+    make_tested, task, ann, as_ann, manager
+):
+    question, other = (next_question(practised(ann, of)) for of in (task, make_tested(name="other")))
+    for fields, status in (
+        ({}, 400),
+        ({"question": "x"}, 400),
+        ({"question": "0", "answer": "1"}, 404),
+        ({"question": "999999"}, 404),
+        ({"question": other.pk, "answer": "1"}, 404),
+        *(({"question": question.pk, "answer": label}, 400) for label in ("2", "", "und")),
+    ):
+        assert as_ann.post(f"{PATH}answer/", fields).status_code == status, fields
     assert state(ann, task, "en").step == "test"
-
-
-def test_an_answer_to_a_question_of_another_task_is_refused(make_tested, task, ann, as_ann):
-    other = next_question(practised(ann, make_tested(name="other")))
-    assert says(as_ann, other, "1").status_code == 404
-
-
-def test_who_is_paused_is_told_so(task, ann, as_ann, manager):
-    practised(ann, task)
     pause(ann, task, by=manager, reason="a question")
     refused = as_ann.post(f"{PATH}test/")
     assert refused.status_code == 403

@@ -3,22 +3,18 @@
 import pytest
 
 from annotate.controls.qualification import grant, next_question
-from annotate.core.refusals import (
-    AlreadyAnswered,
-)
+from annotate.core.refusals import AlreadyAnswered
 from annotate.models import Qualification, Trial, TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import practise
 from tests.together import at_once
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("round", range(3))
-def test_two_tabs_begin_one_test(make_tested, ann, round):
-    task = make_tested()
+def test_two_tabs_begin_one_test(task, ann, round):
     practise(ann, task)
     trials = at_once(*[lambda: begin(ann, task, "en", Trial.TEST)] * 4)
     assert len(set(trials)) == 1
@@ -26,10 +22,8 @@ def test_two_tabs_begin_one_test(make_tested, ann, round):
     assert state(ann, task, "en").tries_left == 1
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("round", range(3))
-def test_of_two_tabs_that_answer_otherwise_one_is_refused(make_tested, ann, round):
-    task = make_tested()
+def test_of_two_tabs_that_answer_otherwise_one_is_refused(task, ann, round):
     practise(ann, task)
     test = begin(ann, task, "en", Trial.TEST)
     while question := next_question(test):
@@ -46,10 +40,8 @@ def test_of_two_tabs_that_answer_otherwise_one_is_refused(make_tested, ann, roun
     assert test.right == sum(each.label == each.gold_answer.label for each in test.answers.all())
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("round", range(3))
-def test_two_tabs_that_finish_a_test_at_once_pass_it_once(make_tested, ann, manager, round):
-    task = make_tested()
+def test_two_tabs_that_finish_a_test_at_once_pass_it_once(task, ann, manager, round):
     practise(ann, task)
     test = begin(ann, task, "en", Trial.TEST)
     for _ in range(3):
@@ -65,8 +57,6 @@ def test_two_tabs_that_finish_a_test_at_once_pass_it_once(make_tested, ann, mana
     assert (test.right, test.passed) == (4, True)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_two_managers_who_write_at_once_get_a_version_each(make_tested):
-    task = make_tested()
+def test_two_managers_who_write_at_once_get_a_version_each(task):
     made = at_once(*[lambda: new_version(task, "en", "Anew.", major=False)] * 4)
     assert sorted(each.version for each in made) == ["1.1", "1.2", "1.3", "1.4"]

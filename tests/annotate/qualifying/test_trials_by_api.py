@@ -74,30 +74,22 @@ def test_a_program_qualifies(make_tested, program, ann):
     assert (list(lease["fields"]), lease["language"]) == (["question", "passage"], "en")
 
 
-def test_a_program_is_told_when_it_has_no_tries_left(make_tested, program):
-    make_tested(gold={"test": ["1"] * 8}, tries=1)
+def test_refusals_have_a_code_and_an_answer_sent_again_after_the_end_gets_the_result_again(make_tested, program):
+    task = make_tested(gold={"test": ["1"] * 8}, tries=1)
     program.take("practice", "1")
-    program.take("test", "0")
-    refused = program.post("tasks/crowd/qualification/en/test/")
-    assert (refused.status_code, refused.json()["code"]) == (403, "not_qualified")
-    assert program.get("tasks/crowd/qualification/").json()[0]["tries_left"] == 0
-
-
-def test_a_program_that_sends_an_answer_again_after_the_end_gets_the_result_again(make_tested, program):
-    make_tested(gold={"test": ["1"] * 8})
-    program.take("practice", "1")
-    last = program.take("test", "1")
+    failed = program.take("test", "0")
     question = TrialAnswer.objects.last().pk
-    assert program.post(f"qualification/answers/{question}/", label="1").json() == last
-    refused = program.post(f"qualification/answers/{question}/", label="0")
-    assert (refused.status_code, refused.json()["code"]) == (409, "already_answered")
-
-
-def test_a_program_is_told_that_the_guidelines_have_changed(make_tested, program):
-    task = make_tested()
+    assert program.post(f"qualification/answers/{question}/", label="0").json() == failed
+    for refused, status, code in (
+        (program.post(f"qualification/answers/{question}/", label="1"), 409, "already_answered"),
+        (program.post("tasks/crowd/qualification/en/test/"), 403, "not_qualified"),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (status, code)
+    assert program.get("tasks/crowd/qualification/").json()[0]["tries_left"] == 0
+    new_version(task, "en", "Otherwise.", major=True)
     program.take("practice", "1")
     question = program.post("tasks/crowd/qualification/en/test/").json()["question"]
-    new_version(task, "en", "Otherwise.", major=True)
+    new_version(task, "en", "Otherwise again.", major=True)
     refused = program.post(f"qualification/answers/{question['id']}/", label="1")
     assert (refused.status_code, refused.json()["code"]) == (409, "outdated")
 
@@ -123,8 +115,9 @@ def test_the_home_page_asks_the_database_no_more_for_more_trials(make_tested, an
     task = make_tested(tries=9, gold={"test": ["1", "0"] * 20})
     practise(ann, task)
     counts = []
-    for _ in range(3):
-        take_test(ann, task, wrong=4) if counts else None
+    for number in range(3):
+        if number:
+            take_test(ann, task, wrong=4)
         with CaptureQueriesContext(connection) as queries:
             states(ann, task)
         counts.append(len(queries))

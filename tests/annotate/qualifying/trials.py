@@ -1,5 +1,6 @@
-"""A task with a test, and somebody who takes it."""
+"""A task with a test, somebody who takes it, and the pages before the work as a client without a browser uses them."""
 
+import re
 from itertools import count
 
 from annotate.controls.qualification import next_question
@@ -9,6 +10,8 @@ from tests.annotate.acts import answer, begin
 POOL = ["1", "0"] * 4
 GOLD = {"practice": ["1", "0"], "test": POOL}
 OTHER = {"1": "0", "0": "1"}
+HTMX = {"HX-Request": "true"}
+PATH = "/tasks/crowd/qualification/en/"
 
 
 def go_through(annotator, task, kind, *, wrong=0, language="en"):
@@ -29,3 +32,17 @@ def practise(annotator, task, **fields):
 
 def take_test(annotator, task, **fields):
     return go_through(annotator, task, Trial.TEST, **fields)
+
+
+def practised(annotator, task, language="en"):
+    """Practise, and begin the test, which is returned."""
+    practise(annotator, task, language=language)
+    return begin(annotator, task, language, "test")
+
+
+def words(html):
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", html))
+
+
+def says(client, question, label, **headers):
+    return client.post(f"{PATH}answer/", {"question": question.pk, "answer": label}, headers=headers)
