@@ -29,11 +29,7 @@ def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
     sure = beta.cdf(rule.below, right + 0.5, asked - right + 0.5)
     if abs(sure - rule.confidence) > 1e-9:  # else the two ways of computing it may differ
         assert pauses(right, asked, rule) == (asked >= rule.least and sure >= rule.confidence)
-
-
-@given(COUNTS, RULES)
-def test_a_right_answer_more_never_pauses_and_a_wrong_one_more_never_saves(counts, rule):
-    right, asked = counts
+    # A right answer more never pauses, and a wrong one more never saves.
     if pauses(right, asked, rule):
         assert pauses(right, asked + 1, rule)
     elif asked >= rule.least:
@@ -72,17 +68,13 @@ def test_the_chance_is_that_of_all_sequences_counted_one_by_one(accuracy, rule):
 
 @given(st.floats(0, 1), st.floats(0, 1), RULES)
 def test_who_is_better_is_paused_less_and_nobody_less_as_time_goes_on(one, other, rule):
-    worse = chance_of_pause(min(one, other), 40, rule)
-    better = chance_of_pause(max(one, other), 40, rule)
+    worse = chance_of_pause(min(one, other), 30, rule)
+    better = chance_of_pause(max(one, other), 30, rule)
     assert all(a >= b - 1e-9 for a, b in zip(worse, better, strict=True))
     assert worse == sorted(worse)
     assert all(0 <= chance <= 1 for chance in worse)
     assert not any(worse[: rule.least - 1])
-
-
-@given(st.floats(0, 1), st.integers(1, 200))
-def test_a_bar_of_0_pauses_nobody(accuracy, asked):
-    assert chance_of_pause(accuracy, asked, Rule(below=0))[-1] == 0
+    assert chance_of_pause(one, 40, Rule(below=0))[-1] == 0
 
 
 def test_the_mean_is_that_of_the_number_at_the_pause():
@@ -97,14 +89,8 @@ def test_the_mean_is_that_of_the_number_at_the_pause():
 
 def test_the_table_has_a_row_a_rule_and_accuracy_and_says_which_pauses_are_errors():
     rows = table([DEFAULT, Rule(below=0.6)], (0.5, 0.6, 0.7), (10, 40))
-    assert [(row.rule.below, row.accuracy, row.falsely) for row in rows] == [
-        (0.7, 0.5, False),
-        (0.7, 0.6, False),
-        (0.7, 0.7, True),
-        (0.6, 0.5, False),
-        (0.6, 0.6, True),
-        (0.6, 0.7, True),
-    ]
+    accuracies = [(rule, accuracy, accuracy >= rule) for rule in (0.7, 0.6) for accuracy in (0.5, 0.6, 0.7)]
+    assert [(row.rule.below, row.accuracy, row.falsely) for row in rows] == accuracies
     for row in rows:
         assert row.by == tuple((number, chance_of_pause(row.accuracy, 40, row.rule)[number - 1]) for number in (10, 40))
 
@@ -136,21 +122,13 @@ def test_the_tables_for_managers_are_exact(settings, heading, asked):
         assert [cell.strip() for cell in row.strip("| ").split("|")] == [named, *chances]
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"below": 1.2}, "The accuracy below which people are paused is between 0 and 1, not 1.2."),
-        ({"confidence": 95}, "The confidence of a pause is between 0 and 1, not 95."),
-        ({"least": 0}, "Nobody can be paused before one gold answer, but the least number is 0."),
-    ],
-)
-def test_a_rule_that_cannot_be_is_refused_with_what_is_wrong(values, said):
-    with pytest.raises(ValueError, match=said):
-        Rule(**values)
-
-
-def test_counts_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="5 right of 4 gold answers cannot be"):
-        pauses(5, 4, DEFAULT)
-    with pytest.raises(ValueError, match="An accuracy is between 0 and 1, not 2"):
-        chance_of_pause(2, 4, DEFAULT)
+def test_rules_and_counts_that_cannot_be_are_refused_with_what_is_wrong():
+    for refused, sentence in (
+        (lambda: Rule(below=1.2), "The accuracy below which people are paused is between 0 and 1, not 1.2."),
+        (lambda: Rule(confidence=95), "The confidence of a pause is between 0 and 1, not 95."),
+        (lambda: Rule(least=0), "Nobody can be paused before one gold answer, but the least number is 0."),
+        (lambda: pauses(5, 4, DEFAULT), "5 right of 4 gold answers cannot be"),
+        (lambda: chance_of_pause(2, 4, DEFAULT), "An accuracy is between 0 and 1, not 2"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            refused()

@@ -22,8 +22,6 @@ HTMX = {"HX-Request": "true"}
 SCAN = re.compile(r"SCAN ((?:annotate|corpora|auth|django)_\w+|unit|lease|judgment|own|said|U\d+|T\d+)\b")
 FEW = {LanguageRoute._meta.db_table, Task._meta.db_table}
 LARGE = [model._meta.db_table for model in (Item, Judgment, Lease, Transition, Unit)]
-
-
 MANY = 20_000
 CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE")
 
@@ -111,19 +109,9 @@ def planned(django_assert_max_num_queries):
 
 
 @pytest.mark.sqlite_only
-def test_comments_are_read_by_their_index_and_not_all_that_was_said(make_task, planned):
+def test_comments_hidden_gold_answers_and_cases_of_one_text_are_read_by_their_index(make_task, planned, ada):
     task = make_task([DISPUTED])
     assert "SCAN annotate_judgment USING INDEX commented" in planned(lambda: comments(task))
-
-
-@pytest.mark.sqlite_only
-def test_hidden_gold_answers_are_read_by_their_index_and_not_all_units(make_task, planned):
-    task = make_task([DISPUTED])
     assert "USING INDEX honeypots (task_id=?" in planned(lambda: list(honeypots.answers(task)))
-
-
-@pytest.mark.sqlite_only
-def test_other_cases_of_one_text_are_looked_for_without_reading_all_texts(make_task, planned, person):
-    task, ada = make_task([DISPUTED]), person("ada", adjudicates=True)
     plan = planned(lambda: of_one_text(task.units.get(), ada))
     assert set(SCAN.findall(plan)) <= FEW, plan

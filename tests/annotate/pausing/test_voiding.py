@@ -16,6 +16,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of, running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
+from tests.annotate.journeys import follow, journey
 from tests.annotate.pausing.answering import NO, YES, live, work, wrong
 
 pytestmark = pytest.mark.both_databases
@@ -32,22 +33,20 @@ def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
     assert set(Transition.objects.filter(event="reopened").values_list("from_stage", "to_stage", "by")) == {
         ("LABELLED", "QUEUED", manager.pk)
     }
-    assert running(ann, task).reason == "sleeps"
+    at = list(voided.values_list("voided_at", flat=True))
+    assert void(ann, task, by=manager, reason="sleeps") == Voided(0, 0)  # nothing the second time
+    assert list(voided.values_list("voided_at", flat=True)) == at
+    assert Pause.objects.get().reason == "sleeps"
 
 
-def test_what_was_voided_is_labelled_again_by_one_person_more(three, person, manager):
-    task, ann, *_ = three
-    void(ann, task, by=manager, reason="sleeps")
-    assert len(work(person("dan", "en"), task)) == 6
-    assert set(task.units.values_list("stage", "label")) == {("LABELLED", "1")}
-    assert Judgment.objects.filter(voided_at=None).count() == 18
-
-
-def test_whoever_was_voided_never_gets_the_same_units_again(three, manager):
+def test_what_was_voided_is_labelled_again_by_one_person_more_and_never_by_the_same(three, person, manager):
     task, ann, *_ = three
     void(ann, task, by=manager, reason="sleeps")
     lift(running(ann, task), by=manager)
     assert take(ann, task) is None
+    assert len(work(person("dan", "en"), task)) == 6
+    assert set(task.units.values_list("stage", "label")) == {("LABELLED", "1")}
+    assert Judgment.objects.filter(voided_at=None).count() == 18
 
 
 def test_a_tab_from_before_does_not_answer_a_voided_unit_again(three, manager):
@@ -64,18 +63,12 @@ def test_a_tab_from_before_does_not_answer_a_voided_unit_again(three, manager):
             judge(ann, old.pk, answer)
 
 
-def test_voiding_twice_finds_nothing_the_second_time(three, manager):
-    task, ann, *_ = three
-    void(ann, task, by=manager, reason="sleeps")
-    at = list(Judgment.objects.filter(annotator=ann).values_list("voided_at", flat=True))
-    assert void(ann, task, by=manager, reason="sleeps") == Voided(0, 0)
-    assert list(Judgment.objects.filter(annotator=ann).values_list("voided_at", flat=True)) == at
-    assert Pause.objects.get().reason == "sleeps"
-
-
 def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, person, manager):
-    task = make_records_task(count=5, redundancy=1)
+    task, other = (make_records_task(count=5, redundancy=1, name=name) for name in ("crowd", "other"))
     ann, bea = person("ann", "en"), person("bea", "en")
+    work(ann, other)
+    work(ann, task, units=1)
+    undo(ann, task)
     own = {judgment.unit_id for judgment in work(ann, task, units=2)}
     skipped = take(ann, task)
     skip(ann, skipped.pk)
@@ -84,22 +77,9 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == own
     assert Judgment.objects.get(kind="skip").voided_by == manager
     assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
-
-
-def test_answers_that_were_taken_back_stay_taken_back(make_records_task, person, manager):
-    task, ann = make_records_task(count=2, redundancy=1), person("ann", "en")
-    work(ann, task, units=1)
-    undo(ann, task)
-    assert void(ann, task, by=manager, reason="sleeps") == Voided(0, 0)
-    assert Judgment.objects.get().voided_by is None
-
-
-def test_the_same_person_in_another_task_is_left_alone(three, make_records_task, manager):
-    task, ann, *_ = three
-    other = make_records_task(count=2, name="other", redundancy=1)
-    work(ann, other)
-    void(ann, task, by=manager, reason="sleeps")
-    assert set(other.units.values_list("stage", flat=True)) == {"LABELLED"}
+    # What was taken back stays so, and the other task is left alone.
+    assert Judgment.objects.filter(annotator=ann, voided_by=None).exclude(voided_at=None).count() == 1
+    assert set(other.units.values_list("stage", flat=True)) == {stages.LABELLED}
     assert running(ann, other) is None
 
 
@@ -110,16 +90,8 @@ def test_what_an_adjudicator_decided_stands(make_records_task, person, manager):
         work(annotator, task, lambda unit, label=label: Answer(label))
     first, second = task.units.all()
     settle(person("ada", adjudicates=True), first.pk, Answer("3", "read the page"))
-    assert would_void(people[0], task) == {
-        "answers": 2,
-        "known": 0,
-        "skips": 0,
-        "reopened": 1,
-        "settled": 0,
-        "waiting": 0,
-        "decided": 1,
-        "reused": 0,
-    }
+    would = {"answers": 2, "known": 0, "skips": 0, "reopened": 1, "settled": 0, "waiting": 0, "decided": 1, "reused": 0}
+    assert would_void(people[0], task) == would
     assert void(people[0], task, by=manager, reason="sleeps") == Voided(2, 1)
     first.refresh_from_db()
     second.refresh_from_db()
@@ -188,15 +160,23 @@ def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_record
     assert take(ann, task) is None
 
 
-def test_a_skip_that_only_sent_a_post_on_takes_it_nowhere_when_it_is_voided(make_task, person, manager):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "en")
-    for annotator in (ann, bea):
-        skip(annotator, take(annotator, task).pk)
-    assert task.units.get().stage == stages.ADJUDICATION
-    assert void(ann, task, by=manager, reason="skips all") == Voided(0, 0)
-    assert task.units.get().stage == stages.ADJUDICATION
-    assert void(bea, task, by=manager, reason="skips all") == Voided(0, 1)
-    assert (task.units.get().stage, task.units.get().language) == (stages.QUEUED, "en")
+@pytest.mark.parametrize(
+    ("post", "options", "people", "steps"),
+    [
+        journey(
+            "a skip that only sent it on takes it nowhere",
+            "ann:de bea:en",
+            "ann skip; bea skip > ADJUDICATION en 2; ann voided > ADJUDICATION en 2; bea voided > QUEUED en 2",
+        ),
+        journey(
+            "it goes back to the queue it was in last",
+            "ann:de bea:en | cem:en",
+            "ann skip; bea en; bea voided > QUEUED en 2; cem joins; cem en > LABELLED en 2 en",
+        ),
+    ],
+)
+def test_of_posts(make_task, post, options, people, steps):
+    follow(make_task([post], **options), people, steps)
 
 
 def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, manager):
@@ -246,14 +226,3 @@ def test_labels_that_other_tasks_took_over_are_told_of(make_task, person, manage
     taker = make_task([DISPUTED], name="other", asked="de")
     taker.units.update(stage="LABELLED", label="de", reused_from=task.units.get())
     assert would_void(ann, task)["reused"] == 1
-
-
-def test_in_a_task_of_posts_the_post_goes_back_to_the_queue_it_was_in_last(make_task, person, manager):
-    task = make_task([DISPUTED])
-    ann, bea = person("ann", "de"), person("bea", "en")
-    skip(ann, take(ann, task).pk)
-    work(bea, task, lambda unit: Answer("en"))
-    assert void(bea, task, by=manager, reason="sleeps") == Voided(1, 1)
-    unit = task.units.get()
-    assert (unit.stage, unit.language, unit.round, unit.redundancy) == ("QUEUED", "en", 2, 1)
-    assert work(person("cem", "en"), task, lambda unit: Answer("de"))
