@@ -104,97 +104,43 @@ class Person:
     def get(self, address: str) -> HttpResponse:
         return self.client.get(address)
 
+    def post(self, address: str, **fields: object) -> HttpResponse:
+        return self.client.post(address, fields)
+
 
 # --- the acts
-
-
-def taken(person: Person, lease: Lease) -> object:
-    return person.way.take()[0]
-
-
-def released(person: Person, lease: Lease) -> object:
-    return person.way.give_back(lease)
-
-
-def run_out(person: Person, lease: Lease) -> object:
-    return attacks.run_out(lease)
-
-
-def answered(person: Person, lease: Lease) -> object:
-    return person.way.answer(lease, person.label(lease.unit))
-
-
-def undone(person: Person, lease: Lease) -> object:
-    return person.way.undo()
-
-
-def skipped(person: Person, lease: Lease) -> object:
-    return person.way.skip(lease)
-
-
-def flagged(person: Person, lease: Lease) -> object:
-    return person.way.hand_on(lease)
-
-
-def asked(person: Person, lease: Lease) -> object:
-    return person.way.ask(lease)
 
 
 def changed(person: Person, lease: Lease) -> object:
     said = Judgment.objects.filter(lease=lease).first()
     address = f"/tasks/{person.task.name}/answers/{said.pk if said else 0}/"
     other = [each for each in ("0", "1", "de", "en", "fr") if not said or each != said.label]
-    return [person.client.post(address, {"answer": label}) for label in other[:3]] + [person.get(address)]
-
-
-def toggled(person: Person, lease: Lease) -> object:
-    return person.client.post("/account/disturbing/", {"takes": person.chance.choice(["yes", "no"])})
-
-
-def preferred(person: Person, lease: Lease) -> object:
-    return person.client.post("/account/preferences/", {"text_size": "large", "theme": "dark", "goal": "9"})
-
-
-def asked_for_language(person: Person, lease: Lease) -> object:
-    return person.client.post("/account/languages/", {"language": "it", "level": "3"})
-
-
-def counted_anew(person: Person, lease: Lease) -> object:
-    """Ten minutes have gone by."""
-    return Backlog.objects.update(counted_at=timezone.now() - timedelta(minutes=11))
-
-
-def on_a_sheet(person: Person, lease: Lease) -> object:
-    return person.client.post(f"/tasks/{person.task.name}/sheet/start/", headers=HTMX)
-
-
-def looked_at(person: Person, lease: Lease) -> object:
-    return person.of_case("")
-
-
-def unsettled(person: Person, lease: Lease) -> object:
-    return person.of_case("unsettle/")
+    return [person.post(address, answer=label) for label in other[:3]] + [person.get(address)]
 
 
 Act = Callable[[Person, Lease], object]
+LONGER_AGO = timedelta(minutes=11)  # than what is said to wait is kept
 ACTS: dict[str, Act] = {
-    "take": taken,
-    "release": released,
-    "expire": run_out,
-    "answer": answered,
-    "undo": undone,
-    "skip": skipped,
-    "flag": flagged,
-    "ask": asked,
+    "take": lambda person, lease: person.way.take()[0],
+    "release": lambda person, lease: person.way.give_back(lease),
+    "expire": lambda person, lease: attacks.run_out(lease),
+    "answer": lambda person, lease: person.way.answer(lease, person.label(lease.unit)),
+    "undo": lambda person, lease: person.way.undo(),
+    "skip": lambda person, lease: person.way.skip(lease),
+    "flag": lambda person, lease: person.way.hand_on(lease),
+    "ask": lambda person, lease: person.way.ask(lease),
     "change": changed,
-    "toggle": toggled,
-    "prefer": preferred,
-    "ask for a language": asked_for_language,
-    "recount": counted_anew,
-    "sheet": on_a_sheet,
+    "toggle": lambda person, lease: person.post("/account/disturbing/", takes=person.chance.choice(["yes", "no"])),
+    "prefer": lambda person, lease: person.post("/account/preferences/", text_size="large", theme="dark", goal="9"),
+    "ask for a language": lambda person, lease: person.post("/account/languages/", language="it", level="3"),
+    "recount": lambda person, lease: Backlog.objects.update(counted_at=timezone.now() - LONGER_AGO),
+    "sheet": lambda person, lease: person.client.post(f"/tasks/{person.task.name}/sheet/start/", headers=HTMX),
 }
 # Around a decision of an adjudicator who reads as well, besides.
-OF_CASES: dict[str, Act] = {"look at the case": looked_at, "unsettle": unsettled}
+OF_CASES: dict[str, Act] = {
+    "look at the case": lambda person, lease: person.of_case(""),
+    "unsettle": lambda person, lease: person.of_case("unsettle/"),
+}
 Pair = tuple[str, str]
 PAIRS: list[Pair] = list(product(ACTS, repeat=2))
 PAIRS_OF_CASES: list[Pair] = list(product({**ACTS, **OF_CASES}, repeat=2))

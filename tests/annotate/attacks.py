@@ -277,23 +277,25 @@ class Attacker:
         self.others_go_on()
 
 
-def answered(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    reply = attacker.way.answer(lease, attacker.chance.choice(attacker.way.labels))
-    attacker.note(tried, "answer", reply)
-    attacker.answered += 1
-    attacker.others_go_on()
+# --- the tricks
+
+Trick = Callable[[Attacker, Tried, Lease], None]
 
 
-def skipped(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    attacker.note(tried, "skip", attacker.way.skip(lease))
-    attacker.answered += 1
-    attacker.others_go_on()
+def _tells(what: str, act: Callable[[Attacker, Lease], Reply]) -> Trick:
+    """One request about the unit, which is then done with."""
+
+    def trick(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+        attacker.note(tried, what, act(attacker, lease))
+        attacker.answered += 1
+        attacker.others_go_on()
+
+    return trick
 
 
-def handed_on(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    attacker.note(tried, "hand on", attacker.way.hand_on(lease))
-    attacker.answered += 1
-    attacker.others_go_on()
+answered = _tells("answer", lambda who, lease: who.way.answer(lease, who.chance.choice(who.way.labels)))
+skipped = _tells("skip", lambda who, lease: who.way.skip(lease))
+handed_on = _tells("hand on", lambda who, lease: who.way.hand_on(lease))
 
 
 def asked_about(attacker: Attacker, tried: Tried, lease: Lease) -> None:
@@ -330,46 +332,8 @@ def answered_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
     attacker.later.append((due, lambda: attacker.note(tried, "answer late", attacker.answer(lease))))
 
 
-def taken_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    answered(attacker, tried, lease)
-    if again := undone(attacker, tried):
-        attacker.note(tried, "answer again", attacker.answer(again))
-
-
-def skip_taken_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    skipped(attacker, tried, lease)
-    if again := undone(attacker, tried):
-        attacker.note(tried, "answer again", attacker.answer(again))
-
-
-def handing_on_taken_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    handed_on(attacker, tried, lease)
-    if again := undone(attacker, tried):
-        attacker.note(tried, "answer again", attacker.answer(again))
-
-
-def taken_back_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    """After six more answers, which only a page can ask for."""
-    answered(attacker, tried, lease)
-    said = Judgment.objects.get(lease=lease)
-
-    def take_back() -> None:
-        if again := undone(attacker, tried, said):
-            attacker.note(tried, "answer again", attacker.answer(again))
-
-    attacker.later.append((attacker.answered + 6, take_back))
-
-
-def taken_back_given_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    answered(attacker, tried, lease)
-    if again := undone(attacker, tried):
-        given_back(attacker, tried, again)
-
-
-def taken_back_answered_late(attacker: Attacker, tried: Tried, lease: Lease) -> None:
-    answered(attacker, tried, lease)
-    if again := undone(attacker, tried):
-        answered_late(attacker, tried, again)
+def answered_again(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+    attacker.note(tried, "answer again", attacker.answer(lease))
 
 
 def undone(attacker: Attacker, tried: Tried, judgment: Judgment | None = None) -> Lease | None:
@@ -382,6 +346,27 @@ def undone(attacker: Attacker, tried: Tried, judgment: Judgment | None = None) -
     return lease
 
 
+def _taken_back(first: Trick, then: Trick = answered_again) -> Trick:
+    def trick(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+        first(attacker, tried, lease)
+        if again := undone(attacker, tried):
+            then(attacker, tried, again)
+
+    return trick
+
+
+def taken_back_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+    """After six more answers, which only a page can ask for."""
+    answered(attacker, tried, lease)
+    judgment = Judgment.objects.get(lease=lease)
+
+    def take_back() -> None:
+        if again := undone(attacker, tried, judgment):
+            answered_again(attacker, tried, again)
+
+    attacker.later.append((attacker.answered + 6, take_back))
+
+
 TRICKS = {
     "answered": answered,
     "skipped": skipped,
@@ -392,12 +377,12 @@ TRICKS = {
     "run out": ran_out,
     "answered late": answered_late,
     "answered later": answered_later,
-    "taken back": taken_back,
-    "skip taken back": skip_taken_back,
-    "handing on taken back": handing_on_taken_back,
+    "taken back": _taken_back(answered),
+    "skip taken back": _taken_back(skipped),
+    "handing on taken back": _taken_back(handed_on),
     "taken back later": taken_back_later,
-    "taken back, given back": taken_back_given_back,
-    "taken back, answered late": taken_back_answered_late,
+    "taken back, given back": _taken_back(answered, given_back),
+    "taken back, answered late": _taken_back(answered, answered_late),
 }
 # What only a page can do.
 OF_PAGES = frozenset({"taken back later"})

@@ -8,10 +8,11 @@ from django.core import mail as outbox
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client
 
+from annotate.actions.commands import call_command
 from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.models import Flag, Guidelines, Note, Unit
-from annotate.work import accounts, flags
+from annotate.models import Guidelines, Note, Unit
+from annotate.work import accounts, flags, notes
 from annotate.work.permit import acting, permits
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -63,13 +64,16 @@ def test_a_question_stands_before_the_manager_with_its_text_its_answers_and_wher
     assert "of annotators: 1 open" in desk.get("/manage/").text
     assert '<a href="/manage/questions/?task=task">' in desk.get("/manage/tasks/task/comments/").text
     assert '<a href="/manage/tasks/task/comments/">' in desk.get("/manage/questions/?task=task").text
-
-
-def test_the_text_of_what_was_disturbing_is_folded_and_tells_how_it_went_on(desk, task, ann):
-    flagged = flag(ann, task, "disturbing", "")
-    page = desk.get("/manage/questions/").text
-    assert f'<details><summary>Show the text</summary><blockquote dir="auto"><p>{flagged.unit.item.text}' in page
-    assert "ann found it disturbing" in page
+    for deed, fields in (("reply", {"reply": " "}), ("nonsense", {})):
+        assert do(desk, asked, deed, **fields).status_code == 400
+    refused = do(desk, asked, "reply", reply=" ").text
+    assert "The reply is empty" in refused
+    assert '/manage/questions/"' in refused
+    assert desk.get("/manage/questions/").text.count("Show the text") == 0
+    disturbing = flag(person("bea", "de"), task, "disturbing", "")
+    page = desk.get("/manage/questions/").text  # whose text is folded
+    assert f'<details><summary>Show the text</summary><blockquote dir="auto"><p>{disturbing.unit.item.text}' in page
+    assert "bea found it disturbing" in page
 
 
 def test_the_list_shows_open_ones_of_every_kind_and_task_unless_it_is_asked_otherwise(
@@ -103,14 +107,6 @@ def test_a_reply_stands_on_the_annotator_s_first_page_and_on_nobody_else_s_until
     assert as_(bea).post(f"/replies/{asked.pk}/read/").status_code == 404
     assert as_(ann).post(f"/replies/{asked.pk}/read/", follow=True).status_code == 200
     assert "word order" not in as_(ann).get("/").text
-
-
-def test_an_empty_reply_is_refused_with_a_sentence_and_the_way_back(desk, task, ann):
-    refused = do(desk, flag(ann, task), "reply", reply=" ")
-    assert refused.status_code == 400
-    assert "The reply is empty" in refused.text
-    assert '/manage/questions/"' in refused.text
-    assert do(desk, Flag.objects.get(), "nonsense").status_code == 400
 
 
 def test_the_manager_leaves_a_unit_out_or_says_that_nothing_is_to_be_done(desk, task, ann):
@@ -163,25 +159,20 @@ def test_a_note_stands_on_the_first_page_and_above_the_queue_of_whom_it_is_for_u
     assert seen(ann, "/") == seen(bea, "/") == []
 
 
-def test_an_answer_s_reply_does_not_repeat_the_note(task, ann, manager):
-    flags.write_note(task, "To all.", by=manager)
-    assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
-
-
-def test_a_note_says_something_and_is_for_somebody(task, ann, manager, make_task):
+def test_a_note_says_something_is_for_somebody_and_is_not_repeated_with_each_answer(
+    task, ann, manager, make_task, person
+):
     for text, language in ((" ", ""), ("x" * 2001, ""), ("x", "nl")):
         with pytest.raises(InvalidAnswer):
-            flags.write_note(task, text, by=manager, language=language)
-    note = flags.write_note(make_task([DISPUTED], name="other"), "x", by=manager)
+            notes.write(task, text, by=manager, language=language)
+    other = notes.write(make_task([DISPUTED], name="other"), "x", by=manager)
     with pytest.raises(NotFound):
-        flags.withdraw_note(task, note.pk)
-
-
-def test_an_adjudicator_who_reads_no_language_of_the_task_is_told_what_is_for_everybody(task, person, manager):
-    ada, guest = person("ada", adjudicates=True), person("bea", "nl")
-    flags.write_note(task, "To all.", by=manager)
-    assert [str(note.text) for note in flags.notes_to_read(permits(ada, [task]))] == ["To all."]
-    assert flags.notes_to_read(permits(guest, [task])) == []
+        notes.withdraw(task, other.pk)
+    notes.write(task, "To all.", by=manager)
+    assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
+    # An adjudicator who reads no language of the task is told what is for everybody.
+    for annotator, texts in ((person("ada", adjudicates=True), ["To all."]), (person("bea", "nl"), [])):
+        assert [str(note.text) for note in notes.to_read(permits(annotator, [task]))] == texts
 
 
 # --- work that disturbs
@@ -239,19 +230,19 @@ def test_word_of_a_reply_goes_by_mail_without_the_reply_or_any_text_of_the_item(
     assert TEXT not in sent.body
 
 
-def test_without_an_address_or_a_server_no_mail_goes_and_nothing_is_said_of_it(desk, task, ann, settings):
-    settings.MAIL = False
+@pytest.mark.parametrize("trouble", ["no server", "a server that takes nothing", "an address that cannot be written"])
+def test_a_reply_stands_although_no_mail_goes_and_the_page_says_where_one_failed(desk, task, ann, with_mail, trouble):
     address(ann)
-    assert "could not be sent" not in do(desk, flag(ann, task), "reply", reply="Yes.").text
-    assert outbox.outbox == []
-
-
-def test_a_reply_stands_although_its_mail_could_not_be_sent_and_the_page_says_so(desk, task, ann, with_mail):
-    with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
-    address(ann)
+    if trouble == "no server":
+        with_mail.MAIL = False
+    elif trouble == "a server that takes nothing":
+        with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
+    else:
+        User.objects.filter(pk=ann.user.pk).update(email=f"a@{'ä' * 60}.org")
     page = do(desk, flag(ann, task), "reply", reply="Yes.").text
-    assert "The mail that tells them of it could not be sent" in page
+    assert ("The mail that tells them of it could not be sent" in page) == (trouble != "no server")
     assert "Yes." in as_(ann).get("/").text
+    assert outbox.outbox == []
 
 
 def invited(desk, *annotators):
@@ -295,16 +286,8 @@ def test_an_address_that_cannot_be_written_costs_nobody_their_link(desk, ann, pe
         assert "The mail addresses of ann were refused" in page
 
 
-def test_a_reply_stands_although_its_address_cannot_be_written(desk, task, ann, with_mail):
-    User.objects.filter(pk=ann.user.pk).update(email=f"a@{'ä' * 60}.org")
-    page = do(desk, flag(ann, task), "reply", reply="Yes.").text
-    assert "The mail that tells them of it could not be sent" in page
-
-
 def test_the_command_that_adds_people_mails_them_too(tmp_path, with_mail, db):
     file = tmp_path / "people.csv"
     file.write_text("username,name,languages,email\nmia,Mia,de:5,mia@example.org\nned,Ned,de:5,\n")
-    from annotate.actions.commands import call_command
-
     call_command("add_annotators", str(file))
     assert [sent.to for sent in outbox.outbox] == [["mia@example.org"]]

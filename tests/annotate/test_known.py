@@ -43,11 +43,6 @@ def ann(person):
 
 
 @pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
-
-
-@pytest.fixture
 def posts(db):
     """posts(3, DUTCH) puts posts into the corpus that nobody has been asked about yet."""
     numbers = itertools.count(1)
@@ -145,15 +140,15 @@ def test_decoys_are_known_to_be_something_else_and_ranked_by_a_detector_or_confu
     }
 
 
-def test_what_detectors_merely_agree_on_is_not_known(make_task, posts, verify):
-    make_task([("nl", "nl", "nl")] * 3, labels=LABELS)
-    assert not hidden(verify({"de": posts(4)}, decoy_share=1).task).exists()
-
-
-@pytest.mark.parametrize(("share", "number"), [(0, 0), (0.05, 1), (0.1, 2), (0.11, 3), (1, 6)])
-def test_there_are_as_many_decoys_as_the_share_says_if_there_are_as_many(labelled, posts, verify, share, number):
+def test_there_are_as_many_decoys_as_the_share_says_if_there_are_as_many_that_people_labelled(
+    make_task, labelled, posts, verify
+):
+    make_task([("nl", "nl", "nl")] * 3, labels=LABELS, name="agreed")  # what detectors merely agree on is not known
+    assert verify({"de": posts(4)}, name="none", decoy_share=1).decoys["de"] == 0
     labelled([(DUTCH, "nl")] * 6)
-    assert verify({"de": posts(20)}, decoy_share=share).decoys["de"] == number
+    for share, number in ((0, 0), (0.05, 1), (0.1, 2), (0.11, 3), (1, 6)):
+        opened = verify({"de": posts(20)}, name=f"share-{100 * share:.0f}", decoy_share=share)
+        assert opened.decoys["de"] == number, share
 
 
 def test_the_share_is_of_the_posts_that_readers_see(labelled, posts, verify):
@@ -236,25 +231,18 @@ def test_each_language_has_decoys_of_its_own(labelled, posts, verify):
     assert found == {"de": (dutch, "not-de"), "nl": (german, "not-nl")}
 
 
-def test_a_decoy_that_nobody_can_tell_is_left_and_troubles_no_adjudicator(labelled, posts, ann, verify):
+def test_a_decoy_that_nobody_can_tell_or_on_which_readers_differ_is_left_and_troubles_no_adjudicator(
+    labelled, posts, ann, person, verify
+):
     labelled([(DUTCH, "nl")])
-    task = verify({"de": posts(1)}, decoy_share=1).task
-    say(task, ann, [None, None])
-    assert sorted(task.units.values_list("known_answer", "stage")) == [
-        ("", stages.ADJUDICATION),
-        ("not-de", stages.DISCARDED),
-    ]
-
-
-def test_nor_does_one_on_which_readers_disagree(labelled, posts, ann, person, verify):
-    labelled([(DUTCH, "nl")])
-    task = verify({"de": posts(1)}, decoy_share=1, redundancy=2).task
-    for reader, label in ((ann, "de"), (person("bea", "de"), "not-de")):
-        say(task, reader, [label, label])
-    assert sorted(task.units.values_list("known_answer", "stage")) == [
-        ("", stages.ADJUDICATION),
-        ("not-de", stages.DISCARDED),
-    ]
+    for name, answers in (("skipped", {"ann": None}), ("differed", {"ann": "de", "bea": "not-de"})):
+        task = verify({"de": posts(1)}, name=name, decoy_share=1, redundancy=len(answers)).task
+        for reader, label in answers.items():
+            say(task, ann if reader == "ann" else person(reader, "de"), [label, label])
+        assert sorted(task.units.values_list("known_answer", "stage")) == [
+            ("", stages.ADJUDICATION),
+            ("not-de", stages.DISCARDED),
+        ]
 
 
 # --- their false-yes rate
@@ -279,7 +267,11 @@ def test_what_is_taken_back_or_skipped_is_no_answer_to_a_decoy(labelled, posts, 
     labelled([(DUTCH, "nl")])
     task = verify({"de": posts(1)}, decoy_share=1).task
     say(task, ann, ["de", "de"])
-    assert known.report(task)["languages"][0]["yes"] == 1
+    task.labels = ["fr"]  # it counts by what was drawn
+    task.save()
+    assert [(row["language"], row["yes"]) for row in known.report(task)["languages"]] == [("de", 1)]
+    task.labels = ["de"]
+    task.save()
     undo(ann, task)
     undo(ann, task)
     assert known.report(task)["languages"][0]["answers"] == 0
@@ -298,14 +290,6 @@ def test_answers_on_sheets_are_counted_apart(labelled, posts, ann, verify):
     assert 0 < on_sheet < 6
     assert (row["answers"], row["yes"]) == (6, on_sheet)
     assert (row["sheets"]["answers"], row["sheets"]["yes"]) == (on_sheet, on_sheet)
-
-
-def test_the_report_counts_by_what_was_drawn_whatever_the_labels_of_the_task_are_now(labelled, posts, ann, verify):
-    labelled([(DUTCH, "nl")])
-    task = verify({"de": posts(1)}, decoy_share=1).task
-    task.labels = ["fr"]
-    task.save()
-    assert [row["language"] for row in known.report(task)["languages"]] == ["de"]
 
 
 # --- decoys in exports
@@ -350,6 +334,9 @@ def test_a_set_is_finished_when_its_own_posts_are(labelled, posts, ann, verify, 
 def test_labels_that_posts_have_are_taken_over_and_the_export_says_from_where(labelled, posts, ann, verify, tmp_path):
     uniform = labelled([(GERMAN, "de"), (DUTCH, "nl"), (GERMAN, Answer("und", "mixed"))])
     items = [unit.item for unit in uniform.units.order_by("position")]
+    without = verify({"de": items}, name="without", decoy_share=0)
+    assert without.reused == {"de": 0}
+    assert set(without.task.units.values_list("stage", flat=True)) == {stages.QUEUED}
     opened = verify({"de": [*items, *posts(1)]}, reuse=True, decoy_share=0)
     units = list(opened.task.units.order_by("position"))
     assert [(unit.stage, unit.label) for unit in units] == [
@@ -378,26 +365,16 @@ def test_labels_that_posts_have_are_taken_over_and_the_export_says_from_where(la
     assert "3 posts have the label that people gave\nthem in another task of the corpus: 3 in `uniform`." in card
 
 
-def test_without_the_option_people_are_asked_again(labelled, verify):
-    uniform = labelled([(GERMAN, "de")])
-    opened = verify({"de": [uniform.units.get().item]})
-    assert opened.task.units.get().stage == stages.QUEUED
-    assert opened.reused == {"de": 0}
-
-
-def test_where_people_disagree_nothing_is_reused(labelled, posts, ann, verify):
+def test_where_people_disagree_nothing_is_reused_and_a_no_to_another_language_says_nothing(posts, ann, verify):
     item, other = posts(2)
     for name, label in (("one", "de"), ("two", "not-de")):
         task = verify({"de": [item, other]}, name=name, decoy_share=0).task
         say(task, ann, [label, "de"])
     task = verify({"de": [item, other]}, reuse=True, decoy_share=0).task
     assert [unit.label for unit in task.units.order_by("position")] == ["", "de"]
-
-
-def test_a_no_to_another_language_says_nothing_and_a_yes_says_no(posts, ann, verify):
     items = posts(2)
     say(verify({"nl": items}, name="dutch", decoy_share=0).task, ann, ["nl", "not-nl"])
-    task = verify({"de": items}, reuse=True, decoy_share=0).task
+    task = verify({"de": items}, name="german", reuse=True, decoy_share=0).task
     assert [(unit.stage, unit.label) for unit in task.units.order_by("position")] == [
         (stages.LABELLED, "not-de"),
         (stages.QUEUED, ""),
@@ -421,28 +398,28 @@ def test_a_label_that_was_itself_reused_is_taken_from_where_people_gave_it(label
         assert unit.reused_from.task == uniform
 
 
-@pytest.mark.parametrize(
-    ("listed", "answer", "label"),
-    [
-        (LABELS, Answer("und", "several"), "und"),
-        (LABELS, Answer("und"), "und"),
-        (LABELS, Answer("und", "unlisted", "Swahili"), "not-de"),
-        # It may be German: readers could not say so.
-        (["en", "nl"], Answer("und", "unlisted", "German"), ""),
-        (["en", "nl"], Answer("und"), ""),
-    ],
-)
-def test_undefined_is_reused_for_what_it_meant_to_who_had_a_list(labelled, verify, listed, answer, label):
-    uniform = labelled([(GERMAN, answer)], labels=listed)
-    task = verify({"de": [uniform.units.get().item]}, reuse=True).task
-    assert task.units.get().label == label
-
-
-def test_an_adjudicators_undefined_is_asked_again_since_their_reason_is_in_words(labelled, ada, verify):
-    uniform = labelled([(GERMAN, None)], rounds=1)
-    settle(ada, uniform.units.get().pk, Answer("und", "it is Swahili"))
-    task = verify({"de": [uniform.units.get().item]}, reuse=True).task
-    assert task.units.get().label == ""
+def test_undefined_is_reused_for_what_it_meant_to_who_had_a_list_and_not_where_an_adjudicator_wrote_a_reason(
+    make_task, person, ada, verify
+):
+    lea = person("lea", "de en nl")
+    for number, (listed, answer, label) in enumerate(
+        (
+            (LABELS, Answer("und", "several"), "und"),
+            (LABELS, Answer("und"), "und"),
+            (LABELS, Answer("und", "unlisted", "Swahili"), "not-de"),
+            # It may be German: readers could not say so.
+            (["en", "nl"], Answer("und", "unlisted", "German"), ""),
+            (["en", "nl"], Answer("und"), ""),
+            (LABELS, None, ""),  # decided by an adjudicator
+        )
+    ):
+        uniform = make_task([GERMAN], name=f"uniform{number}", labels=listed, rounds=1)
+        unit = uniform.units.get()
+        say(uniform, lea, [answer])
+        if answer is None:
+            settle(ada, unit.pk, Answer("und", "it is Swahili"))
+        task = verify({"de": [unit.item]}, name=f"verify{number}", reuse=True).task
+        assert task.units.get().label == label, (listed, answer)
 
 
 def test_which_posts_are_decoys_and_where_they_stand_is_verified(labelled, posts, verify, ann, tmp_path):

@@ -132,14 +132,6 @@ def test_a_late_answer_is_refused_once_another_person_has_the_work(crowd, client
     assert way.answer(lease, "1").status == 200
 
 
-@pytest.mark.parametrize("name", ["page", "api"])
-def test_answers_can_be_taken_back_whatever_others_did_meanwhile(crowd, name):
-    task, (ann, *others) = crowd(count=60, redundancy=3)
-    found = attacked(name, task, ann, others, 12, "taken back")
-    assert {each.unit.honeypot for each in found} == {True, False}
-    assert {each.scores["undo: status"] for each in found} == {200}
-
-
 def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd, monkeypatch):
     monkeypatch.setattr(pause_rule, "LEAST", 3)
     monkeypatch.setattr(pause_rule, "CONFIDENCE", 0.5)
@@ -207,62 +199,44 @@ def test_a_person_cannot_have_what_waits_counted_anew(crowd):
 
 
 @pytest.mark.parametrize(
-    ("name", "redundancy", "pause_below"), [("page", 1, 0.0), ("page", 3, 0.01), ("api", 1, 0.01), ("api", 3, 0.0)]
-)
-def test_a_gold_answer_runs_the_same_statements_as_work(crowd, name, redundancy, pause_below):
-    task, (ann, *_) = crowd(count=40, redundancy=redundancy, pause_below=pause_below)
-    attacks.assert_same_statements(attacked(name, task, ann, None, 16, "answered"), attacks.is_gold)
-
-
-@pytest.mark.parametrize(
-    ("name", "redundancy", "trick"),
+    ("name", "trick", "options"),
     [
-        ("page", 1, "taken back"),
-        ("api", 2, "taken back"),
-        ("page", 2, "skip taken back"),
-        ("api", 1, "skip taken back"),
+        ("page", "answered", {}),
+        ("page", "answered", {"redundancy": 3, "pause_below": 0.01}),
+        ("api", "answered", {"pause_below": 0.01}),
+        ("api", "answered", {"redundancy": 3}),
+        ("page", "answered", {"kind": "ad_relevance"}),
+        ("api", "answered", {"kind": "web_ranking"}),
+        ("page", "taken back", {}),
+        ("api", "taken back", {"redundancy": 2}),
+        ("page", "skip taken back", {"redundancy": 2}),
+        ("api", "skip taken back", {}),
+        # Where others take what disturbs, and where nobody does, so that the work goes to an adjudicator.
+        ("page", "handed on", {"takers": 0}),
+        ("api", "handed on", {"takers": 5}),
+        ("page", "handing on taken back", {"takers": 5}),
+        ("api", "handing on taken back", {"takers": 0}),
+        ("page", "asked about", {"takers": 5}),
+        ("api", "asked about", {"takers": 0}),
+        ("page", "answered late", {}),
+        ("page", "answered late", {"redundancy": 3}),
+        ("api", "answered late", {"redundancy": 3}),
     ],
 )
-def test_taking_back_runs_the_same_statements_for_a_gold_answer_whatever_became_of_the_work(
-    crowd, name, redundancy, trick
-):
-    task, (ann, *others) = crowd(count=120, redundancy=redundancy)
-    attacks.assert_same_statements(attacked(name, task, ann, others, 14, trick), attacks.is_gold)
-
-
-@pytest.mark.parametrize(
-    ("name", "takers", "trick"),
-    [
-        ("page", 0, "handed on"),
-        ("api", 5, "handed on"),
-        ("page", 5, "handing on taken back"),
-        ("api", 0, "handing on taken back"),
-        ("page", 5, "asked about"),
-        ("api", 0, "asked about"),
-    ],
-)
-def test_flagging_runs_the_same_statements_and_says_the_same_of_a_gold_answer(crowd, name, takers, trick):
-    """Where others take what disturbs, and where nobody does, so that the work goes to an adjudicator."""
-    task, (ann, *others) = crowd(count=120, redundancy=2)
+def test_a_gold_answer_runs_the_same_statements_as_work_and_says_the_same(crowd, name, trick, options):
+    """Whatever became of the work meanwhile."""
+    options = {"redundancy": 2 if "takers" in options else 1} | options
+    takers = options.pop("takers", 0)
+    if "kind" in options:
+        labels = list(KINDS[options["kind"]].labels)
+        options["pots"] = [labels[0], labels[-1]] * 10
+    alone = trick in ("answered", "answered late")
+    task, (ann, *others) = crowd(count=40 if alone else 120, **options)
     Annotator.objects.filter(pk__in=[each.pk for each in others[:takers]]).update(takes_disturbing=True)
-    found = attacked(name, task, ann, others, 14, trick)
+    found = attacked(name, task, ann, None if alone else others, 14, trick)
     attacks.assert_same_statements(found, attacks.is_gold)
-    assert {score for each in found for score in each.scores.items() if score[0].endswith("status")} == {
-        (f"{request}: status", 200.0) for each in found for request, _ in each.ran
-    }
-
-
-@pytest.mark.parametrize(("name", "redundancy"), [("page", 1), ("page", 3), ("api", 3)])
-def test_a_late_answer_runs_the_same_statements_for_a_gold_answer(crowd, name, redundancy):
-    task, (ann, *_) = crowd(count=30, redundancy=redundancy)
-    attacks.assert_same_statements(attacked(name, task, ann, None, 14, "answered late"), attacks.is_gold)
-
-
-@pytest.mark.parametrize(("name", "kind"), [("page", "ad_relevance"), ("api", "web_ranking")])
-def test_so_it_does_where_answers_are_choices_or_grades(crowd, name, kind):
-    labels = list(KINDS[kind].labels)
-    task, (ann, *_) = crowd(count=40, kind=kind, pots=[labels[0], labels[-1]] * 10)
-    attacks.assert_same_statements(attacked(name, task, ann, None, 10, "taken back"), attacks.is_gold)
+    statuses = {value for each in found for score, value in each.scores.items() if score.endswith("status")}
+    assert statuses == {200.0}
 
 
 SOME_AUDITED = [DISPUTED, AGREED, AGREED, DISPUTED] * 9

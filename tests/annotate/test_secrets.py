@@ -7,12 +7,10 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
-from annotate.work.judgments import judge, skip
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, verified, with_manifest_of
-
-POTS = ["1", "0"] * 4
 
 
 @pytest.fixture
@@ -20,22 +18,19 @@ def out(tmp_path):
     return tmp_path / "gold"
 
 
-def test_decisions_that_nobody_could_make_a_second_time_are_told_apart(make_task, person, out):
-    task = make_task([DISPUTED] * 30, rounds=1, check_share=0.5)
+def test_decisions_that_nobody_could_make_a_second_time_are_told_apart(skipped, ada, out):
+    task = skipped(30, check_share=0.5)
     with_manifest_of("corpus")
-    reader, ada = person("reader", "de"), person("ada", adjudicates=True)
-    while lease := take(reader, task):
-        skip(reader, lease.pk)
     settle_all((ada,), task)
     tell(task, out)
     status, told = verified(out)
     assert (status, of_lots(told)["second"]) == (0, (30, 0))
 
 
-def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(make_task, person, out):
+def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(make_task, person, ada, out):
     task = make_task([DISPUTED] * 12, check_share=1.0)
     with_manifest_of("corpus")
-    reader, ada = person("reader", "de"), person("ada", adjudicates=True)
+    reader = person("reader", "de")
     while lease := take(reader, task):
         judge(reader, lease.pk, Answer("de"))
     call_command("close", "task", stdout=(said := io.StringIO()))
