@@ -1,8 +1,11 @@
-"""What a corpus has on disk."""
+"""What a corpus has on disk, and packed files to import."""
 
+import io
 import json
+import zipfile
 
 import pyarrow.parquet as pq
+import zstandard
 
 from corpora.storage.layout import corpus_dir, manifest_of, reject_name
 
@@ -26,3 +29,17 @@ def bytes_of(name="c"):
         for path in folder.rglob("*")
         if path.is_file() and path.name != "lock"
     }
+
+
+def with_a_window_of_2_gb(content):
+    how = zstandard.ZstdCompressionParameters.from_level(3, window_log=31)
+    packer = zstandard.ZstdCompressor(compression_params=how).compressobj()  # without the size, so the window is told
+    return packer.compress(content) + packer.flush()
+
+
+def zipped(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()

@@ -43,26 +43,17 @@ redundancy = 2
 
 
 def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
-    added = read_added({"pcm": PIDGIN, **VARIETIES})
+    added = read_added(
+        {"pcm": PIDGIN, **VARIETIES, "kri": {"name": " Krio "}, "sr-Latn": {"name": "x", "script": "latn"}}
+    )
     assert added["pcm"] == Language("pcm", "Nigerian Pidgin", "Naijá")
-    assert [(code, language.under) for code, language in added.items()] == [
-        ("pcm", ""), ("pt-BR", "pt"), ("pt-PT", "pt"),
-    ]  # fmt: skip
-
-
-def test_the_name_is_the_autonym_where_none_is_given():
-    assert read_added({"pcm": {"name": " Nigerian Pidgin "}})["pcm"].autonym == "Nigerian Pidgin"
-
-
-def test_a_script_is_written_as_the_standard_does():
-    assert read_added({"sr-Latn": {"name": "Serbian in Latin script", "script": "latn"}})["sr-Latn"].script == "Latn"
-
-
-@pytest.mark.parametrize(
-    "code", ["pcm", "pt-BR", "es-419", "sr-Latn", "sr-Latn-RS", "de-1901", "ca-valencia", "sl-Latn-IT-rozaj"]
-)
-def test_a_code_is_one_of_bcp_47(code):
-    assert list(read_added({code: PIDGIN})) == [code]
+    assert {code: language.under for code, language in added.items()} == dict.fromkeys(added, "") | {
+        "pt-BR": "pt",
+        "pt-PT": "pt",
+    }
+    assert (added["kri"].autonym, added["sr-Latn"].script) == ("Krio", "Latn")
+    codes = ["pcm", "pt-BR", "es-419", "sr-Latn", "sr-Latn-RS", "de-1901", "ca-valencia", "sl-Latn-IT-rozaj"]
+    assert list(read_added(dict.fromkeys(codes, PIDGIN))) == codes
 
 
 @pytest.mark.parametrize(
@@ -104,38 +95,31 @@ def test_what_is_wrong_with_a_language_is_said_in_one_sentence(code, table, sent
     assert sentence in str(error.value)
 
 
-def test_a_language_cannot_stand_under_one_that_is_added_itself():
-    add_names(read_added({"pcm": PIDGIN}))
-    with pytest.raises(ValueError, match="stands under 'pcm', which is not a listed code"):
-        read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
-
-
-def test_added_languages_have_names_and_come_after_the_listed():
-    add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
-    assert LANGUAGES["pcm"].name == "Nigerian Pidgin"
-    assert LANGUAGES["pt-BR"].under == "pt"
-    assert list(LANGUAGES)[-3:] == ["pcm", "pt-BR", "pt-PT"]
-    assert len(LANGUAGES) == len(LISTED) + 3
-    assert dict(LANGUAGES.items())["pcm"] in LANGUAGES.values()
-
-
-def test_added_languages_change_nothing_that_was_decided():
+def test_added_languages_have_names_come_after_the_listed_and_change_nothing_that_was_decided():
     def decided():
         listed = {code: LANGUAGES[code] for code in LISTED}
         return listed, dict(COVERAGE), ARTICLE_LABELS, normalise("fasttext", "pt"), confusable_with("pt")
 
-    before = decided()
+    before, iterator = decided(), iter(LANGUAGES.items())
+    next(iterator)
     add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
+    assert len(list(iterator)) == len(LISTED) - 1, "an iteration that has begun goes on undisturbed"
     assert decided() == before
+    assert (LANGUAGES["pcm"].name, LANGUAGES["pt-BR"].under) == ("Nigerian Pidgin", "pt")
+    assert list(LANGUAGES)[-3:] == ["pcm", "pt-BR", "pt-PT"]
+    assert len(LANGUAGES) == len(LISTED) + 3
+    assert dict(LANGUAGES.items())["pcm"] in LANGUAGES.values()
     assert not any("pcm" in known or "pt-BR" in known for known in COVERAGE.values())
     with pytest.raises(KeyError):
         normalise("fasttext", "pcm")
     assert confusable_with("pcm") == frozenset()
-
-
-def test_what_somebody_says_of_detectors_and_labels_of_an_added_language_is_left_out():
-    add_names({"pcm": Language("pcm", "Nigerian Pidgin", "Naijá", "en", "en", "en", labels=("en",))})
-    assert LANGUAGES["pcm"] == Language("pcm", "Nigerian Pidgin", "Naijá")
+    with pytest.raises(ValueError, match="stands under 'pcm', which is not a listed code"):
+        read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
+    # Codes and labels of detectors are for listed languages alone.
+    add_names({"kri": Language("kri", "Krio", "Krio", "en", "en", "en", labels=("en",))})
+    assert LANGUAGES["kri"] == Language("kri", "Krio", "Krio")
+    with pytest.raises(ValueError, match="The language pt is listed already as Portuguese"):
+        add_names({"pt": LANGUAGES["pt"]})
 
 
 def test_the_same_language_may_be_added_again_but_not_by_other_names():
@@ -148,18 +132,6 @@ def test_the_same_language_may_be_added_again_but_not_by_other_names():
         "write the same name and autonym."
     )
     assert "kri" not in LANGUAGES
-
-
-def test_a_listed_language_is_not_added():
-    with pytest.raises(ValueError, match="The language pt is listed already as Portuguese"):
-        add_names({"pt": LANGUAGES["pt"]})
-
-
-def test_whoever_goes_through_the_languages_is_not_disturbed_by_one_that_is_added():
-    going = iter(LANGUAGES.items())
-    next(going)
-    add_names(read_added({"pcm": PIDGIN}))
-    assert len(list(going)) == len(LISTED) - 1
 
 
 def test_once_added_a_language_is_a_label_and_may_be_declared():
@@ -183,27 +155,20 @@ def kind(write):
 
 
 def ads(*languages):
-    return [{"id": n, "language": language, "query": f"q{n}"} for n, language in enumerate(languages)]
+    return [{"id": n, "query": f"q{n}"} | ({"language": code} if code else {}) for n, code in enumerate(languages)]
 
 
-def test_records_may_be_in_the_languages_of_a_file(write, import_corpus, kind):
+def test_records_may_be_in_the_languages_of_a_file_and_in_no_unknown_one(write, import_corpus, kind):
     file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "kri"))
+    import_corpus("without", file, fields="query")
+    assert [row["language"] for row in posts("without")] == ["pt", "pt", "pt"]
+    assert "'pcm' is not a code known here" in rejects("without")[0]["reason"]
     import_corpus("c", file, fields="query", languages=kind)
     assert [row["language"] for row in posts()] == ["pcm", "pt-BR", "pt-PT", "pt"]
     assert "'kri' is not a code known here" in rejects()[0]["reason"]
-
-
-def test_without_the_file_their_languages_are_unknown(write, import_corpus):
-    import_corpus("c", write("ads.jsonl", ads("pcm", "pt")), fields="query")
-    assert [row["language"] for row in posts()] == ["pt"]
-    assert "'pcm' is not a code known here" in rejects()[0]["reason"]
-
-
-def test_a_language_of_the_file_may_be_declared_for_all_records_and_drawn_for(write, import_corpus, kind):
-    rows = [{"id": n, "query": f"q{n}"} for n in range(3)]
-    import_corpus("c", write("ads.jsonl", rows), fields="query", language="pcm", languages=kind)
-    (sample,) = sample_records(Corpus.objects.get(), ["pcm"], size=2, seed="s")
-    assert (sample.language, sample.size, sample.frame_size) == ("pcm", 2, 3)
+    import_corpus("d", write("more.jsonl", ads("", "")), fields="query", language="pcm", languages=kind)
+    (sample,) = sample_records(Corpus.objects.get(name="d"), ["pcm"], size=1, seed="s")
+    assert (sample.language, sample.size, sample.frame_size) == ("pcm", 1, 2)
 
 
 @pytest.fixture
@@ -218,7 +183,13 @@ def importing(write, import_corpus):
     return run
 
 
-def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing, kind):
+def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing, kind, tmp_path):
+    for options, sentence in (
+        ({}, "The label 'pcm' is not a language code known here"),
+        ({"languages": tmp_path / "no.toml"}, r"no\.toml cannot be read: No such file or directory\."),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            importing(["pcm", "de", "de", "de", "de", "de"], **options)
     importing(["pcm", "pidgin", "pt-BR", "por", "und", "de"], languages=kind, map=["pidgin=pcm", "por=pt-BR,pt-PT"])
     assert manifest_of("c").predictions[0].mapping == {"por": ("pt-BR", "pt-PT")}
     mine = find_predictor("c", "mine")
@@ -226,11 +197,6 @@ def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing,
     assert predicted_labels("c", mine, ["2"]) == {"2": "pcm"}
     samples = sample_precision(Corpus.objects.get(), None, size=5, seed="s", predictor=mine)
     assert [(sample.language, sample.size) for sample in samples] == [("de", 1), ("pcm", 2), ("pt-BR", 1)]
-
-
-def test_without_the_file_their_labels_are_unknown(importing):
-    with pytest.raises(CommandError, match="The label 'pcm' is not a language code known here"):
-        importing(["pcm", "de", "de", "de", "de", "de"])
 
 
 @pytest.mark.parametrize(
@@ -250,8 +216,3 @@ def test_a_file_of_languages_that_cannot_be_used_is_explained(write, import_corp
         import_corpus("c", write("ads.jsonl", ads("pt")), fields="query", languages=kind)
     assert sentence in str(error.value)
     assert not Corpus.objects.exists()
-
-
-def test_a_file_of_languages_that_is_not_there_is_explained(importing, tmp_path):
-    with pytest.raises(CommandError, match=r"no\.toml cannot be read: No such file or directory\."):
-        importing(["de"] * 6, languages=tmp_path / "no.toml")

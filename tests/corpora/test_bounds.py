@@ -45,14 +45,14 @@ def in_lists(values, count):
     return pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), values)
 
 
-def shared(folder):
+def shared(folder, size=4_500_000):
     """A text of 4.5 MB that a thousand rows share."""
-    return parquet(folder / "shared.parquet", same("x" * 4_500_000, ROWS))
+    return parquet(folder / "shared.parquet", same("x" * size, ROWS))
 
 
 def shared_short(folder):
-    """A text of half a million characters that a thousand rows share, each of which may be imported."""
-    return parquet(folder / "short.parquet", same("a " * 250_000, ROWS))
+    """A text that may be imported, and that a thousand rows share."""
+    return shared(folder, size=500_000)
 
 
 def plain(folder):
@@ -71,20 +71,22 @@ def turns(folder):
     return parquet(folder / "turns.parquet", in_lists(said, 100_000))
 
 
-def packed(folder, ending, pack):
-    path = folder / f"bomb.jsonl.{ending}"
-    with pack(path) as file:
-        for _ in range((AT_LEAST >> 20) + 2):
-            file.write(b'{"id": "1", "text": "a"}' + b" " * ((1 << 20) - 25) + b"\n")
-    return path
+def gzipped(path):
+    return gzip.open(path, "wb", compresslevel=9)
 
 
-def gzipped(folder):
-    return packed(folder, "gz", lambda path: gzip.open(path, "wb", compresslevel=9))
+def zstandard(path):
+    return pa.CompressedOutputStream(str(path), "zstd")
 
 
-def zstandard(folder):
-    return packed(folder, "zst", lambda path: pa.CompressedOutputStream(str(path), "zstd"))
+def packed(pack):
+    def make(folder):
+        with pack(folder / "bomb.jsonl") as file:
+            for _ in range((AT_LEAST >> 20) + 2):
+                file.write(b'{"id": "1", "text": "a"}' + b" " * ((1 << 20) - 25) + b"\n")
+        return folder / "bomb.jsonl"
+
+    return make
 
 
 def read(path):
@@ -115,9 +117,9 @@ def refusal(path):
     )
 
 
-@pytest.mark.parametrize("made", [shared_short, plain, gzipped, zstandard])
-def test_a_small_file_that_comes_to_more_than_may_be_is_refused_in_little_memory(tmp_path, made):
-    path = made(tmp_path)
+@pytest.mark.parametrize("make", [shared_short, plain, packed(gzipped), packed(zstandard)])
+def test_a_small_file_that_comes_to_more_than_may_be_is_refused_in_little_memory(tmp_path, make):
+    path = make(tmp_path)
     assert os.path.getsize(path) < 100_000
     rows, _, sentence, memory = apart(path)
     assert sentence.startswith(refusal(path))
@@ -125,20 +127,17 @@ def test_a_small_file_that_comes_to_more_than_may_be_is_refused_in_little_memory
     assert memory < MEMORY
 
 
-@pytest.mark.parametrize("made", [shared, lists, turns])
-def test_a_text_that_is_too_long_is_rejected_without_being_written_out(tmp_path, made):
-    path = made(tmp_path)
+@pytest.mark.parametrize("make", [shared, lists, turns])
+def test_a_text_that_is_too_long_is_rejected_without_being_written_out(tmp_path, make):
+    path = make(tmp_path)
     assert os.path.getsize(path) < 10_000
     rows, last, sentence, memory = apart(path)
     assert (sentence, last) == ("", Fault("The text is longer than 1,048,576 characters."))
-    assert rows == (ROWS if made is shared else 1)
+    assert rows == (ROWS if make is shared else 1)
     assert memory < MEMORY
-
-
-def test_texts_that_are_packed_as_texts_are_come_through(tmp_path):
-    texts = [f"Post {number}: grüße an alle, {number * 7919 % 1000}" for number in range(3000)]
-    path = parquet(tmp_path / "posts.parquet", texts)
-    assert read(path)[:3] == (3000, {"id": "2999", "text": texts[-1]}, "")
+    # Parquet with texts of an ordinary size is read whole.
+    texts = [f"Post {number}: grüße an alle, {number * 7919 % 1000}" for number in range(300)]
+    assert read(parquet(tmp_path / "posts.parquet", texts))[:3] == (300, {"id": "299", "text": texts[-1]}, "")
 
 
 def test_an_archive_whose_documents_come_to_more_than_may_be_is_refused(tmp_path):
@@ -150,13 +149,6 @@ def test_an_archive_whose_documents_come_to_more_than_may_be_is_refused(tmp_path
         for _ in entries_of(path, ".xml", 1 << 20):
             pass
     assert str(refused.value).startswith(refusal(path))
-
-
-def test_an_archive_in_an_archive_is_not_opened(tmp_path):
-    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
-        archive.writestr("inner.zip", b"PK")
-    with pytest.raises(CorpusError, match=r"holds ZIP files such as inner\.zip; unpack it, and import these"):
-        next(entries_of(tmp_path / "outer.zip", ".xml", 1 << 20))
 
 
 def test_a_line_of_suggested_replies_without_an_end_is_refused(tmp_path):

@@ -18,68 +18,52 @@ def stories(import_corpus, *files, **options):
 
 
 def test_labels_that_come_with_records_are_kept_one_or_several(write, import_corpus):
-    rows = [story("1", "CCAT"), story("2", ["CCAT", "MCAT", "CCAT"]), story("3", []), story("4", " ECAT; GCAT ;")]
-    rows.append(story("5", ""))
-    said = stories(import_corpus, write("a.jsonl", rows))
-    assert {row["id"]: row["declared"] for row in posts("c")} == {
-        "1": ["CCAT"],
-        "2": ["CCAT", "MCAT"],
-        "3": [],
-        "4": ["ECAT", "GCAT"],
-        "5": [],
-    }
-    assert "Of all records of the corpus 1 came with one label: CCAT 1; 2 with several, 2 with none." in said
+    topics = ["CCAT", ["CCAT", "MCAT", "CCAT"], [], " ECAT; GCAT ;", ""]
+    output = stories(import_corpus, write("a.jsonl", [story(str(n), topic) for n, topic in enumerate(topics)]))
+    assert [row["declared"] for row in posts("c")] == [["CCAT"], ["CCAT", "MCAT"], [], ["ECAT", "GCAT"], []]
+    assert "Of all records of the corpus 1 came with one label: CCAT 1; 2 with several, 2 with none." in output
+    assert "by language" not in output
 
 
-def test_shares_of_labels_are_told_by_language_where_there_are_several(write, import_corpus):
+def test_shares_of_labels_are_shown_by_language_and_rare_labels_share_a_column(write, import_corpus):
     rows = [story(f"en{number}", topic) for number, topic in enumerate(["CCAT", "CCAT", "CCAT", "MCAT"])]
     rows += [story(f"de{number}", topic) | {"language": "de"} for number, topic in enumerate(["CCAT", "GCAT"])]
     rows.append(story("several", "CCAT; MCAT") | {"language": "de"})
-    said = stories(import_corpus, write("a.jsonl", rows)).splitlines()
-    start = said.index("Records with one label, by language:")
-    assert [line.split() for line in said[start + 1 :]] == [
+    lines = stories(import_corpus, write("a.jsonl", rows)).splitlines()
+    start = lines.index("Records with one label, by language:")
+    assert [line.split() for line in lines[start + 1 :]] == [
         ["language", "records", "CCAT", "GCAT", "MCAT"],
         ["de", "2", "50.0%", "50.0%", "0.0%"],
         ["en", "4", "75.0%", "0.0%", "25.0%"],
     ]
-
-
-def test_rare_labels_have_one_column_together(write, import_corpus):
     rows = [story(f"{code}{number}", f"T{number}") | {"language": code} for code in ("de", "en") for number in range(8)]
     rows.append(story("more", "T0"))
-    said = stories(import_corpus, write("a.jsonl", rows)).splitlines()
-    assert said[-2].split() == ["de", "8", *["12.5%"] * 6, "25.0%"]
-    assert said[-3].split() == ["language", "records", "T0", "T1", "T2", "T3", "T4", "T5", "others"]
+    lines = import_corpus("rare", write("b.jsonl", rows), fields="body", labels="topic").splitlines()
+    assert lines[-2].split() == ["de", "8", *["12.5%"] * 6, "25.0%"]
+    assert lines[-3].split() == ["language", "records", "T0", "T1", "T2", "T3", "T4", "T5", "others"]
 
 
-def test_a_corpus_of_one_language_has_no_table_of_languages(write, import_corpus):
-    assert "by language" not in stories(import_corpus, write("a.jsonl", [story("1", "CCAT")]))
+NO_LABELS = [
+    (None, "The label is missing; where a record has none, write an empty string or list."),
+    (4, "The label is a number; it must be a string, or a list of strings."),
+    ([4], "One of the labels is a number; each must be a string."),
+    (["CCAT", None], "One of the labels is null; each must be a string."),
+    ("a\tb", "A label holds a tab, a newline or another character that cannot be seen."),
+    ("x" * 101, "A label has 101 characters; 100 are the most."),
+]
 
 
-@pytest.mark.parametrize(
-    ("topic", "why"),
-    [
-        (None, "The label is missing; where a record has none, write an empty string or list."),
-        (4, "The label is a number; it must be a string, or a list of strings."),
-        ([4], "One of the labels is a number; each must be a string."),
-        (["CCAT", None], "One of the labels is null; each must be a string."),
-        ("a\tb", "A label holds a tab, a newline or another character that cannot be seen."),
-        ("x" * 101, "A label has 101 characters; 100 are the most."),
-    ],
-)
-def test_a_label_that_is_none_is_a_reject(write, import_corpus, topic, why):
-    stories(import_corpus, write("a.jsonl", [story("1", "CCAT"), story("2", topic)]), max_rejects="50%")
-    assert [reject["reason"] for reject in rejects("c", 1)] == [why]
-
-
-def test_a_record_that_comes_again_with_other_labels_is_a_reject(write, import_corpus):
-    again = [story("1", "CCAT"), story("1", "CCAT"), story("1", "MCAT")]
-    stories(import_corpus, write("a.jsonl", again), max_rejects="50%")
-    [reject] = rejects("c", 1)
-    assert reject["reason"] == (
-        "The id 1 came before with other fields, another language or other labels; the first is kept."
-    )
+def test_what_is_no_label_is_a_reject_and_so_is_a_record_that_comes_again_with_another(write, import_corpus):
+    anything_else = {"id": "x", "language": "en", "body": "Prices fell.", "more": "ECAT"}
+    rows = [story("1", "CCAT"), story("1", "CCAT"), story("1", "MCAT"), anything_else]
+    rows += [story(str(n), topic) for n, (topic, _) in enumerate(NO_LABELS, 2)]
+    stories(import_corpus, write("a.jsonl", rows))
     assert manifest_of("c").sources[0].duplicates == 1
+    assert sorted((reject["line"], reject["reason"]) for reject in rejects()) == [
+        (3, "The id 1 came before with other fields, another language or other labels; the first is kept."),
+        (4, "The label is missing; where a record has none, write an empty string or list."),
+        *((line, reason) for line, (_, reason) in enumerate(NO_LABELS, 5)),
+    ]
 
 
 def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
@@ -90,12 +74,6 @@ def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
     import_corpus("plain", write("c.jsonl", [story("1", "CCAT")]), fields="body")
     with pytest.raises(CommandError, match="has no labels that came with its records; leave --labels out"):
         import_corpus("plain", write("d.jsonl", [story("2", "CCAT")]), labels="topic")
-
-
-def test_labels_come_with_records_alone(write, import_corpus):
-    with pytest.raises(CommandError, match="Labels come with records alone"):
-        import_corpus("c", write("a.jsonl", [{"id": "1", "text": "a", "topic": "b"}]), labels="topic")
-    assert read_manifest("c") is None
 
 
 @pytest.mark.parametrize(
@@ -114,9 +92,3 @@ def test_a_column_of_labels_that_a_file_has_not_is_told_in_one_sentence(write, i
         "--labels topic."
     )
     assert read_manifest("c") is None
-
-
-def test_a_column_of_labels_that_only_some_lines_have_rejects_the_others(write, import_corpus):
-    some = [story("1", "CCAT"), {"id": "2", "language": "en", "body": "Prices fell.", "more": "ECAT"}]
-    stories(import_corpus, write("a.jsonl", some), max_rejects="50%")
-    assert [(reject["line"], reject["reason"][:21]) for reject in rejects("c", 1)] == [(2, "The label is missing;")]

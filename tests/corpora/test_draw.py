@@ -1,31 +1,29 @@
 """Draws from a corpus."""
 
 import hashlib
+import json
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.draws.samples import frame_digest, record, sample_uniform
+from corpora.core.voters import VOTERS, unanimous
+from corpora.draws.samples import frame_digest, record, rows_in, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of
+from corpora.storage.schemas import votes_schema
 
 pytestmark = pytest.mark.django_db
 
 SIZE = 300
-ROWS = [
-    {
-        "id": str(n),
-        "text": f"Das ist Satz Nummer {n}.",
-        "author": "ann",
-        "posted_at": 1404216000,
-        "url": "https://e.org/",
-    }
-    for n in range(SIZE)
-]
+MORE = {"author": "ann", "posted_at": 1404216000, "url": "https://e.org/"}
+ROWS = [{"id": str(n), "text": f"Das ist Satz Nummer {n}."} | MORE for n in range(SIZE)]
 
 
 def draw_uniform(corpus, **how):
@@ -55,18 +53,21 @@ def test_a_draw_is_the_first_posts_by_a_hash_of_seed_and_id(corpus):
     assert draw.chance == 50 / SIZE
     assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
     assert set(keys(items)) == set(Item.objects.values_list("key", flat=True))
+    item = Item.objects.get(pk=items[0].pk)
+    assert item.text == f"Das ist Satz Nummer {item.key}."
+    assert item.posted_at == datetime(2014, 7, 1, 12, tzinfo=UTC)
+    assert (item.url, len(item.author), item.letters) == ("https://e.org/", 32, 16)
+    assert item.votes.keys() == {"langid", "cld2", "fasttext"}
+    assert [ranking[0][0] for ranking in item.votes.values()] == ["de", "de", "de"]
+    assert all(0 <= score <= 1 for ranking in item.votes.values() for _, score in ranking)
+    _, larger = draw_uniform(corpus, size=120, seed="s")
+    assert [item.pk for item in larger[:50]] == [item.pk for item in items], "a larger draw shares the items"
+    assert Item.objects.count() == 120
+    assert keys(draw_uniform(corpus, size=50, seed="t")[1]) == in_order_of("t")[:50] != keys(items)
 
 
 def test_the_digest_of_a_frame_does_not_depend_on_the_key_that_hashes_authors(write, import_corpus, settings):
-    posts = [
-        {
-            "id": str(number),
-            "text": f"Guten Morgen {number}",
-            "author": f"a{number}",
-            "posted_at": "2014-07-01T14:00:00Z",
-        }
-        for number in range(5)
-    ]
+    posts = [{"id": str(n), "text": f"Guten Morgen {n}", "author": f"a{n}"} for n in range(3)]
     digests = []
     for name, key, rows in (
         ("one", "first key", posts),
@@ -77,44 +78,20 @@ def test_the_digest_of_a_frame_does_not_depend_on_the_key_that_hashes_authors(wr
         import_corpus(name, write(f"{name}.jsonl", rows))
         call_command("prelabel", name, processes=1)
         digests.append((manifest_of(name).parts[0].sha256, frame_digest(manifest_of(name), 1)))
-    (one, same), (two, as_well), (_, other) = digests
-    assert one != two
-    assert same == as_well != other
+    (file, frame), (file_by_other_key, frame_by_other_key), (_, other_frame) = digests
+    assert file != file_by_other_key
+    assert frame == frame_by_other_key != other_frame
 
 
 @pytest.mark.sqlite_only
-def test_what_an_earlier_draw_made_is_found_by_its_ids_and_not_among_all_of_the_corpus(corpus):
+def test_items_of_an_earlier_draw_are_looked_up_by_id_and_not_among_the_whole_corpus(corpus):
     draw_uniform(corpus, size=50, seed="s")
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as captured:
         draw_uniform(corpus, size=120, seed="s")
-    [sql] = [each["sql"] for each in asked.captured_queries if "json_each" in each["sql"]]
+    [sql] = [query["sql"] for query in captured.captured_queries if "json_each" in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
         assert "(corpus_id=? AND key=?)" in "\n".join(row[-1] for row in cursor.fetchall())
-
-
-def test_an_item_holds_the_post_and_its_votes(corpus):
-    _, items = draw_uniform(corpus, size=1, seed="s")
-    item = Item.objects.get(pk=items[0].pk)
-    assert item.text == f"Das ist Satz Nummer {item.key}."
-    assert item.posted_at == datetime(2014, 7, 1, 12, tzinfo=UTC)
-    assert (item.url, len(item.author), item.letters) == ("https://e.org/", 32, 16)
-    assert item.votes.keys() == {"langid", "cld2", "fasttext"}
-    assert [ranking[0][0] for ranking in item.votes.values()] == ["de", "de", "de"]
-    assert all(0 <= score <= 1 for ranking in item.votes.values() for _, score in ranking)
-
-
-def test_the_seed_decides(corpus):
-    one, two = draw_uniform(corpus, size=50, seed="s")[1], draw_uniform(corpus, size=50, seed="t")[1]
-    assert keys(one) != keys(two)
-    assert keys(two) == in_order_of("t")[:50]
-
-
-def test_a_larger_draw_contains_the_smaller_and_shares_its_items(corpus):
-    _, small = draw_uniform(corpus, size=50, seed="s")
-    _, large = draw_uniform(corpus, size=120, seed="s")
-    assert [item.pk for item in large[:50]] == [item.pk for item in small]
-    assert Item.objects.count() == 120
 
 
 def test_an_extension_adds_only_what_is_new(corpus):
@@ -170,12 +147,6 @@ def test_what_cannot_be_extended_is_explained_and_nothing_is_left_behind(corpus,
     assert (Draw.objects.count(), Item.objects.count()) == before
 
 
-def test_a_corpus_without_votes_names_the_command_to_run(write, import_corpus):
-    import_corpus("c", write("a.jsonl", ROWS))
-    with pytest.raises(CorpusError, match="posts without votes; run `assay prelabel c`"):
-        draw_uniform(Corpus.objects.get(), size=5, seed="s")
-
-
 def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_with_other_votes(corpus):
     draw, _ = draw_uniform(corpus, size=50, seed="s")
     assert draw.detectors == [manifest_of(corpus.name).votes[0].versions]
@@ -183,3 +154,23 @@ def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_wit
     with pytest.raises(CorpusError, match="was drawn before, with other votes than corpus"):
         draw_uniform(corpus, size=60, seed="t")
     assert Draw.objects.get() == draw
+
+
+SCORES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
+CODES = st.sampled_from(["de", "zh-CN", 'a "quoted" one', "naïve", "back\\slash"])
+LISTS = st.lists(st.fixed_dictionaries({"language": CODES, "score": SCORES}), max_size=3)
+VOTED = st.lists(st.fixed_dictionaries({"id": st.text(), "letters": st.just(1), **dict.fromkeys(VOTERS, LISTS)}))
+
+
+@given(VOTED, st.integers(0, 3))
+def test_votes_are_written_unchanged_with_the_language_in_which_they_are_unanimous(rows, start):
+    batch = pa.RecordBatch.from_pylist(rows, schema=votes_schema()).slice(start)
+    for row, original in zip(rows_in(batch), rows[start:], strict=True):
+        pairs = {name: [[vote["language"], vote["score"]] for vote in original[name]] for name in VOTERS}
+        read = json.loads(row["votes"])
+        assert read == pairs
+        assert [type(score) for votes in read.values() for _, score in votes] == [
+            type(score) for votes in pairs.values() for _, score in votes
+        ]
+        assert row["unanimous"] == unanimous(pairs)
+        assert (row["id"], row["letters"]) == (original["id"], 1)

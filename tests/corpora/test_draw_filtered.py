@@ -32,6 +32,10 @@ def corpus(tmp_path, capsys):
     return import_filtered(tmp_path)
 
 
+def dropped_of(samples):
+    return {key for sample in samples for key in sample.parameters[IDS][DROPPED]}
+
+
 def ids_of(samples):
     return [row["id"] for sample in samples for row in sample.rows]
 
@@ -40,72 +44,58 @@ def drawn_of(corpus, **wanted):
     return sample_filtered(corpus, None, **{"kept": 10, "dropped": 3, "seed": "1"} | wanted)
 
 
-def dropped_of(samples):
-    return {key for sample in samples for key in sample.parameters[IDS][DROPPED]}
-
-
-def test_so_many_of_each_side_are_drawn_and_the_draw_knows_which(corpus):
-    found = drawn_of(corpus)
-    assert len(ids_of(found)) == len(set(ids_of(found))) == 13
-    assert dropped_of(found) == {key for key, told in filtered("talk", ids_of(found)).items() if not told.kept}
-    assert len(dropped_of(found)) == 3
-    assert sum(sample.parameters[DRAWN]["kept"] for sample in found) == 10
-    assert found[0].parameters["filter"] == filter_digest(manifest_of("talk"))
+def test_so_many_of_each_side_are_drawn_by_the_seed_and_the_draw_knows_which(corpus):
+    samples = drawn_of(corpus)
+    ids = ids_of(samples)
+    assert len(ids) == len(set(ids)) == 13
+    assert dropped_of(samples) == {key for key, verdict in filtered("talk", ids).items() if not verdict.kept}
+    assert len(dropped_of(samples)) == 3
+    assert sum(sample.parameters[DRAWN]["kept"] for sample in samples) == 10
+    assert samples[0].parameters["filter"] == filter_digest(manifest_of("talk"))
+    assert ids == ids_of(drawn_of(corpus))
+    assert set(ids) < set(ids_of(drawn_of(corpus, kept=20, dropped=5)))
+    assert set(ids) != set(ids_of(drawn_of(corpus, seed="2")))
 
 
 def test_where_fewer_were_dropped_all_of_them_are_drawn(corpus):
-    found = drawn_of(corpus, dropped=100)
+    samples = drawn_of(corpus, dropped=100)
     everything = drawn_of(corpus, kept=10**6, dropped=10**6)
-    assert dropped_of(found) == dropped_of(everything)
-    assert found[0].parameters[CHANCES]["dropped"] == 1
-    totals = found[0].parameters[FRAME].values()
-    assert sum(each["dropped"] for each in totals) == len(dropped_of(everything))
-    assert sum(each["kept"] for each in totals) == len(ids_of(everything)) - len(dropped_of(everything))
-
-
-def test_the_same_seed_draws_the_same_a_larger_draw_contains_it_and_another_seed_draws_others(corpus):
-    first = drawn_of(corpus)
-    assert ids_of(first) == ids_of(drawn_of(corpus))
-    assert set(ids_of(first)) < set(ids_of(drawn_of(corpus, kept=20, dropped=5)))
-    assert set(ids_of(first)) != set(ids_of(drawn_of(corpus, seed="2")))
+    assert dropped_of(samples) == dropped_of(everything)
+    assert samples[0].parameters[CHANCES]["dropped"] == 1
+    totals = samples[0].parameters[FRAME].values()
+    assert sum(total["dropped"] for total in totals) == len(dropped_of(everything))
+    assert sum(total["kept"] for total in totals) == len(ids_of(everything)) - len(dropped_of(everything))
 
 
 def test_rows_have_the_columns_of_posts_alone_and_come_mixed(corpus):
-    found = drawn_of(corpus, kept=40, dropped=100)
-    assert not any("is_dropped" in row for sample in found for row in sample.rows)
-    places = [place for place, key in enumerate(ids_of(found)) if key in dropped_of(found)]
+    samples = drawn_of(corpus, kept=40, dropped=100)
+    assert not any("is_dropped" in row for sample in samples for row in sample.rows)
+    places = [place for place, key in enumerate(ids_of(samples)) if key in dropped_of(samples)]
     assert places != list(range(len(places)))
     assert places[-1] != len(places) - 1
-    assert min(places) < len(ids_of(found)) - len(places)
+    assert min(places) < len(ids_of(samples)) - len(places)
 
 
 def test_what_is_left_out_is_in_no_frame(corpus):
-    left_out = frozenset(ids_of(drawn_of(corpus)))
-    found = drawn_of(corpus, leave_out=left_out)
-    assert not left_out & set(ids_of(found))
-    before = drawn_of(corpus)[0].parameters[FRAME]
-    fewer = sum(sum(each.values()) for each in before.values()) - len(left_out)
-    assert sum(sum(each.values()) for each in found[0].parameters[FRAME].values()) == fewer
+    def frame_size(samples):
+        return sum(sum(total.values()) for total in samples[0].parameters[FRAME].values())
+
+    whole = drawn_of(corpus)
+    left_out = frozenset(ids_of(whole))
+    samples = drawn_of(corpus, leave_out=left_out)
+    assert not left_out & set(ids_of(samples))
+    assert frame_size(samples) == frame_size(whole) - len(left_out)
 
 
-def test_without_scores_there_is_nothing_to_audit(corpus):
-    call_command("import_threads", "bare", str(MESSAGES), licence="Apache-2.0", text_may_leave=True)
-    with pytest.raises(CorpusError, match="Corpus bare has no scores by which pairs are dropped; import some"):
-        drawn_of(Corpus.objects.get(name="bare"))
-
-
-def test_a_filter_that_drops_nothing_is_refused(corpus, write):
+def test_where_there_is_nothing_to_audit_the_draw_is_refused(corpus, write):
     call_command("import_threads", "calm", str(MESSAGES), licence="Apache-2.0", text_may_leave=True)
-    key = ids_of(drawn_of(corpus))[0]
-    call_command(
-        "import_scores", "calm", str(write("calm.tsv", f"id\tscore\n{key}\t0.2\n")), name="calm", threshold="0.9"
-    )
-    with pytest.raises(
-        CorpusError, match="dropped none of its pairs in these languages, so there is no filter to audit"
-    ):
-        drawn_of(Corpus.objects.get(name="calm"))
-
-
-def test_a_language_that_the_corpus_has_not_is_named(corpus):
+    calm = Corpus.objects.get(name="calm")
+    with pytest.raises(CorpusError, match="Corpus calm has no scores by which pairs are dropped; import some"):
+        drawn_of(calm)
+    scores = write("calm.tsv", f"id\tscore\n{ids_of(drawn_of(corpus))[0]}\t0.2\n")
+    call_command("import_scores", "calm", str(scores), name="calm", threshold="0.9")
+    sentence = "dropped none of its pairs in these languages, so there is no filter to audit"
+    with pytest.raises(CorpusError, match=sentence):
+        drawn_of(calm)
     with pytest.raises(CorpusError, match="has no pairs in sw; it has them in"):
         sample_filtered(corpus, ["sw"], kept=1, dropped=1, seed="1")

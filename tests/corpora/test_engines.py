@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,8 +10,7 @@ import pytest
 from corpora.engines import asking, votes_in
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import votes_schema
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.running import ROOT
 
 
 def modules_of(path):
@@ -23,36 +21,21 @@ def modules_of(path):
             yield node.module or ""
 
 
-@pytest.mark.parametrize(("engine", "own"), [("duckdb", "__init__"), ("pyspark", "spark")])
-def test_nothing_but_the_engine_itself_imports_it(engine, own):
-    found = [
+@pytest.mark.parametrize(("engine", "module"), [("duckdb", "__init__"), ("pyspark", "spark")])
+def test_nothing_but_the_engine_itself_imports_it(engine, module):
+    importers = [
         str(path.relative_to(ROOT))
-        for room in ("annotate", "corpora", "deploy")
-        for path in (ROOT / room).rglob("*.py")
-        if any(module.split(".")[0] == engine for module in modules_of(path))
+        for package in ("annotate", "corpora", "deploy")
+        for path in (ROOT / package).rglob("*.py")
+        if any(name.split(".")[0] == engine for name in modules_of(path))
     ]
-    assert found == [f"corpora/engines/{own}.py"]
+    assert importers == [f"corpora/engines/{module}.py"]
 
 
 def test_a_worker_that_votes_loads_no_engine_and_no_django():
     code = "import sys, corpora.votes.vote_worker; print({'duckdb', 'pyspark', 'django'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "set()"
-
-
-@pytest.fixture
-def store(data_dir):
-    with asking("none", manifest=Manifest("", True, "")) as store:
-        yield store
-
-
-def test_columns_are_selected_under_other_names(store):
-    store.rows("given", pa.table({"id": ["a", "b"], "query": ["q", "r"], "fields": [1, 2]}))
-    store.select("asked", "given", {"id": "id", "label": "query"})
-    assert store.connection.table("asked").to_arrow_table().to_pylist() == [
-        {"id": "a", "label": "q"},
-        {"id": "b", "label": "r"},
-    ]
 
 
 def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_it_names_none(data_dir):
@@ -69,28 +52,27 @@ def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_
     }
 
 
-def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(store):
-    store.rows("predicted", pa.table({"id": ["a", "b"], "label": ["de", "de"]}))
-    store.define("defined", "label_counts")
-    store.keep("kept", "label_counts")
-    store.connection.execute("INSERT INTO predicted VALUES ('c', 'de')")
-    counts = [store.connection.table(name).fetchall() for name in ("defined", "kept")]
-    assert counts == [[("de", 3)], [("de", 2)]]
-
-
-def test_what_a_query_finds_comes_in_batches_or_at_once(store):
-    store.rows("predicted", pa.table({"id": ["a", "b"], "label": ["de", "en"]}))
-    rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
-    assert rows == store.found("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
+def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(data_dir):
+    with asking("none", manifest=Manifest("", True, "")) as store:
+        store.rows("given", pa.table({"id": ["a", "b"], "lang": ["de", "en"], "fields": [1, 2]}))
+        store.select("predicted", "given", {"id": "id", "label": "lang"})  # under other names
+        rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
+        assert rows == store.found("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
+        store.define("defined", "label_counts")
+        store.keep("kept", "label_counts")
+        store.connection.execute("INSERT INTO given VALUES ('c', 'de', 3)")
+        counts = [store.connection.table(name).fetchall() for name in ("defined", "kept")]
+        assert counts == [[("de", 2), ("en", 1)], [("de", 1), ("en", 1)]]
 
 
 def test_votes_are_unpacked_in_the_order_of_the_detectors_whatever_the_order_of_their_keys():
     texts = ['{"cld2": [["de", 1], ["a\\"é", 1e-7]], "langid": [["en", 0.1]]}', "{}", '{"fasttext": []}']
-    told = votes_in(pa.array(texts)).to_pylist()
-    assert [[tuple(vote.values()) for vote in votes] for votes in told] == [
-        [("langid", 1, "en", 0.1), ("cld2", 1, "de", 1.0), ("cld2", 2, 'a"é', 1e-7)],
-        [],
-        [],
+    first, *others = votes_in(pa.array(texts)).to_pylist()
+    assert [tuple(vote.values()) for vote in first] == [
+        ("langid", 1, "en", 0.1),
+        ("cld2", 1, "de", 1.0),
+        ("cld2", 2, 'a"é', 1e-7),
     ]
-    assert list(told[0][0]) == ["detector", "rank", "language", "score"]
+    assert others == [[], []]
+    assert list(first[0]) == ["detector", "rank", "language", "score"]
     assert len(votes_in(pa.array([], pa.string()))) == 0

@@ -47,28 +47,23 @@ def test_a_label_of_the_language_in_another_region_is_shown_before_those_of_othe
 ROWS = {
     "1": {"label_en-GB": "colour", "label_de": "Farbe", "label_ar": "لون"},
     "2": {"label": "shape", "label_zh": "电子", "label_nb": "farge", "label_pt-BR": "ônibus"},
+    "3": {"label_en-GB": "law of sea"},
+    "4": {"label_en-US": "law of sea"},
+    "5": {"label_en": "x", "label_de": "law of sea"},
 }
 
 
 @pytest.mark.django_db
-def test_labels_in_regional_and_general_tags_are_found_and_shown(write):
+def test_labels_in_regional_and_general_tags_are_found_and_shown_the_closest_first(write):
     imported = import_vocabulary("v", [write("v.json", json.dumps(ROWS))])
+    assert imported.oddities.unlabelled == []
     vocabulary = vocabulary_named("v")
-
-    def found(typed, language):
-        return [hit.concept.key for hit in find(vocabulary, typed, language)]
-
-    assert found("colour", "en") == found("colour", "en-US") == found("colour", "fr") == ["1"]
-    assert [found("电", "zh-CN"), found("farge", "no"), found("onibus", "pt")] == [["2"]] * 3
-    assert found("farbe", "en") == []
+    for typed, language, ids in (
+        *(("colour", language, ["1"]) for language in ("en", "en-US", "fr")),
+        *((typed, language, ["2"]) for typed, language in (("电", "zh-CN"), ("farge", "no"), ("onibus", "pt"))),
+        ("farbe", "en", []),
+        ("law", "en", ["4", "3", "5"]),
+    ):
+        assert [hit.concept.key for hit in find(vocabulary, typed, language, also=["de"][: typed == "law"])] == ids
     assert names_in(vocabulary, "en")["1"] == ("colour", "en-GB")
     assert [names_in(vocabulary, tag)["2"].text for tag in ("zh-TW", "nn", "pt")] == ["电子", "farge", "ônibus"]
-    assert imported.oddities.unlabelled == []
-
-
-@pytest.mark.django_db
-def test_a_label_in_the_closest_tag_comes_first(write):
-    rows = {"1": {"label_en-GB": "law of sea"}, "2": {"label_en-US": "law of sea"}, "3": {"label_de": "law of sea"}}
-    import_vocabulary("v", [write("v.json", json.dumps(rows))])
-    found = [hit.concept.key for hit in find(vocabulary_named("v"), "law", "en", also=["de"])]
-    assert found == ["2", "1", "3"]

@@ -12,7 +12,7 @@ from annotate.actions.commands import call_command
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voters import VOTERS
-from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of, write_manifest
+from corpora.storage.layout import corpus_dir, digest_of, manifest_of
 from corpora.storage.schemas import votes_schema
 from corpora.votes import vote_run as prelabelling
 from corpora.votes.vote_worker import vote_on
@@ -41,8 +41,8 @@ def votes():
     return [row for part in manifest_of("c").votes for row in pq.read_table(folder / part.name).to_pylist()]
 
 
-def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
-    said = prelabel()
+def test_every_post_gets_the_votes_that_the_detectors_give_and_the_manifest_names_them(corpus, prelabel):
+    output = prelabel()
     rows = votes()
     assert [row["id"] for row in rows] == [post["id"] for post in POSTS]
     cleaned = [clean_for_detectors(post["text"]) for post in POSTS]
@@ -50,7 +50,16 @@ def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
         stored = [[(vote["language"], vote["score"]) for vote in row[detector]] for row in rows]
         assert stored == [*detect(cleaned, 3)]
     assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
-    assert "Corpus c: 6 posts have votes; on 4 (66.7%) all three detectors name the same language." in said
+    assert rows[4]["letters"] == 4
+    # Mentions and addresses are no text.
+    assert rows[5] == {"id": "6", "letters": 0, "langid": [], "cld2": [], "fasttext": []}
+    assert "Corpus c: 6 posts have votes; on 4 (66.7%) all three detectors name the same language." in output
+    (part,) = manifest_of("c").votes
+    assert (part.name, part.rows, part.k) == ("000001.parquet", 6, 3)
+    assert tuple(part.versions) == tuple(VOTERS)
+    path = corpus_dir("c") / "votes" / part.name
+    assert part.sha256 == digest_of(path)
+    assert pq.read_schema(path).equals(votes_schema())
 
 
 CUT_IN_A_MESSAGE = """
@@ -62,34 +71,19 @@ os.kill(os.getpid(), signal.SIGTERM)
 """
 
 
-def test_a_worker_that_ends_in_the_middle_of_what_it_says_is_explained(corpus, prelabel, monkeypatch):
+def test_a_worker_that_ends_is_explained_by_its_signal_or_its_status(corpus, prelabel, monkeypatch):
     begin = subprocess.Popen
-    monkeypatch.setattr(
-        subprocess, "Popen", lambda command, **how: begin([*command[:3], CUT_IN_A_MESSAGE, command[-1]], **how)
-    )
-    with pytest.raises(CommandError, match="was ended by the signal 15"):
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            subprocess, "Popen", lambda command, **how: begin([*command[:3], CUT_IN_A_MESSAGE, command[-1]], **how)
+        )
+        with pytest.raises(CommandError, match="was ended by the signal 15"):
+            prelabel(processes=2)
+    monkeypatch.setattr(prelabelling, "vote_on", Ending())
+    sentence = r"was ended by a fault of its own \(status 3\), .* What is done is kept"
+    with pytest.raises(CommandError, match=sentence) as error:
         prelabel(processes=2)
-
-
-def test_one_post_is_spoken_of_as_one(write, import_corpus, prelabel):
-    import_corpus("c", write("a.jsonl", POSTS[:1]))
-    assert "Corpus c: 1 post has votes; on 1 (100.0%)" in prelabel()
-
-
-def test_a_post_of_mentions_and_addresses_alone_has_no_votes(corpus, prelabel):
-    prelabel()
-    assert votes()[5] == {"id": "6", "letters": 0, "langid": [], "cld2": [], "fasttext": []}
-    assert votes()[4]["letters"] == 4
-
-
-def test_the_manifest_says_by_what_the_votes_were_made(corpus, prelabel):
-    prelabel(k=2)
-    (made,) = manifest_of("c").votes
-    assert (made.name, made.rows, made.k) == ("000001.parquet", 6, 2)
-    assert tuple(made.versions) == tuple(VOTERS)
-    path = corpus_dir("c") / "votes" / made.name
-    assert made.sha256 == digest_of(path)
-    assert pq.read_schema(path).equals(votes_schema())
+    assert "memory" not in str(error.value)
 
 
 def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel, write, import_corpus):
@@ -102,16 +96,6 @@ def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel,
     prelabel()
     assert bytes_of()["votes/000001.parquet"] == before["votes/000001.parquet"]
     assert [row["id"] for row in votes()][6:] == ["new"]
-
-
-def test_on_several_processes_the_bytes_are_the_same(corpus, prelabel):
-    prelabel()
-    alone = bytes_of()
-    (corpus_dir("c") / "votes" / "000001.parquet").unlink()
-    manifest = manifest_of("c")
-    write_manifest("c", Manifest(**{**vars(manifest), "votes": ()}))
-    prelabel(processes=2)
-    assert bytes_of() == alone
 
 
 def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, monkeypatch):
@@ -132,7 +116,14 @@ def made():
     return manifest_of("c").votes[0]
 
 
-def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatch):
+def test_what_cannot_be_done_or_written_is_explained(corpus, prelabel, monkeypatch):
+    for name, options, sentence in (
+        ("none", {}, "There is no corpus 'none'"),
+        ("c", {"k": 0}, "k is 0"),
+        ("c", {"processes": 0}, "processes is 0"),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            prelabel(name, **options)
     folder = corpus_dir("c") / "votes"
 
     def refused(voted, file):
@@ -148,15 +139,6 @@ def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatc
         prelabel()
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "sentence"),
-    [("none", {}, "There is no corpus 'none'"), ("c", {"k": 0}, "k is 0"), ("c", {"processes": 0}, "processes is 0")],
-)
-def test_what_cannot_be_done_is_explained(corpus, prelabel, name, options, sentence):
-    with pytest.raises(CommandError, match=sentence):
-        prelabel(name, **options)
-
-
 class Ending:
     """Whichever process unpickles it ends with the status 3."""
 
@@ -166,33 +148,26 @@ class Ending:
         return os._exit, (3,)
 
 
-def test_a_process_that_ends_by_itself_is_not_said_to_lack_memory(corpus, prelabel, monkeypatch):
-    monkeypatch.setattr(prelabelling, "vote_on", Ending())
-    with pytest.raises(
-        CommandError, match=r"was ended by a fault of its own \(status 3\), .* What is done is kept"
-    ) as told:
-        prelabel(processes=2)
-    assert "memory" not in str(told.value)
-
-
 class StoppedHere(Exception):
     pass
 
 
-def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_same_bytes(
-    write, import_corpus, monkeypatch
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_run_that_was_stopped_twice_goes_on_at_its_last_piece_and_ends_with_the_same_bytes(
+    write, import_corpus, monkeypatch, processes
 ):
-    rows = [{"id": str(n), "text": f"Das ist der Text mit der Nummer {n}."} for n in range(700)]
     for name in ("c", "whole"):
-        import_corpus(name, write("a.jsonl", rows))
-    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 30)
-    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 4)
-    told, worked = [], []
+        for part, size in (("a", 95), ("b", 250), ("d", 40)):
+            rows = [{"id": f"{part}{n}", "text": f"Das ist der Text {part} mit der Nummer {n}."} for n in range(size)]
+            import_corpus(name, write(f"{part}.jsonl", rows))
+    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 2)
+    done, worked = [], []
 
     def stop_at(most):
         def progress(count):
-            told.append(count)
-            if sum(told) >= most:
+            done.append(count)
+            if sum(done) >= most:
                 raise StoppedHere
 
         return progress
@@ -201,43 +176,18 @@ def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_sam
         worked.append(posts.num_rows)
         return vote_on(k, voters, posts)
 
-    monkeypatch.setattr(prelabelling, "vote_on", counted)
-    for most in (300, 600):
-        told.clear()
+    if processes == 1:
+        monkeypatch.setattr(prelabelling, "vote_on", counted)
+    for most in (95 + 80, 95 + 150):
+        done.clear()
         with pytest.raises(StoppedHere):
-            prelabelling.prelabel("c", processes=1, progress=stop_at(most))
-        assert not manifest_of("c").votes
-    told.clear()
-    prelabelling.prelabel("c", processes=1, progress=told.append)
-    assert sum(told) == 700
-    assert sum(worked) < 700 + 2 * 4 * 30, "what stood in pieces was not done again"
-    prelabelling.prelabel("whole", processes=1)
-    assert bytes_of("c") == bytes_of("whole")
-
-
-def test_several_parts_on_several_processes_stopped_in_the_second_end_with_the_same_bytes(
-    write, import_corpus, monkeypatch
-):
-    for name in ("c", "whole"):
-        for part, size in (("a", 95), ("b", 250), ("d", 40)):
-            rows = [{"id": f"{part}{n}", "text": f"Das ist der Text {part} mit der Nummer {n}."} for n in range(size)]
-            import_corpus(name, write(f"{part}.jsonl", rows))
-    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
-    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 2)
-
-    def stop(count):
-        told.append(count)
-        if sum(told) >= 95 + 150:
-            raise StoppedHere
-
-    told = []
-    with pytest.raises(StoppedHere):
-        prelabelling.prelabel("c", processes=2, progress=stop)
-    assert len(manifest_of("c").votes) == 1
-    told = []
-    prelabelling.prelabel("c", processes=2, progress=told.append)
-    assert sum(told) == 385
-    assert told[:2] == [95, 140], "what is kept: the first part, and the pieces of the second"
+            prelabelling.prelabel("c", processes=processes, progress=stop_at(most))
+        assert len(manifest_of("c").votes) == 1
+    done.clear()
+    prelabelling.prelabel("c", processes=processes, progress=done.append)
+    assert sum(done) == 385
+    assert done[:2] == [95, 140], "what is kept: the first part, and the pieces of the second"
+    assert sum(worked) < 385 + 2 * 2 * 10, "what stood in pieces was not done again"
     prelabelling.prelabel("whole", processes=1)
     assert bytes_of("c") == bytes_of("whole")
 

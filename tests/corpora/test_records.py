@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
@@ -16,9 +16,7 @@ from corpora.draws.part_draws import sample_records
 from corpora.draws.samples import frame_digest, items_of, record, sample_uniform
 from corpora.engines import posts_by_author
 from corpora.models import Corpus, Draw, Item
-from corpora.storage import intake
 from corpora.storage.layout import corpus_dir, manifest_of, read_manifest, write_manifest
-from corpora.storage.record_import import import_files
 from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
@@ -43,47 +41,31 @@ def imported(import_corpus, *files, name="c", fields=FIELDS, **options):
     return import_corpus(name, *files, fields=fields, **options)
 
 
-def write_parquet(path, rows):
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
 def as_csv(rows):
     quoted = [['"' + value.replace('"', '""') + '"' for value in row.values()] for row in rows]
     return "".join(",".join(cells) + "\n" for cells in [list(rows[0]), *quoted])
 
 
-@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
-def test_every_character_of_a_field_stays_as_it_is(write, import_corpus, tmp_path, format):
-    if format == "parquet":
-        path = write_parquet(tmp_path / "a.parquet", HARD)
-    else:
-        path = write(f"a.{format}", HARD if format == "jsonl" else as_csv(HARD))
-    said = imported(import_corpus, path)
-    assert "Corpus c: 4 records from 1 new file; 0 duplicates dropped, 0 rows rejected." in said
-    kept = posts()
-    assert [{name: row[name] for name in HARD[0]} for row in kept] == HARD
-    assert [row["text"] for row in kept] == ["\n".join(row[field] for field in FIELDS.split()) for row in HARD]
-    assert {(row["author"], row["posted_at"], row["url"]) for row in kept} == {("", None, "")}
-
-
-def test_an_item_has_every_character_of_its_fields(write, import_corpus):
-    imported(import_corpus, write("a.jsonl", HARD))
-    corpus = Corpus.objects.get(name="c")
-    for sample in sample_records(corpus, None, size=None, seed="s"):
+def test_every_character_of_a_field_stays_as_it_is_in_the_corpus_and_in_items(write, import_corpus, tmp_path):
+    texts = ["\n".join(row[field] for field in FIELDS.split()) for row in HARD]
+    pq.write_table(pa.Table.from_pylist(HARD), tmp_path / "a.parquet")
+    files = [write("a.jsonl", HARD), write("a.csv", as_csv(HARD)), tmp_path / "a.parquet"]
+    for name, file in zip(("c", "csv", "parquet"), files, strict=True):
+        output = imported(import_corpus, file, name=name)
+        assert f"Corpus {name}: 4 records from 1 new file; 0 duplicates dropped, 0 rows rejected." in output
+        rows = posts(name)
+        assert [{key: row[key] for key in HARD[0]} for row in rows] == HARD
+        assert [row["text"] for row in rows] == texts
+        assert {(row["author"], row["posted_at"], row["url"]) for row in rows} == {("", None, "")}
+    for sample in sample_records(Corpus.objects.get(name="c"), None, size=None, seed="s"):
         record(sample)
-    for row in HARD:
+    for row, text in zip(HARD, texts, strict=True):
         item = Item.objects.get(key=row["id"])
-        assert item.language == row["language"]
-        assert item.fields == {field: row[field] for field in FIELDS.split()}
-        assert (item.votes, item.letters, item.posted_at) == ({}, 0, None)
-        assert item.text == "\n".join(row[field] for field in FIELDS.split())
-
-
-def test_a_tsv_file_has_quotes_as_they_are(write, import_corpus):
-    path = write("a.tsv", 'id\tlanguage\tquestion\tpassage\n1\ten\t"why\tBecause "so".\n')
-    imported(import_corpus, path, fields="question passage")
-    assert [(row["question"], row["passage"]) for row in posts()] == [('"why', 'Because "so".')]
+        assert (item.language, item.fields) == (row["language"], {field: row[field] for field in FIELDS.split()})
+        assert (item.votes, item.letters, item.posted_at, item.text) == ({}, 0, None, text)
+    quoted = write("a.tsv", 'id\tlanguage\tquestion\tpassage\n1\ten\t"why\tBecause "so".\n')
+    imported(import_corpus, quoted, name="tsv", fields="question passage")
+    assert [(row["question"], row["passage"]) for row in posts("tsv")] == [('"why', 'Because "so".')]
 
 
 def test_the_manifest_and_the_parts_name_the_fields_in_order(write, import_corpus):
@@ -93,23 +75,26 @@ def test_the_manifest_and_the_parts_name_the_fields_in_order(write, import_corpu
     assert schema.names == [*POST_SCHEMA.names, "language", "title", "query"]
     assert all(not schema.field(name).nullable for name in ("language", "title", "query"))
     assert posts()[0]["text"] == 'He said "no"\na\tb'
+    import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
+    manifest = bytes_of("p")["manifest.json"]
+    assert b"fields" not in manifest
+    assert b"language" not in manifest
+    write_manifest("p", manifest_of("p"))
+    assert bytes_of("p")["manifest.json"] == manifest
 
 
-def test_author_time_and_address_of_a_record_are_taken_where_there_are_any(write, import_corpus):
-    row = ad("1") | {"author": "Ann", "posted_at": "2014-07-01T12:00:00Z", "url": "https://e.org/a"}
-    imported(import_corpus, write("a.jsonl", [row]))
-    assert (len(posts()[0]["author"]), posts()[0]["url"]) == (32, "https://e.org/a")
-    (author,) = {row["author"] for row in posts()}
-    assert [found["id"] for found in posts_by_author("c", author, 10)] == ["1"]
-
-
-def test_columns_of_other_names_are_said(write, import_corpus):
+def test_columns_may_have_other_names_and_fields_those_of_sql_and_records_an_author(write, import_corpus):
     row = {"key": "1", "lang": "en", "q": "why", "answer": "so"}
-    imported(import_corpus, write("a.jsonl", [row]), fields="question passage",
-             column=["id=key", "language=lang", "question=q", "passage=answer"])  # fmt: skip
-    assert [(row["id"], row["language"], row["question"]) for row in posts()] == [("1", "en", "why")]
-    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of id, language, question, passage, author"):
-        imported(import_corpus, write("b.jsonl", [row]), fields="question passage", column=["text=q"])
+    more = {"author": "Ann", "posted_at": "2014-07-01T12:00:00Z", "url": "https://e.org/a"}
+    columns = ["id=key", "language=lang", "select=q", "order=answer"]
+    imported(import_corpus, write("a.jsonl", [row | more]), fields="select order", column=columns)
+    (made,) = posts()
+    assert (made["id"], made["language"], made["select"], made["url"]) == ("1", "en", "why", "https://e.org/a")
+    assert [post["id"] for post in posts_by_author("c", made["author"], 10)] == ["1"]
+    (sample,) = sample_records(Corpus.objects.get(), None, size=1, seed="s", together="order")
+    assert [row["fields"] for row in sample.rows] == [{"select": "why", "order": "so"}]
+    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of id, language, select, order, author"):
+        imported(import_corpus, write("b.jsonl", [row]), fields="select order", column=["text=q"])
 
 
 BAD = [
@@ -136,28 +121,15 @@ BAD = [
 def test_what_is_wrong_with_a_record_is_listed_with_its_line(tmp_path, import_corpus):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(ad(str(n)) | wrong) + "\n" for n, (wrong, _) in enumerate([*BAD, ({}, "")])))
-    said = imported(import_corpus, path)
-    assert f"1 accepted, 0 duplicates, {len(BAD)} rejected" in said
+    assert f"1 accepted, 0 duplicates, {len(BAD)} rejected" in imported(import_corpus, path)
     assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
         (line, reason) for line, (_, reason) in enumerate(BAD, start=1)
     ]
 
 
-def test_a_table_without_a_field_is_refused_as_a_whole(write, import_corpus):
-    path = write("a.csv", "id,language,query,title\n1,en,a,b\n")
-    with pytest.raises(CommandError, match="has no column description; its columns are: id, language, query, title"):
-        imported(import_corpus, path)
-    with pytest.raises(CommandError, match="has no column language"):
-        imported(import_corpus, write("b.csv", "id,query\n1,a\n"), fields="query")
-    assert read_manifest("c") is None
-
-
 def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
-    rows = [
-        {"id": "1", "query": "a"},
-        {"id": "2", "query": "b", "language": "de"},
-        {"id": "3", "query": "c", "language": "fr"},
-    ]
+    languages = ({}, {"language": "de"}, {"language": "fr"})
+    rows = [{"id": str(n), "query": "a"} | language for n, language in enumerate(languages, 1)]
     imported(import_corpus, write("a.jsonl", rows), fields="query", language="de")
     assert [(row["id"], row["language"]) for row in posts()] == [("1", "de"), ("2", "de")]
     assert rejects()[0]["reason"] == "The language is fr, but de is declared for the whole file."
@@ -166,84 +138,60 @@ def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
     assert [source.language for source in manifest_of("c").sources] == ["de", "it"]
 
 
+IN_EXPORTS = ["label", "stage", "set", "judgments", "concepts", "preferred"]
+
+
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
+        *(({"fields": name}, f"called {name}, since exported sets .* body={name}") for name in IN_EXPORTS),
         ({"fields": "query text"}, "No field can be called text, .* --fields body --column body=text"),
         ({"fields": "query Title"}, "No field can be called 'Title'; use up to 30 small letters"),
         ({"fields": 'query a"b'}, "No field can be called 'a\"b'"),
         ({"fields": "query query"}, "The field query is named twice in --fields"),
         ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is not a code known here"),
         ({"fields": "", "language": "de"}, "A language is declared for records alone"),
+        ({"fields": "", "labels": "topic"}, "Labels come with records alone"),
+        ({"fields": "query snippet"}, "has no column snippet; its columns are: id, language, query, title"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_made(write, import_corpus, options, said):
-    with pytest.raises(CommandError, match=said):
+def test_wrong_options_are_refused_before_anything_is_made(write, import_corpus, options, sentence):
+    with pytest.raises(CommandError, match=sentence):
         import_corpus("c", write("a.jsonl", [ad("1")]), **options)
-    assert not corpus_dir("c").exists()
+    assert read_manifest("c") is None
+    assert not Corpus.objects.exists()
 
 
-def test_fields_may_be_called_as_sql_calls_its_own(write, import_corpus):
-    rows = [{"id": str(n), "language": "en", "select": "a", "order": "b", "value": str(n % 2)} for n in range(4)]
-    imported(import_corpus, write("a.jsonl", rows), fields="select order value")
-    (sample,) = sample_records(Corpus.objects.get(), None, size=1, seed="s", together="value")
-    assert [row["fields"].keys() for row in sample.rows] == [{"select", "order", "value"}] * 2
-
-
-def test_more_files_need_the_same_fields(write, import_corpus):
-    imported(import_corpus, write("a.jsonl", [ad("1")]))
-    with pytest.raises(CommandError, match="Corpus c holds records of the fields query title description, not records"):
-        imported(import_corpus, write("b.jsonl", [ad("2")]), fields="query title")
-    with pytest.raises(CommandError, match="not records of title query description"):
-        imported(import_corpus, write("b.jsonl", [ad("2")]), fields="title query description")
-    imported(import_corpus, write("b.jsonl", [ad("2")]))
-    imported(import_corpus, write("c.jsonl", [ad("3")]), fields="")
-    assert [row["id"] for row in posts()] == ["1", "2", "3"]
-
-
-def test_posts_and_records_do_not_mix(write, import_corpus):
+def test_posts_and_records_of_other_fields_do_not_mix(write, import_corpus):
     import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
-    with pytest.raises(CommandError, match="Corpus p holds posts, which have one text, not records of query"):
-        imported(import_corpus, write("a.jsonl", [ad("1")]), name="p")
     imported(import_corpus, write("a.jsonl", [ad("1")]))
+    for name, fields, sentence in (
+        ("p", FIELDS, "Corpus p holds posts, which have one text, not records of query"),
+        ("c", "query title", "Corpus c holds records of the fields query title description, not records"),
+        ("c", "title query description", "not records of title query description"),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            imported(import_corpus, write("b.jsonl", [ad("2")]), name=name, fields=fields)
     with pytest.raises(CommandError, match=r"b\.jsonl has no column.* query.*; its columns are: id, language"):
         import_corpus("c", write("b.jsonl", [{"id": "2", "language": "en", "text": "a"}]))
-
-
-def test_a_manifest_of_posts_says_nothing_of_fields_or_language(write, import_corpus):
-    import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
-    before = bytes_of("p")
-    assert b"fields" not in before["manifest.json"]
-    assert b"language" not in before["manifest.json"]
-    write_manifest("p", manifest_of("p"))
-    assert bytes_of("p") == before
+    imported(import_corpus, write("c.jsonl", [ad("3")]), fields="")
+    assert [row["id"] for row in posts()] == ["1", "3"]
 
 
 def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(write, import_corpus):
     first = ad("1", title="a\nb", description="c")
-    again = {
-        "the same": first,
-        "other bounds, so the same text": first | {"title": "a", "description": "b\nc"},
-        "another language": first | {"language": "de"},
-        "another field": first | {"query": "x"},
-    }
-    said = imported(import_corpus, write("a.jsonl", [first, *again.values()]))
-    assert "1 accepted, 1 duplicate, 3 rejected" in said
+    again = [
+        first,
+        first | {"title": "a", "description": "b\nc"},  # other bounds, so the same text
+        first | {"language": "de"},
+        first | {"query": "x"},
+    ]
+    assert "1 accepted, 1 duplicate, 3 rejected" in imported(import_corpus, write("a.jsonl", [first, *again]))
     assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
         (line, "The id 1 came before with other fields or another language; the first is kept.") for line in (3, 4, 5)
     ]
-    said = imported(import_corpus, write("b.jsonl", [*again.values(), ad("2")]))
-    assert "1 accepted, 1 duplicate, 3 rejected" in said, "so too where the first is in an earlier part"
-
-
-def test_parts_are_cut_and_an_import_done_again_changes_nothing(write, import_corpus, monkeypatch):
-    monkeypatch.setattr(intake, "PART_ROWS", 10)
-    path = write("a.jsonl", [ad(str(n)) for n in range(25)])
-    imported(import_corpus, path)
-    assert [part.rows for part in manifest_of("c").parts] == [10, 10, 5]
-    before = bytes_of()
-    assert "a.jsonl: already imported." in imported(import_corpus, path)
-    assert bytes_of() == before
+    output = imported(import_corpus, write("b.jsonl", [*again, ad("2")]))
+    assert "1 accepted, 1 duplicate, 3 rejected" in output, "so too where the first is in an earlier part"
 
 
 @pytest.fixture
@@ -287,9 +235,6 @@ def test_a_draw_for_each_language_is_in_order_of_the_hash(ads):
     assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
     assert draw.chance == 8 / 30
     assert [item.key for item in items] == keys(en)
-
-
-def test_all_are_drawn_where_no_size_is_said_or_fewer_are_there(ads):
     (all_of_it,) = sample_records(ads, ["de"], size=None, seed="s")
     (more,) = sample_records(ads, ["de"], size=1000, seed="s")
     assert (all_of_it.size, all_of_it.asked, more.size, more.asked) == (10, 10, 10, 1000)
@@ -313,52 +258,49 @@ def test_a_draw_in_groups_takes_whole_groups_in_order_of_the_hash(ads):
     assert (everything.asked, everything.size) == (12, 30)
 
 
-CORPUS = [ad(f"{language}{n}", language, f"q{n % 5}") for language in ("en", "fr") for n in range(17)]
-IDS = [row["id"] for row in CORPUS]
+ROWS = [ad(f"{language}{n}", language, f"q{n % 5}") for language in ("en", "fr") for n in range(17)]
+IDS = [row["id"] for row in ROWS]
 
 
-@pytest.fixture
-def plain(write, import_corpus):
-    imported(import_corpus, write("a.jsonl", CORPUS))
-    return Corpus.objects.get(name="c")
+def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(write, import_corpus):
+    imported(import_corpus, write("a.jsonl", ROWS))
+    corpus = Corpus.objects.get(name="c")
+
+    @settings(max_examples=40)
+    @given(
+        seed=st.text("abc:", min_size=1, max_size=4),
+        size=st.none() | st.integers(1, 20),
+        together=st.sampled_from(["", "query"]),
+        left=st.sets(st.sampled_from([*IDS, "stranger"]), max_size=30),
+    )
+    def check(seed, size, together, left):
+        frames = {
+            language: [row for row in ROWS if row["language"] == language and row["id"] not in left]
+            for language in ("en", "fr")
+        }
+        languages = [language for language, frame in frames.items() if frame]
+
+        def draw(size):
+            return sample_records(corpus, languages, size=size, seed=seed, together=together, leave_out=left)
+
+        for sample, again, larger in zip(draw(size), draw(size), draw(size and size + 1), strict=True):
+            frame = {row["id"]: row[together or "id"] for row in frames[sample.language]}
+            drawn = {frame[key] for key in keys(sample)}
+            assert keys(sample) == keys(again) == keys(larger)[: sample.size]
+            assert len(set(keys(sample))) == sample.size
+            assert {key for key, value in frame.items() if value in drawn} == set(keys(sample))
+            assert len(drawn) == min(size or len(frame), len(set(frame.values())))
+            assert (sample.frame_size, sample.parameters["left_out"]) == (len(frame), 17 - len(frame))
+            assert {row["language"] for row in sample.rows} == {sample.language}
+
+    check()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=st.text("abc:", min_size=1, max_size=4),
-    size=st.none() | st.integers(1, 20),
-    together=st.sampled_from(["", "query"]),
-    left=st.sets(st.sampled_from([*IDS, "stranger"]), max_size=30),
-)
-def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(plain, seed, size, together, left):
-    frames = {
-        language: [row for row in CORPUS if row["language"] == language and row["id"] not in left]
-        for language in ("en", "fr")
-    }
-    languages = [language for language, frame in frames.items() if frame]
-
-    def draw(size):
-        return sample_records(plain, languages, size=size, seed=seed, together=together, leave_out=left)
-
-    if not languages:
-        with pytest.raises(CorpusError):
-            draw(size)
-        return
-    for sample, again, larger in zip(draw(size), draw(size), draw(size and size + 1), strict=True):
-        frame = {row["id"]: row[together or "id"] for row in frames[sample.language]}
-        drawn = {frame[key] for key in keys(sample)}
-        assert keys(sample) == keys(again) == keys(larger)[: sample.size]
-        assert len(set(keys(sample))) == sample.size
-        assert {key for key, value in frame.items() if value in drawn} == set(keys(sample))
-        assert len(drawn) == min(size or len(frame), len(set(frame.values())))
-        assert sample.frame_size == len(frame)
-        assert sample.parameters["left_out"] == 17 - len(frame)
-        assert {row["language"] for row in sample.rows} == {sample.language}
+GERMAN = {f"de{q}-{n}" for q in range(5) for n in range(2)}
 
 
-@pytest.mark.parametrize(
-    ("languages", "options", "said"),
-    [
+def test_what_cannot_be_drawn_is_refused(ads, write, import_corpus):
+    for languages, options, sentence in (
         (["en", "it"], {}, "Corpus c has no records in it; it has them in de, en."),
         ([], {}, "No language is named"),
         (None, {"size": 0}, "Draw at least one record"),
@@ -366,27 +308,28 @@ def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(plain, seed
         (None, {"seed": ""}, "The seed has 0 characters"),
         (None, {"together": "snippet"}, "has no field 'snippet' .* its fields are query, title, description"),
         (None, {"together": "text"}, "has no field 'text'"),
-        (
-            ["de"],
-            {"leave_out": {f"de{q}-{n}" for q in range(5) for n in range(2)}},
-            "All records of corpus c in de are",
-        ),
-    ],
-)
-def test_a_draw_that_makes_no_sense_is_refused(ads, languages, options, said):
-    with pytest.raises(CorpusError, match=said):
-        sample_records(ads, languages, **({"size": 3, "seed": "s"} | options))
-
-
-def test_records_are_not_drawn_from_posts(write, import_corpus):
+        (["de"], {"leave_out": GERMAN}, "All records of corpus c in de are"),
+    ):
+        with pytest.raises(CorpusError, match=sentence):
+            sample_records(ads, languages, **({"size": 3, "seed": "s"} | options))
     import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
     with pytest.raises(CorpusError, match="Corpus p holds posts, not records of several fields; import records"):
-        sample_records(Corpus.objects.get(), None, size=1, seed="s")
-    with pytest.raises(CorpusError, match="Corpus p holds posts"):
-        items_of(Corpus.objects.get(), ["1"])
+        sample_records(Corpus.objects.get(name="p"), None, size=1, seed="s")
+    for name, ids, sentence in (
+        ("p", ["1"], "Corpus p holds posts"),
+        ("c", ["en0-0", "nobody", "query 1"], "Corpus c has no record of 2 ids: nobody, query 1"),
+        ("c", "abcdefghi", "no record of 9 ids, the first: a, b, c, d, e"),
+    ):
+        with pytest.raises(CorpusError, match=sentence):
+            items_of(Corpus.objects.get(name=name), ids)
+    assert not Item.objects.exists()
+    items_of(ads, ["de0-0"])
+    Item.objects.update(fields={"query": "other"})
+    with pytest.raises(CorpusError, match="Record de0-0 was drawn before, with other fields"):
+        items_of(ads, ["de0-0"])
 
 
-def test_items_of_given_ids_are_made_once_and_found_again(ads):
+def test_items_of_named_records_are_made_once_and_returned_again(ads):
     made = items_of(ads, ["en3-1", "de0-0"])
     assert [item.key for item in made] == ["en3-1", "de0-0"]
     assert (made[1].language, made[1].fields["query"]) == ("de", "query 0")
@@ -398,41 +341,9 @@ def test_items_of_given_ids_are_made_once_and_found_again(ads):
     assert items_of(ads, []) == []
 
 
-def test_items_of_unknown_ids_are_refused_by_name(ads):
-    with pytest.raises(CorpusError, match="Corpus c has no record of 2 ids: nobody, query 1"):
-        items_of(ads, ["en0-0", "nobody", "query 1"])
-    with pytest.raises(CorpusError, match="no record of 9 ids, the first: a, b, c, d, e"):
-        items_of(ads, "abcdefghi")
-    assert not Item.objects.exists()
-
-
 def test_a_corpus_that_was_deleted_meanwhile_is_not_drawn_from(ads):
     (sample,) = sample_records(ads, ["de"], size=None, seed="s")
     Corpus.objects.all().delete()
     for draw in (lambda: record(sample), lambda: items_of(ads, ["de0-0"])):
         with pytest.raises(CorpusError, match=r"Corpus c was deleted meanwhile; nothing was drawn\."):
             draw()
-
-
-def test_a_corpus_imported_anew_with_other_fields_is_not_mixed_with_what_was_drawn(ads, write):
-    items_of(ads, ["de0-0"])
-    Item.objects.update(fields={"query": "other"})
-    with pytest.raises(CorpusError, match="Record de0-0 was drawn before, with other fields"):
-        items_of(ads, ["de0-0"])
-
-
-def test_a_library_caller_can_import_records_too(write):
-    (outcome,) = import_files(
-        "c", [write("a.jsonl", [ad("1")])], licence="CC0-1.0", fields=("query", "title", "description")
-    )
-    assert (outcome.source.accepted, outcome.source.columns["query"]) == (1, "query")
-    assert "text" not in outcome.source.columns
-
-
-@pytest.mark.parametrize("field", ["label", "stage", "set", "judgments", "concepts", "preferred"])
-def test_a_field_that_exported_sets_have_a_column_of_is_refused_at_import(tmp_path, import_corpus, field):
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"id": "1", "language": "en", field: "a"}) + "\n")
-    with pytest.raises(CommandError, match=f"No field can be called {field}, since exported sets .* body={field}"):
-        import_corpus("c", path, fields=field)
-    import_corpus("c", path, fields="body", column=[f"body={field}"])

@@ -3,6 +3,7 @@
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,12 +23,9 @@ def run(folder, umask, *words):
 
 
 def modes(folder):
-    """Path -> its rights in octal; files and folders apart."""
-    found = {path: oct(stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))}
-    return (
-        {path: mode for path, mode in found.items() if path.is_file()},
-        {path: mode for path, mode in found.items() if path.is_dir()},
-    )
+    """Of files and of folders: path -> its rights in octal."""
+    modes = {path: oct(stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))}
+    return ({path: mode for path, mode in modes.items() if is_kind(path)} for is_kind in (Path.is_file, Path.is_dir))
 
 
 def test_the_data_are_their_owners_alone_and_an_export_is_as_the_shell_has_it(tmp_path):
@@ -52,17 +50,10 @@ def test_the_data_are_their_owners_alone_and_an_export_is_as_the_shell_has_it(tm
 
 
 def test_a_server_that_loads_the_application_makes_its_folder_for_its_owner_alone(tmp_path):
-    code = "import os, deploy.wsgi; print(oct(os.umask(0)))"
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=environment(tmp_path / DATA),
-        umask=0,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == "0o77"
+    command = [sys.executable, "-c", "import os, deploy.wsgi; print(oct(os.umask(0)))"]
+    env = environment(tmp_path / DATA)
+    server = subprocess.run(command, cwd=ROOT, env=env, umask=0, capture_output=True, text=True, check=True)
+    assert server.stdout.strip() == "0o77"
     files, folders = modes(tmp_path / DATA)
     assert {path.name for path in files} == {"secret_key", "author_key"}
     assert set(files.values()) == {"0o600"}

@@ -26,27 +26,30 @@ def corpus(write, capsys):
 
 @pytest.fixture
 def scoring(corpus, write, capsys):
-    """Imports scores and returns what was said."""
+    """Imports scores and returns what was printed."""
 
     def run(content, name="detoxify", threshold="0.5", file="scores.tsv", **options):
         call_command("import_scores", corpus, str(write(file, content)), name=name, threshold=threshold, **options)
-        said = capsys.readouterr()
-        return said.out + said.err
+        captured = capsys.readouterr()
+        return captured.out + captured.err
 
     return run
 
 
 def dropped_by(corpus="talk", ids=("b", "c")):
-    return {key: told.dropped_by for key, told in filtered(corpus, ids).items()}
+    return {key: verdict.dropped_by for key, verdict in filtered(corpus, ids).items()}
 
 
-def test_a_pair_has_the_greater_score_of_its_sides_and_goes_above_the_threshold(scoring):
-    said = scoring("a\t0.9\nb\t0.5\nc\t0.1\n")
-    assert "3 scores from scores.tsv; above 0.5 and so dropped: 1 pair. All scorers together keep 1 of 2 pairs" in said
-    told = filtered("talk", ["c", "b"])
-    assert (told["b"].scores, told["b"].dropped_by, told["b"].kept) == ({"detoxify": 0.9}, ("detoxify",), False)
+def test_a_pair_has_the_greater_score_of_its_sides_and_is_dropped_above_the_threshold(scoring, corpus):
+    assert filter_counts(corpus) == {"pairs": 2, "dropped": 0, "lacking": 0}
+    assert filtered(corpus, ["b"])["b"].kept
+    output = scoring("id,toxicity\na,0.9\nb,0.5\nc,0.1\nz,0.9\n", file="s.csv", column=["score=toxicity"])
+    assert "3 scores from s.csv; above 0.5 and so dropped: 1 pair. All scorers together keep 1 of 2 pairs" in output
+    assert "Note: left out, since no pair of corpus talk has such a message: 1 id: z." in output
+    b, c = (filtered("talk", ["c", "b"])[key] for key in "bc")
+    assert (b.scores, b.dropped_by, b.kept) == ({"detoxify": 0.9}, ("detoxify",), False)
     # The threshold itself is not above it.
-    assert (told["c"].scores, told["c"].dropped_by, told["c"].kept) == ({"detoxify": 0.5}, (), True)
+    assert (c.scores, c.dropped_by, c.kept) == ({"detoxify": 0.5}, (), True)
 
 
 def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
@@ -58,55 +61,36 @@ def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
         assert sorted((row["id"], row["dropped"]) for row in store.found("filtered")) == [("b", 1), ("c", 1)]
 
 
-def test_without_scores_every_pair_is_kept_and_nothing_is_said_to_be_lacking(corpus):
-    assert filter_counts(corpus) == {"pairs": 2, "dropped": 0, "lacking": 0}
-    assert filtered(corpus, ["b"])["b"].kept
-
-
 def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
-    said = scoring("b\t0.2\n")
-    assert "Note: 2 pairs lack a score of detoxify, which is not taken for 0" in said
-    told = filtered("talk", ["b"])["b"]
-    assert (told.scores, told.lacking, told.kept) == ({"detoxify": 0.2}, ("detoxify",), True)
+    assert "Note: 2 pairs lack a score of detoxify, which is not taken for 0" in scoring("b\t0.2\n")
+    b = filtered("talk", ["b"])["b"]
+    assert (b.scores, b.lacking, b.kept) == ({"detoxify": 0.2}, ("detoxify",), True)
     scoring('{"id": "a", "score": null}\n{"id": "c", "score": 0.7}\n', name="other", file="scores.jsonl")
-    told = filtered("talk", ["b", "c"])
-    assert (told["b"].scores["other"], told["b"].lacking) == (None, ("detoxify", "other"))
+    verdicts = filtered("talk", ["b", "c"])
+    assert (verdicts["b"].scores["other"], verdicts["b"].lacking) == (None, ("detoxify", "other"))
     # The side that has a score is enough to drop the pair.
-    assert (told["c"].dropped_by, told["c"].lacking) == (("other",), ("detoxify", "other"))
+    assert (verdicts["c"].dropped_by, verdicts["c"].lacking) == (("other",), ("detoxify", "other"))
     assert filter_counts("talk") == {"pairs": 2, "dropped": 1, "lacking": 2}
 
 
-def test_the_same_again_changes_nothing_and_another_threshold_takes_its_place(scoring):
+def test_another_threshold_takes_the_place_of_the_first_unless_something_was_drawn_by_it(scoring):
     scores = "a\t0.9\nb\t0.6\nc\t0.1\n"
     scoring(scores)
     before, digest = bytes_of("talk"), filter_digest(manifest_of("talk"))
-    assert "Scorer detoxify of corpus talk: already imported" in scoring(
-        gzip.compress(scores.encode()), file="s.tsv.gz"
-    )
+    output = scoring(gzip.compress(scores.encode()), file="s.tsv.gz")
+    assert "Scorer detoxify of corpus talk: already imported" in output
     assert bytes_of("talk") == before
-    said = scoring(scores, threshold="0.8")
-    assert "these replace the scores of detoxify from scores.tsv, with the threshold 0.5" in said
+    output = scoring(scores, threshold="0.8")
+    assert "these replace the scores of detoxify from scores.tsv, with the threshold 0.5" in output
     assert dropped_by() == {"b": ("detoxify",), "c": ()}
-    assert [(each.name, each.threshold) for each in manifest_of("talk").scores] == [("detoxify", 0.8)]
+    assert [(scorer.name, scorer.threshold) for scorer in manifest_of("talk").scores] == [("detoxify", 0.8)]
     assert filter_digest(manifest_of("talk")) != digest
-
-
-def test_scores_by_which_something_was_drawn_stay(scoring):
-    scoring("a\t0.9\nb\t0.6\nc\t0.1\n")
-    corpus = Corpus.objects.get(name="talk")
-    Draw.objects.create(
-        corpus=corpus, design="uniform", seed="1", size=1, asked=1, frame_size=2, parameters={}, parts=1
-    )
+    drawn = {"design": "uniform", "seed": "1", "size": 1, "asked": 1, "frame_size": 2, "parameters": {}, "parts": 1}
+    Draw.objects.create(corpus=Corpus.objects.get(name="talk"), **drawn)
     with pytest.raises(CommandError, match=r"decided which pairs .* \(draws: 1\), so they stay.* under another name"):
-        scoring("a\t0.9\nb\t0.6\nc\t0.1\n", threshold="0.8")
-    scoring("a\t0.9\nb\t0.6\nc\t0.1\n", threshold="0.8", name="detoxify-8")
+        scoring(scores)
+    scoring(scores, name="detoxify-5")
     assert len(manifest_of("talk").scores) == 2
-
-
-def test_ids_of_no_message_are_left_out_and_told(scoring):
-    said = scoring("id,toxicity\na,0.1\nb,0.1\nc,0.1\nz,0.9\n", file="s.csv", column=["score=toxicity"])
-    assert "Note: left out, since no pair of corpus talk has such a message: 1 id: z." in said
-    assert dropped_by() == {"b": (), "c": ()}
 
 
 @pytest.mark.parametrize(
@@ -131,19 +115,15 @@ def test_what_is_no_score_is_refused_in_one_sentence(scoring, content, why):
     assert bytes_of("talk") == before
 
 
-def test_only_pairs_have_scores(import_corpus, write):
+def test_detoxify_drops_pairs_of_the_excerpt_of_oasst1(capsys, import_corpus, write):
+    call_command("import_threads", "oasst", str(MESSAGES), licence="Apache-2.0", text_may_leave=True)
+    call_command("import_scores", "oasst", str(MESSAGES), name="d", threshold="0.5", column=["score=detoxify"])
+    counts = filter_counts("oasst")
+    assert counts["lacking"] == 0
+    assert 0 < counts["dropped"] < 20
+    assert f"keep {counts['pairs'] - counts['dropped']:,} of 239 pairs" in capsys.readouterr().out
     import_corpus("posts", write("p.jsonl", [{"id": "1", "text": "Guten Morgen zusammen"}]))
     with pytest.raises(CommandError, match=r"posts was not made of threads; .* import_threads"):
         call_command("import_scores", "posts", str(write("s.tsv", "1\t0.1\n")), name="x", threshold="0.5")
     with pytest.raises(CorpusError, match="was not made of threads"):
         filter_counts("posts")
-
-
-def test_detoxify_drops_pairs_of_the_excerpt_of_oasst1(capsys):
-    call_command("import_threads", "oasst", str(MESSAGES), licence="Apache-2.0", text_may_leave=True)
-    call_command("import_scores", "oasst", str(MESSAGES), name="d", threshold="0.5", column=["score=detoxify"])
-    said = capsys.readouterr().out
-    counts = filter_counts("oasst")
-    assert counts["lacking"] == 0
-    assert 0 < counts["dropped"] < 20
-    assert f"keep {counts['pairs'] - counts['dropped']:,} of 239 pairs" in said

@@ -22,6 +22,7 @@ from corpora.predictions.predictor_labels import find_predictor, first_votes, la
 from corpora.storage.inventory import declared_counts
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of
 from corpora.votes.vote_run import prelabel
+from tests.corpora.conftest import as_jsonl
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 from tests.corpora.test_draw_filtered import import_filtered
@@ -65,8 +66,7 @@ def imported(folder):
     files = []
     for n in range(3):
         files.append(folder / f"{n}.jsonl")
-        posts = [{name: row[name] for name in row if name != "label"} for row in ROWS[n::3]]
-        files[-1].write_text("".join(json.dumps(post) + "\n" for post in posts))
+        files[-1].write_text(as_jsonl({key: row[key] for key in row if key != "label"} for row in ROWS[n::3]))
     call_command("import_corpus", "three", *map(str, files), licence="CC0-1.0")
     for name in ("one", "three"):
         call_command("prelabel", name, processes=1)
@@ -95,8 +95,9 @@ def recall(name="one", predictor=MINE, **how):
     return sample_recall(corpus(name), None, predictor=predictor, **how)
 
 
+CHOSEN = {"en": ["ad-en-007", "ad-en-002"]}
 DRAWS = {
-    "recall": recall,
+    "recall": lambda: recall(),
     "recall, more than there are": lambda: recall(size=10_000),
     "precision, in a window": lambda: sample_precision(
         corpus("one"), ["de"], size=50, seed="s", predictor=MINE, window=WINDOW
@@ -107,89 +108,76 @@ DRAWS = {
     "triggers, where none are unread": lambda: sample_triggers(
         corpus("one"), ["de"], size=None, seed="s", predictor=MINE, of="t", unread={}
     ),
-    "records": lambda: sample_records(corpus("ads"), None, size=7, seed="s"),
     "records in groups": lambda: sample_records(
         corpus("ads"), ["de", "en"], size=5, seed="s", together="query", leave_out=["ad-en-001", "ad-de-004"]
     ),
     "chosen": lambda: sample_chosen(
-        corpus("ads"),
-        "balanced",
-        {"en": ["ad-en-007", "ad-en-002"]},
-        seed="s",
-        frames={"en": 60},
-        parameters={"en": {}},
+        corpus("ads"), "balanced", CHOSEN, seed="s", frames={"en": 60}, parameters={"en": {}}
     ),
     "filtered": lambda: sample_filtered(corpus("talk"), None, kept=10, dropped=3, seed="s"),
     "contrasted": lambda: sample_contrasted(
         corpus("one"), None, systems=["mine@1", "cld2"], size=50, seed="s", labels=(), of_records=False
     ),
 }
+COUNTS = {
+    "triggers": lambda: triggers("one", MAJORITY),
+    "labels where": lambda: labels_where("one", MINE, find_predictor("one", "cld2")),
+    "predicted labels": lambda: predicted_labels("one", MAJORITY, ["3", "5", "8"]),
+    "first votes": lambda: sorted(first_votes("one", 20), key=str),
+    "declared counts": lambda: declared_counts("ads"),
+}
 
 
-def on_both(asked):
-    """What is found on DuckDB, and on Spark."""
-    found = []
+def on_both(function):
+    """What it returns on DuckDB, and on Spark."""
+    results = []
     for engine in ("duckdb", "spark"):
         with override_settings(ENGINE=engine):
-            found.append(asked())
-    return found
+            results.append(function())
+    return results
 
 
-def told(samples):
+def content_of(samples):
     return [(one.language, one.size, one.frame_size, one.digest, one.parameters, list(one.rows)) for one in samples]
 
 
-@pytest.mark.parametrize("draw", DRAWS)
-def test_a_draw_is_the_same_on_both_engines(draw):
-    ours, theirs = on_both(lambda: told(DRAWS[draw]()))
-    assert ours == theirs
-    assert any(size for _, size, *_ in ours) or draw == "triggers, where none are unread"
-
-
-@pytest.mark.parametrize(
-    "count",
-    [
-        lambda: triggers("one", MAJORITY),
-        lambda: labels_where("one", MINE, find_predictor("one", "cld2")),
-        lambda: predicted_labels("one", MAJORITY, ["3", "5", "8"]),
-        lambda: sorted(first_votes("one", 20), key=str),
-        lambda: declared_counts("ads"),
-    ],
-)
-def test_counts_are_the_same_on_both_engines(count):
-    ours, theirs = on_both(count)
-    assert ours == theirs
-    assert ours
-
-
-def test_which_posts_a_draw_could_have_taken_is_the_same_on_both_engines():
+def test_draws_and_counts_are_the_same_on_both_engines():
+    for name, draw in DRAWS.items():
+        ours, theirs = on_both(lambda draw=draw: content_of(draw()))
+        assert ours == theirs, name
+        assert any(size for _, size, *_ in ours) or name == "triggers, where none are unread"
+    for name, count in COUNTS.items():
+        ours, theirs = on_both(count)
+        assert ours == theirs, name
+        assert ours
     (sample, *_) = recall()
-    asked = ("one", str(MINE), sample.parameters, sample.digest, ["de", "en"], [row["id"] for row in ROWS])
-    ours, theirs = on_both(lambda: within_reach(*asked))
+    arguments = ("one", str(MINE), sample.parameters, sample.digest, ["de", "en"], [row["id"] for row in ROWS])
+    ours, theirs = on_both(lambda: within_reach(*arguments))
     assert ours == theirs
     assert any(ours.values())
+    nothing = Manifest("", True, "")
+    with override_settings(ENGINE="spark"), asking("one") as one, asking("none", manifest=nothing) as empty:
+        assert (one.size("posts"), empty.size("posts")) == (len(ROWS), 0), "each store has its own views"
 
 
 @pytest.mark.parametrize("design", ["uniform", "recall", "precision"])
 def test_a_draw_is_the_same_however_many_parts_and_threads_there_are(design, monkeypatch):
     def drawn(name):
         if design == "uniform":
-            samples = [sample_uniform(corpus(name), size=100, seed="s")]
-        elif design == "recall":
-            samples = recall(name, MAJORITY, share=Fraction(1, 20), least_posts=2)
-        else:
-            samples = sample_precision(corpus(name), None, size=20, seed="s", predictor=MAJORITY)
-        return told(samples)
+            return content_of([sample_uniform(corpus(name), size=100, seed="s")])
+        if design == "recall":
+            return content_of(recall(name, MAJORITY, share=Fraction(1, 20), least_posts=2))
+        return content_of(sample_precision(corpus(name), None, size=20, seed="s", predictor=MAJORITY))
 
     assert [len(manifest_of(name).parts) for name in ("one", "three")] == [1, 3]
-    connect, found = duckdb.connect, []
+    connect, draws = duckdb.connect, []
     for threads in (1, 4):
         monkeypatch.setattr(duckdb, "connect", lambda config, of=threads: connect(config=config | {"threads": of}))
-        found.append((drawn("one"), drawn("three")))
+        draws.append((drawn("one"), drawn("three")))
     with override_settings(ENGINE="spark"):
-        found.append((drawn("one"), drawn("three")))
-    assert found == found[:1] * 3
-    of_one, of_three = ([(language, frame, rows) for language, _, frame, *_, rows in each] for each in found[0])
+        draws.append((drawn("one"), drawn("three")))
+    assert draws == draws[:1] * 3
+    of_one, of_three = ([(language, frame, rows) for language, _, frame, *_, rows in draw] for draw in draws[0])
     assert of_one == of_three
     assert any(rows for *_, rows in of_one)
 
@@ -242,49 +230,16 @@ def test_what_is_imported_is_the_same_on_both_engines_byte_by_byte(tmp_path, set
     assert [bytes_of(name) for name in names] == before
 
 
-@pytest.mark.usefixtures("_no_java")
-def test_so_many_processes_are_of_this_machine_whatever_the_engine():
-    before = bytes_of("one")
-    without_votes("one")
-    with override_settings(ENGINE="spark"):
-        prelabel("one", processes=1)
-    assert bytes_of("one") == before
-
-
 @override_settings(ENGINE="spark")
-def test_stores_that_are_open_at_once_have_their_own_views():
-    with asking("one") as one, asking("ads") as ads, asking("none", manifest=Manifest("", True, "")) as empty:
-        assert (one.size("posts"), ads.size("posts"), empty.size("posts")) == (len(ROWS), 180, 0)
-
-
-@override_settings(ENGINE="spark")
-def test_a_corpus_that_has_lost_a_file_is_told_of():
+def test_what_spark_cannot_read_or_load_is_explained_in_a_sentence(monkeypatch):
     (part, *_) = (corpus_dir("three") / "parts").iterdir()
     part.unlink()
     with pytest.raises(CorpusError, match=r"The corpus has lost its file .*/three/parts/.*; restore it"):
         recall("three", MAJORITY)
-
-
-@override_settings(ENGINE="spark")
-def test_what_spark_cannot_read_is_told_in_a_sentence():
     (part, *_) = (corpus_dir("one") / "parts").iterdir()
     part.write_bytes(b"no Parquet")
     with pytest.raises(CorpusError, match=r"^Spark has failed: [^\n]+\. Mend that and run the command again, or set "):
         recall()
-
-
-@pytest.mark.usefixtures("_no_java")
-@override_settings(ENGINE="spark")
-def test_a_missing_java_is_told_in_a_sentence():
-    with pytest.raises(CorpusError, match=r"needs Java 17 or newer, and none is found here\. Install it "):
-        recall()
-    without_votes("one")
-    with pytest.raises(CommandError, match="needs Java 17 or newer"):
-        call_command("prelabel", "one")
-
-
-@override_settings(ENGINE="spark")
-def test_a_missing_pyspark_is_told_in_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.delitem(sys.modules, "corpora.engines.spark", raising=False)
     monkeypatch.delattr(engines, "spark", raising=False)
@@ -294,7 +249,15 @@ def test_a_missing_pyspark_is_told_in_a_sentence(monkeypatch):
 
 @pytest.mark.usefixtures("_no_java")
 @override_settings(ENGINE="spark")
-def test_a_page_does_not_wait_for_spark():
+def test_without_java_pages_and_processes_of_this_machine_work_and_the_rest_is_refused():
+    with pytest.raises(CorpusError, match=r"needs Java 17 or newer, and none is found here\. Install it "):
+        recall()
     with override_settings(ENGINE="duckdb"):
         (post,) = sample_uniform(corpus("one"), size=1, seed="s").rows
-    assert post["id"] in {found["id"] for found in posts_by_author("one", post["author"], 1_000)}
+    assert post["id"] in {row["id"] for row in posts_by_author("one", post["author"], 1_000)}
+    before = bytes_of("one")
+    without_votes("one")
+    with pytest.raises(CommandError, match="needs Java 17 or newer"):
+        call_command("prelabel", "one")
+    prelabel("one", processes=1)
+    assert bytes_of("one") == before

@@ -35,12 +35,12 @@ TALK = [
 
 @pytest.fixture
 def importing(db, capsys):
-    """Runs the command and returns what it said."""
+    """Runs the command and returns what it printed."""
 
     def run(*files, name="c", licence="CC0-1.0", **options):
         call_command("import_threads", name, *map(str, files), licence=licence, **options)
-        said = capsys.readouterr()
-        return said.out + said.err
+        captured = capsys.readouterr()
+        return captured.out + captured.err
 
     return run
 
@@ -55,17 +55,17 @@ def left_out(name="c"):
 
 
 def test_each_message_and_the_one_that_it_answers_are_a_pair(importing, write):
-    said = importing(write("talk.jsonl", TALK))
+    output = importing(write("talk.jsonl", TALK))
     first, second = posts()
     assert (first["id"], first["message_id"], first["message"], first["reply"]) == ("b", "a", ASKED, SAID)
     assert (first["thread"], first["language"], first["text"]) == ("t", "en", f"{ASKED}\n{SAID}")
     assert float(first["certainty"]) > 0.7
     assert (second["id"], second["message"]) == ("c", SAID)
-    assert "Corpus c: 2 pairs from 1 file; 0 messages came twice, 0 rows rejected." in said
+    assert "Corpus c: 2 pairs from 1 file; 0 messages came twice, 0 rows rejected." in output
     assert Corpus.objects.filter(name="c").exists()
 
 
-def test_messages_may_come_in_any_order_in_several_files_and_in_any_format(importing, write, tmp_path):
+def test_messages_may_come_in_any_order_and_format_in_several_files_and_under_other_names(importing, write, tmp_path):
     backwards = TALK[::-1]
     pq.write_table(pa.Table.from_pylist(backwards), tmp_path / "talk.parquet")
     lines = ["id,parent_id,text", *(f'{row["id"]},{row["parent_id"] or ""},"{row["text"]}"' for row in TALK)]
@@ -77,45 +77,21 @@ def test_messages_may_come_in_any_order_in_several_files_and_in_any_format(impor
     for name in ("csv", "two"):
         assert {(row["id"], row["message"], row["reply"]) for row in posts(name)} == pairs
     assert [source.accepted for source in manifest_of("two").sources] == [1, 1]
-
-
-def test_columns_may_be_called_otherwise_and_ids_may_be_numbers_or_names_as_reddit_writes_them(importing, write):
-    rows = [
-        {"name": 1, "reply_to": "t3_post", "body": ASKED},
-        {"name": 2, "reply_to": "t1_1", "body": SAID},
-        {"name": "t1_x", "reply_to": 2, "body": SAID},
-    ]
-    importing(write("talk.jsonl", rows), column=["id=name", "parent_id=reply_to", "text=body"])
-    assert [(row["message_id"], row["id"]) for row in posts()] == [("1", "2"), ("2", "x")]
-
-
-def test_a_list_of_turns_is_a_thread_of_messages_numbered_from_1(importing, write):
-    rows = [{"thread": "x/1", "turns": [ASKED, SAID, "Thank you very much, my friend."], "language": "en"}]
-    importing(write("talk.jsonl", rows))
-    assert [(row["thread"], row["message_id"], row["id"]) for row in posts()] == [
+    # Ids may be numbers, or names as Reddit writes them.
+    rows = [("1", "t3_post", ASKED), (2, "t1_1", SAID), ("t1_x", 2, SAID)]
+    rows = [{"name": key, "reply_to": parent, "body": text} for key, parent, text in rows]
+    importing(write("talk.jsonl", rows), name="reddit", column=["id=name", "parent_id=reply_to", "text=body"])
+    assert [(row["message_id"], row["id"]) for row in posts("reddit")] == [("1", "2"), ("2", "x")]
+    rows = [{"thread": "x/1", "turns": [ASKED, SAID, "Thank you very much, my friend.", "[removed]"], "language": "en"}]
+    importing(write("turns.jsonl", rows), name="turns")
+    assert [(row["thread"], row["message_id"], row["id"]) for row in posts("turns")] == [
         ("x/1", "x/1#1", "x/1#2"),
         ("x/1", "x/1#2", "x/1#3"),
     ]
 
 
 def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing, write):
-    rows = [
-        *TALK,
-        message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
-        message("below", "gone", score=0),
-        message("removed", "a", "  [removed] by a moderator"),
-        message("deleted", "a", "[deleted]"),
-        message("low", "a", score=0.5),
-        message("under low", "low", "\u200b \n"),
-        message("empty", "a", " \n\u200b"),
-        message("none", "a", None),
-        message("short", "a", "7 x 9 = 63 ; a.b(c) { 1, 2, 3 } ##"),
-        message("lost", "nowhere"),
-    ]
-    rows[-2]["parent_id"] = "numbers"
-    rows.append(message("numbers", None, "12 34 56"))
-    said = importing(write("talk.jsonl", rows))
-    assert left_out() == {
+    expected = {
         "gone": "deleted",
         "below": "deleted",
         "removed": "deleted",
@@ -124,56 +100,50 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
         "under low": "low",
         "empty": "empty",
         "none": "empty",
+        "gap": "empty",
         "short": "uncertain",
         "lost": "unknown_parent",
     }
+    rows = [
+        TALK[0] | {"parent_id": "nan", "thread": float("nan")},  # as pandas writes that there is none
+        *TALK[1:],
+        message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
+        message("below", "gone", score=0),
+        message("removed", "a", "  [removed] by a moderator"),
+        message("deleted", "a", "[ Deleted by user ]"),
+        message("low", "a", score=0.5),
+        message("under low", "low", "\u200b \n"),
+        message("empty", "a", " \n\u200b"),
+        message("none", "a", None),
+        message("gap", "a", "<NA>"),
+        message("short", "numbers", "7 x 9 = 63 ; a.b(c) { 1, 2, 3 } ##"),
+        message("lost", "nowhere"),
+        message("numbers", None, "12 34 56"),
+    ]
+    output = importing(write("talk.jsonl", rows))
+    assert left_out() == expected
     assert [row["id"] for row in posts()] == ["b", "c"]
     threads = manifest_of("c").threads
-    assert threads.left_out == {"unknown_parent": 1, "deleted": 4, "low": 2, "empty": 2, "uncertain": 1}
-    assert (threads.messages, threads.replies) == (14, 12)
+    assert threads.left_out == Counter(expected.values())
+    assert (threads.messages, threads.replies) == (15, 13)
     for line in (
-        "begins a thread                                                   2",
-        "answers a message that is not in the files, and so is no pair      1",
-        "a side was deleted or removed                                      4",
+        "begins a thread 2",
+        "answers a message that is not in the files, and so is no pair 1",
+        "a side was deleted or removed 4",
     ):
-        assert line.split() in [told.split() for told in said.splitlines()]
+        assert line in [" ".join(words.split()) for words in output.splitlines()]
     assert all(b"taken back" not in content for content in bytes_of().values())
-
-
-@pytest.mark.parametrize(
-    "notice",
-    [
-        "[deleted by user]",
-        "[ Removed by Reddit ]",
-        "[ Removed by reddit in response to a copyright notice. ]",
-        "[ Removed by Reddit on account of violating the [content policy](/help/contentpolicy). ]",
-        " [Removed] ",
-    ],
-)
-def test_what_a_site_writes_in_place_of_a_message_is_no_reply(importing, write, notice):
-    importing(write("talk.jsonl", [*TALK, message("x", "a", notice), message("y", "x", SAID)]))
-    assert left_out() == {"x": "deleted", "y": "deleted"}
-    importing(write("turns.jsonl", [{"thread": "t", "turns": [ASKED, SAID, notice]}]), name="turns")
-    assert [row["id"] for row in posts("turns")] == ["t#2"]
-
-
-def test_a_parent_or_thread_that_pandas_left_out_is_none(importing, write):
-    rows = [TALK[0] | {"parent_id": "nan", "thread": float("nan")}, *TALK[1:]]
-    importing(write("talk.jsonl", rows))
-    assert [row["id"] for row in posts()] == ["b", "c"]
-
-
-def test_a_text_that_pandas_left_out_is_missing(importing, write):
-    lines = ["id,parent_id,text", f"a,,{ASKED}", f"b,a,{SAID}", "c,a,nan", "d,a,<NA>"]
-    importing(write("talk.csv", "\n".join(lines)))
-    assert left_out() == {"c": "empty", "d": "empty"}
+    rows = [*TALK, message("m", None, "Hola"), message("n", "m", "amigo, ok")]
+    for name, certainty in (("strict", "0.99"), ("all", "0")):
+        importing(write("talk.jsonl", rows), name=name, least_certainty=certainty)
+    assert len(posts("strict")) < len(posts("all")) == 3
 
 
 def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
-    said = importing(write("talk.jsonl", rows), max_rejects="50%")
+    output = importing(write("talk.jsonl", rows), max_rejects="50%")
     assert [row["id"] for row in posts() if row["reply"] == SAID] == ["b", "d", "e"]
-    assert "1 message came twice, 1 row rejected, listed in" in said
+    assert "1 message came twice, 1 row rejected, listed in" in output
     assert [(row["line"], row["reason"]) for row in rejects()] == [
         (7, "The id c came before with another message; the first is kept.")
     ]
@@ -208,20 +178,20 @@ def test_the_circles_are_those_that_walking_finds(data_dir):
         with asking("nothing") as store:
             store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
             find_circles(store)
-            found = {int(row["id"]) for row in store.found("messages_in_circles")}
-        assert found == circles_of(parents)
+            assert {int(row["id"]) for row in store.found("messages_in_circles")} == circles_of(parents)
 
     check()
 
 
-def test_a_thread_of_100_000_messages_is_taken(importing, tmp_path):
+def test_a_thread_of_100_000_messages_is_imported(importing, tmp_path):
     path = tmp_path / "long.jsonl"
     numbers = list(range(100_000))
     random.Random(1).shuffle(numbers)
     with path.open("w") as file:
         for number in numbers:
-            row = {"id": number, "parent_id": number - 1 if number else None, "text": "12 34", "thread": "t"}
-            file.write(json.dumps(row | ({"text": ASKED} if number < 3 else {})) + "\n")
+            text = ASKED if number < 3 else "12 34"
+            row = {"id": number, "parent_id": number - 1 if number else None, "text": text, "thread": "t"}
+            file.write(json.dumps(row) + "\n")
     importing(path)
     threads = manifest_of("c").threads
     assert (threads.messages, threads.replies, "circle" in threads.left_out) == (100_000, 99_999, False)
@@ -231,29 +201,19 @@ def test_a_thread_of_100_000_messages_is_taken(importing, tmp_path):
 def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_own(importing, write):
     path = write("talk.jsonl", TALK)
     importing(path)
+    Corpus.objects.all().delete()  # as if the connection to the database had been lost before the end
     before = bytes_of()
     assert "Corpus c: nothing is new; it has 2 pairs." in importing(path)
-    with pytest.raises(CommandError, match=r"c is made of talk.jsonl already.* all files in one call.* another corpus"):
-        importing(write("more.jsonl", TALK[:2]))
-    with pytest.raises(CommandError, match=r"made with --least-certainty 0.7, not 0.9; make another corpus"):
-        importing(path, least_certainty="0.9")
-    assert bytes_of() == before
-
-
-def test_the_same_call_again_makes_the_row_that_one_which_was_broken_off_had_not_made(importing, write):
-    file = write("talk.jsonl", TALK)
-    importing(file)
-    Corpus.objects.all().delete()  # as if the connection to the database had been lost in between
-    importing(file)
     assert Corpus.objects.get().name == "c"
-
-
-def test_the_least_certainty_may_be_another(importing, write):
-    rows = [*TALK, message("m", None, "Hola"), message("n", "m", "amigo, ok")]
-    importing(write("talk.jsonl", rows))
-    importing(write("talk.jsonl", rows), name="strict", least_certainty="0.99")
-    importing(write("talk.jsonl", rows), name="all", least_certainty="0")
-    assert len(posts("strict")) < len(posts("all")) == 3
+    more = write("more.jsonl", TALK[:2])
+    for files, options, sentence in (
+        ([more], {}, r"c is made of talk.jsonl already.* all files in one call.* another corpus"),
+        ([path], {"least_certainty": "0.9"}, r"made with --least-certainty 0.7, not 0.9; make another corpus"),
+        ([more, more], {"name": "d"}, r"more.jsonl is given twice, or another file is the same"),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            importing(*files, **options)
+    assert bytes_of() == before
 
 
 @pytest.mark.parametrize(
@@ -281,50 +241,49 @@ def test_what_is_no_message_is_refused_in_one_sentence_and_nothing_is_made(impor
     assert not Corpus.objects.exists()
 
 
-def test_a_file_that_is_given_twice_is_refused(importing, write):
-    path = write("talk.jsonl", TALK)
-    with pytest.raises(CommandError, match=r"talk.jsonl is given twice, or another file is the same"):
-        importing(path, path)
-
-
 def test_the_languages_that_the_files_name_are_compared_and_a_wrong_folder_is_called_out(importing):
-    said = importing(THREADS, licence="BSD-3-Clause", text_may_leave=True, column=["language=folder"])
-    languages = Counter(row["language"] for row in posts())
-    assert languages["sv"] == 22
-    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in said
-    assert said.count(" pairs that the files name as ") == 1
-    rows = {line.split()[0]: line.split() for line in said.splitlines() if line.strip()}
+    output = importing(THREADS, licence="BSD-3-Clause", text_may_leave=True, column=["language=folder"])
+    assert Counter(row["language"] for row in posts())["sv"] == 22
+    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in output
+    assert output.count(" pairs that the files name as ") == 1
+    rows = {line.split()[0]: line.split() for line in output.splitlines() if line.strip()}
     assert rows["sv"][1:] == ["Swedish", "105", "22", "21.0%", "en", "83"]
     # Chinese is said to be of Taiwan or of the mainland, and found to be Chinese.
     assert rows["zh-TW"][-1] == rows["zh-CN"][-1] == "100.0%"
 
 
-def test_a_language_stands_in_one_row_however_the_files_write_it_and_no_code_is_called_out(importing, write):
+def test_a_language_stands_in_one_row_however_the_files_write_it_and_an_unknown_code_is_reported(importing, write):
     codes = ["en", "eng", "en_GB", "EN", "iw", "xx", "german", "und"]
-    rows = [
-        row
-        for code in codes
-        for row in (message(code, None, ASKED, language=code), message(f"{code}2", code, language=code))
+    rows = [message(code, None, ASKED, language=code) for code in codes]
+    rows += [message(f"{code}2", code, language=code) for code in codes]
+    output = importing(write("talk.jsonl", rows))
+    table = {line.split()[0]: line.split()[1:] for line in output.splitlines() if "100.0%" in line or "0.0%" in line}
+    assert table["en"] == ["English", "4", "4", "100.0%"]
+    assert set(table) == {"en", "he", "xx", "german"}
+    assert "The language 'xx' of 1 pair is not a code known here; write a code such as de, zh-CN or hi-Latn." in output
+    assert "The language 'german' of 1 pair is not a code known here; write de (German)." in output
+    assert "Of 1 pair that the files name as he, 1 is in another language, en." in output
+    declared = [
+        ("en", "en"),
+        ("EN", "en"),
+        ("nb", "no"),
+        ("zh-TW", "zh"),
+        ("zh", "zh"),
+        ("sv", "en"),
+        ("Klingon", "en"),
     ]
-    said = importing(write("talk.jsonl", rows))
-    found = {line.split()[0]: line.split()[1:] for line in said.splitlines() if "100.0%" in line or "0.0%" in line}
-    assert found["en"] == ["English", "4", "4", "100.0%"]
-    assert set(found) == {"en", "he", "xx", "german"}
-    assert "The language 'xx' of 1 pair is not a code known here; write a code such as de, zh-CN or hi-Latn." in said
-    assert "The language 'german' of 1 pair is not a code known here; write de (German)." in said
-    assert "Of 1 pair that the files name as he, 1 is in another language, en." in said
+    assert [agrees(*pair) for pair in declared] == [True] * 5 + [False] * 2
 
 
 def test_the_language_is_found_in_both_sides_as_they_are(importing):
     importing(MESSAGES, licence="Apache-2.0", text_may_leave=True)
-    found = {row["id"]: (row["language"], float(row["certainty"])) for row in posts()}
-    for row in posts():
-        [[(language, score)]] = detect_fasttext([joined(row["message"], row["reply"])], 1)
-        assert found[row["id"]] == (language, pytest.approx(score, abs=1e-6))
+    rows = posts()
+    detected = detect_fasttext([joined(row["message"], row["reply"]) for row in rows], 1)
+    for row, [(language, score)] in zip(rows, detected, strict=True):
+        assert (row["language"], float(row["certainty"])) == (language, pytest.approx(score, abs=1e-6))
     threads = manifest_of("c").threads
-    assert (threads.messages, threads.replies) == (298, 269)
+    assert (threads.messages, threads.replies, len(rows)) == (298, 269, 239)
     assert threads.left_out == {"deleted": 4, "uncertain": 26}
-    assert len(found) == 239
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), max_size=6))
@@ -338,22 +297,6 @@ def test_every_turn_but_the_first_answers_the_one_before(turns):
 def test_both_sides_are_read_on_one_line(message, reply):
     assert len(joined(message, reply).splitlines()) <= 1
     assert "  " not in joined(message, reply)
-
-
-@pytest.mark.parametrize(
-    ("declared", "found", "same"),
-    [
-        ("en", "en", True),
-        ("EN", "en", True),
-        ("nb", "no", True),
-        ("zh-TW", "zh", True),
-        ("zh", "zh", True),
-        ("sv", "en", False),
-        ("Klingon", "en", False),
-    ],
-)
-def test_a_finer_code_agrees_with_its_coarser_one(declared, found, same):
-    assert agrees(declared, found) is same
 
 
 def test_an_author_is_hashed_and_a_surrogate_refused():
