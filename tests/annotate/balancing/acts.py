@@ -46,10 +46,10 @@ def import_sentences():
 def as_sets(options):
     """The options with test, dev, train, joint, short="fill" and apart as --sets has them."""
     names = ("test", "dev", "train", "joint", "apart")
-    said = ["fill"] if "short" in options else []
-    said += [f"{name} {options[name]}" for name in names if name in options]
+    words = ["fill"] if "short" in options else []
+    words += [f"{name} {options[name]}" for name in names if name in options]
     rest = {name: value for name, value in options.items() if name not in (*names, "short")}
-    return rest | ({"sets": " ".join(said)} if said else {})
+    return rest | ({"sets": " ".join(words)} if words else {})
 
 
 def opened(name, kind, corpus="sib", labels=TOPICS, **options):
@@ -74,6 +74,14 @@ def exported(name, out):
     """The rows of gold.jsonl."""
     call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
     return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def manifest_of(out):
+    return json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+
+
+def card_of(out):
+    return (out / "README.md").read_text(encoding="utf-8")
 
 
 def lists(folder, spelled):

@@ -16,9 +16,11 @@ from tests.annotate.balancing.acts import (
     LANGUAGES,
     ROOT,
     SPELLED,
+    card_of,
     exported,
     import_documents,
     lists,
+    manifest_of,
     opened,
 )
 
@@ -75,8 +77,8 @@ def rows_of(gold):
     return {row["id"]: row for row in map(json.loads, lines)}
 
 
-def told(gold):
-    return json.loads((gold / "manifest.json").read_text(encoding="utf-8"))
+def keys_of(task):
+    return set(Task.objects.get(name=task).units.values_list("item__key", flat=True))
 
 
 # --- the published readers
@@ -159,10 +161,15 @@ def test_the_published_sampler_gets_each_document_of_a_language_once_and_drops_n
     for language in LANGUAGES:
         examples, dropped = as_sampler(gold / f"mldoc-sampling/{SPELLED[language]}")
         assert dropped == 0
-        assert {letter: set(found) for letter, found in examples.items()} == texts[language]
+        assert {letter: set(of_letter) for letter, of_letter in examples.items()} == texts[language]
         assert sum(map(len, examples.values())) == 68
     # The sampler reads every file of its folder as a language.
     assert sorted(path.name for path in (gold / "mldoc-sampling").iterdir()) == sorted(SPELLED.values())
+    manifest = manifest_of(gold)
+    assert manifest["published"]["letters"] == {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
+    assert {"mldoc-sampling/german", "MLDoc/mldoc.train12.de"} <= manifest["files"].keys()
+    words = "with the letters C, E, G, M in place of CCAT, ECAT, GCAT, MCAT; `mldoc-sampling/`"
+    assert words in card_of(gold)
 
 
 def test_json_lines_and_parquet_have_the_documents_of_the_lists_with_the_set_that_has_them_first(gold):
@@ -185,15 +192,7 @@ def test_json_lines_and_parquet_have_the_documents_of_the_lists_with_the_set_tha
     assert len(in_parts) == len(rows)
 
 
-def test_manifest_and_card_say_which_letters_stand_for_classes(gold):
-    assert told(gold)["published"]["letters"] == {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
-    files = told(gold)["files"]
-    assert {"mldoc-sampling/german", "MLDoc/mldoc.train12.de"} <= files.keys()
-    card = (gold / "README.md").read_text(encoding="utf-8")
-    assert "with the letters C, E, G, M in place of CCAT, ECAT, GCAT, MCAT; `mldoc-sampling/`" in card
-
-
-def test_classes_that_are_not_mldocs_keep_their_names_and_the_card_says_what_laser_does(sentences, kind, tmp_path):
+def test_classes_that_are_not_mldocs_keep_their_names_and_the_card_has_what_laser_does(sentences, kind, tmp_path):
     opened("topics", kind, labels="sports health", test=10)
     gold = tmp_path / "gold"
     exported("topics", gold)
@@ -201,9 +200,9 @@ def test_classes_that_are_not_mldocs_keep_their_names_and_the_card_says_what_las
     assert {label for label, _ in expected} == {"sports", "health"}
     assert lines_of(gold / "MLDoc/mldoc.test.fr") == expected
     assert not (gold / "mldoc-sampling").exists()
-    assert told(gold)["published"]["letters"] == {}
-    card = (gold / "README.md").read_text(encoding="utf-8")
-    assert "turns the letters C, E, G and M alone into numbers, so its `sed` and `nb_cl` must be changed" in card
+    assert manifest_of(gold)["published"]["letters"] == {}
+    words = "turns the letters C, E, G and M alone into numbers, so its `sed` and `nb_cl` must be changed"
+    assert words in card_of(gold)
 
 
 def test_chinese_is_called_as_in_the_published_lists_and_two_kinds_of_it_are_told_apart(kind, tmp_path):
@@ -223,11 +222,7 @@ def test_chinese_is_called_as_in_the_published_lists_and_two_kinds_of_it_are_tol
         name = f"of-{len(languages.split())}"
         opened(name, kind, corpus="chinese", labels="sports health", test=4, languages=languages)
         exported(name, tmp_path / name)
-        assert files <= told(tmp_path / name)["files"].keys()
+        assert files <= manifest_of(tmp_path / name)["files"].keys()
         again, folder = f"{name}-again", str(tmp_path / name / "mldoc-indices")
         opened(again, kind, corpus="chinese", labels="sports health", from_indices=folder)
-        assert rows_of_task(again) == rows_of_task(name)
-
-
-def rows_of_task(name):
-    return set(Task.objects.get(name=name).units.values_list("item__key", flat=True))
+        assert keys_of(again) == keys_of(name)

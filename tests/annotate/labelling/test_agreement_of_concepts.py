@@ -38,11 +38,11 @@ def keys():
 def coded(task, keys, readers):
     """The two coders' answers, on the first ten documents; their items in order."""
     units = list(task.units.order_by("position")[: len(CODERS)])
-    said = dict(zip((unit.pk for unit in units), CODERS, strict=True))
+    answers = dict(zip((unit.pk for unit in units), CODERS, strict=True))
     for place, reader in enumerate(readers[:2]):
         for _ in units:
             lease = take(reader, task)
-            judge(reader, lease.pk, Answer(text(keys, said[lease.unit_id][place])))
+            judge(reader, lease.pk, Answer(text(keys, answers[lease.unit_id][place])))
     return [unit.item.key for unit in units]
 
 
@@ -50,35 +50,31 @@ def text(keys, labels):
     return " ".join(sorted(keys[label] for label in labels.split()))
 
 
-def test_alpha_of_two_coders_is_that_of_nltk_by_masi_and_jaccard(task, coded):
-    found = report(task)
-    whole = found["all"]
+def test_alpha_of_two_coders_is_that_of_nltk_by_masi_and_jaccard(task, coded, keys):
+    result = report(task)
+    whole = result["all"]
     assert [round(whole[name]["value"], 4) for name in ("masi", "jaccard")] == [0.5136, 0.5794]
     assert all(whole[name]["low"] < whole[name]["value"] < whole[name]["high"] for name in ("masi", "jaccard"))
     assert whole["observed"]["value"] == 0.5
     assert (whole["units_of_two"], whole["judgments"], whole["annotators"]) == (10, 20, 2)
-    assert (found["by"], found["labels"], list(found["languages"])) == ("masi", [], ["en"])
-
-
-def test_each_person_is_told_by_the_mean_f1_with_the_rest(task, coded):
-    # 2/3 three times, of l1 beside l1 l2 and of l3 beside l1 l3; 1 five times; 0 once; and 4/5.
-    for row in report(task)["all"]["against_rest"]:
+    assert (result["by"], result["labels"], list(result["languages"])) == ("masi", [], ["en"])
+    # The mean F1 with the rest: 2/3 three times, of l1 and l1 l2, and of l3 and l1 l3; 1 five times; 0 once; and 4/5.
+    for row in whole["against_rest"]:
         assert row["agreement"]["value"] == pytest.approx((3 * 2 / 3 + 5 + 0 + 4 / 5) / 10)
         assert row["agreement"]["low"] < row["agreement"]["value"] < row["agreement"]["high"]
-
-
-def test_each_concept_has_the_alpha_of_whether_it_was_chosen_under_its_name(task, coded, keys):
-    rows = {row["label"]: row for row in report(task)["all"]["by_label"]}
-    assert {key: row["units"] for key, row in rows.items()} == {
-        keys[label]: number for label, number in (("l1", 7), ("l2", 5), ("l3", 3), ("l4", 2))
-    }
+    # Each concept has the alpha of whether it was chosen, under its name.
+    rows = {row["label"]: row for row in whole["by_label"]}
+    units = {keys[label]: number for label, number in (("l1", 7), ("l2", 5), ("l3", 3), ("l4", 2))}
+    assert {key: row["units"] for key, row in rows.items()} == units
     assert all(row["name"] == task.kind.name(key) != key for key, row in rows.items())
-    # Both or neither chose l4, but once.
     assert max(rows.values(), key=lambda row: row["alpha"]["value"])["label"] == keys["l1"]
+    # No model of one true label is made of sets.
+    assert [whole[key] for key in ("dawid_skene", "ac1", "few_others", "gold")] == [None] * 4
+    assert second_opinions(fitted(task)) == {}
 
 
-def test_of_concepts_that_were_chosen_only_the_most_frequent_are_told(task, readers):
-    chosen = [each.key for each in Concept.objects.order_by("key")[: MOST_LABELS + 5]]
+def test_of_many_concepts_the_most_frequent_are_reported(task, readers):
+    chosen = [concept.key for concept in Concept.objects.order_by("key")[: MOST_LABELS + 5]]
     for reader in readers[:2]:
         for keys in (chosen[:20], chosen[5 : MOST_LABELS + 5]):
             judge(reader, take(reader, task).pk, Answer(" ".join(sorted(keys)), is_sure=True))
@@ -86,25 +82,11 @@ def test_of_concepts_that_were_chosen_only_the_most_frequent_are_told(task, read
     assert sorted(row["label"] for row in rows) == sorted([*chosen[5:20], *chosen[:5]])
 
 
-def test_no_model_of_one_true_label_is_made_of_sets(task, coded):
-    whole = report(task)["all"]
-    assert [whole[key] for key in ("dawid_skene", "ac1", "few_others", "gold")] == [None] * 4
-    assert second_opinions(fitted(task)) == {}
-
-
-def test_the_command_names_distances_and_concepts_and_lists_no_sets(task, coded, keys):
-    said = command("agreement", task.name)
-    assert "MASI alpha" in said
-    assert "Jaccard alpha" in said
-    assert "AC1" not in said
-    assert "Dawid" not in said
-    assert "alpha is 0.5136" in said
-    for key in keys.values():
-        assert task.kind.name(key) in said
-    assert text(keys, "l1 l2") not in said
-
-
-def test_the_page_says_masi_and_mean_f1_and_offers_no_second_opinion(task, coded, client, manager):
+def test_command_and_page_name_distances_and_concepts_and_list_no_sets(task, coded, keys, client, manager):
+    output = command("agreement", task.name)
+    assert all(words in output for words in ("MASI alpha", "Jaccard alpha", "alpha is 0.5136"))
+    assert all(task.kind.name(key) in output for key in keys.values())
+    assert not any(words in output for words in ("AC1", "Dawid", text(keys, "l1 l2")))
     client.force_login(manager)
     page = client.get(f"/manage/tasks/{task.name}/agreement/?show=1").text
     assert "Krippendorff’s alpha (MASI)" in page
@@ -119,29 +101,22 @@ def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, ke
     true = {coded[0]: ["l1", "l2"], coded[1]: ["l2", "l1"], coded[6]: ["l2"], "elsewhere": ["l1"]}
     rows = [{"task": item, "label": [keys[label] for label in labels]} for item, labels in true.items()]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = command("agreement", task.name, gold=file)
-    assert "On 3 units with true labels, those that most people chose have a mean F1 of 55.56%" in said
-    assert "1 true label belongs to no unit here." in said
-
-
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
+    output = command("agreement", task.name, gold=file)
+    assert "On 3 units with true labels, those that most people chose have a mean F1 of 55.56%" in output
+    assert "1 true label belongs to no unit here." in output
+    for labels, sentence in (
         ("unheard-of", "A true label of {} is 'unheard-of', which is not a concept of eurovoc, version 1."),
         ("1 1", "The true labels of {}: 1 was sent twice, but a label is chosen or not. Send it once."),
-    ],
-)
-def test_true_sets_that_are_none_are_refused_in_a_sentence(task, coded, tmp_path, labels, sentence):
-    file = tmp_path / "gold.tsv"
-    file.write_text(f"task\tlabel\n{coded[0]}\t{labels}\n")
-    with pytest.raises(CommandError) as refused:
-        command("agreement", task.name, gold=file)
-    assert str(refused.value) == sentence.format(coded[0])
+    ):
+        (tmp_path / "gold.tsv").write_text(f"task\tlabel\n{coded[0]}\t{labels}\n")
+        with pytest.raises(CommandError) as refused:
+            command("agreement", task.name, gold=tmp_path / "gold.tsv")
+        assert str(refused.value) == sentence.format(coded[0])
 
 
-def test_of_more_units_than_can_be_measured_some_are_drawn_by_lot_which_is_said(task, coded, monkeypatch):
+def test_of_more_units_than_can_be_measured_some_are_drawn_by_lot_which_is_reported(task, coded, monkeypatch):
     monkeypatch.setattr(agreement_statistics, "MOST_UNITS", 8)
-    found = report(task, replicates=10)
-    assert (found["all"]["units"], found["all"]["units_of_two"], found["all"]["masi"]["units"]) == (10, 10, 8)
-    assert report(task, replicates=10) == found
-    assert doubts(found) == ["Of 10 units of two answers or more, 8 drawn by lot are measured."]
+    result = report(task, replicates=10)
+    assert (result["all"]["units"], result["all"]["units_of_two"], result["all"]["masi"]["units"]) == (10, 10, 8)
+    assert report(task, replicates=10) == result
+    assert doubts(result) == ["Of 10 units of two answers or more, 8 drawn by lot are measured."]

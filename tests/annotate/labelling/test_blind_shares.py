@@ -35,27 +35,24 @@ def lots(task):
     return [[is_blind(annotator.pseudonym, task, unit.item.key) for unit in units] for annotator in people]
 
 
-def held(hits, of, share):
-    found = proportion(hits, of)
-    return found.low <= share <= found.high
+def holds(hits, total, share):
+    interval = proportion(hits, total)
+    return interval.low <= share <= interval.high
 
 
-def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots):
-    blind = sum(map(sum, lots))
+def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots, monkeypatch):
     assert len(lots) * len(lots[0]) == 1000
-    assert held(blind, 1000, concept_suggestions.BLIND_SHARE)
-
-
-def test_nobody_and_no_document_is_blind_always_or_never(lots):
+    assert holds(sum(map(sum, lots)), 1000, concept_suggestions.BLIND_SHARE)
+    # No person and no document is blind always or never, and whether one person is says nothing of another.
     for row in (*lots, *zip(*lots, strict=True)):
         assert 0 < sum(row) < len(row)
-
-
-def test_whether_one_person_is_blind_says_nothing_of_another(lots):
     both = sum(sum(map(min, first, second)) for first, second in combinations(lots, 2))
     pairs = PEOPLE * (PEOPLE - 1) // 2 * DOCUMENTS
-    # A lot is in 19 pairs, so they tell no more than the 1,000 lots do.
-    assert held(both / pairs * 1000, 1000, 0.2**2)
+    # A lot is in 19 pairs, so they are worth no more than the 1,000 lots.
+    assert holds(both / pairs * 1000, 1000, 0.2**2)
+    for share, blind in ((0.0, False), (1.0, True)):
+        monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", share)
+        assert {is_blind(f"person-{number}", task, "a") for number in range(9)} == {blind}
 
 
 def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
@@ -75,30 +72,22 @@ def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
     assert set(seen) == {(), (A_CONCEPT,)}
 
 
-def test_a_share_of_none_or_all_leaves_no_lot(task, readers, monkeypatch):
-    unit = task.units.first()
-    for share, blind in ((0.0, False), (1.0, True)):
-        monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", share)
-        assert [is_blind(reader.pseudonym, task, unit.item.key) for reader in readers] == [blind] * 3
-
-
 def test_from_whom_suggestions_were_kept_is_verified_from_the_folder(task, readers, tmp_path):
     for reader in readers:
         for _ in range(12):
             lease = take(reader, task)
             Suggestion.objects.get_or_create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
             judge(reader, lease.pk, Answer(A_CONCEPT))
-    tell(task, tmp_path / "gold")
-    status, told = verified(tmp_path / "gold")
-    assert (status, of_lots(told)) == (0, {"blind": (36, 0)})
+    folder = tmp_path / "gold"
+    tell(task, folder)
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (0, {"blind": (36, 0)})
 
     def change(rows):
-        said = next(row for row in rows if row["judgments"])["judgments"][0]
-        said["suggestions_shown"] = not said["suggestions_shown"]
+        judgment = next(row for row in rows if row["judgments"])["judgments"][0]
+        judgment["suggestions_shown"] = not judgment["suggestions_shown"]
 
-    for name in sorted(path.name for path in (tmp_path / "gold").glob("*.jsonl")):
-        if name != "lots.jsonl" and any(row["judgments"] for row in json_lines(tmp_path / "gold" / name)):
-            rewrite(tmp_path / "gold", name, change)
-            break
-    status, told = verified(tmp_path / "gold")
-    assert (status, of_lots(told)) == (1, {"blind": (36, 1)})
+    files = [path for path in sorted(folder.glob("*.jsonl")) if path.name != "lots.jsonl"]
+    rewrite(folder, next(path.name for path in files if any(row["judgments"] for row in json_lines(path))), change)
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (1, {"blind": (36, 1)})

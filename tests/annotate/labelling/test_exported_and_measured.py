@@ -64,23 +64,21 @@ most = 3
 style = "document"
 fields = ["body"]
 """
-CONCEPTS = {"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}, "3": {"label": "penal law"}}
 
 
 @pytest.fixture
 def laws(tmp_path):
     """The exported set of a kind of one's own, and its rows: forty laws, whose concepts came with them."""
-    path = tmp_path / "laws.jsonl"
-    path.write_text(
-        "".join(
-            json.dumps({"id": f"d{n}", "language": "en", "body": f"Law {n}.", "topics": ["2", "3"][: 1 + n % 2]}) + "\n"
-            for n in range(40)
-        )
-    )
-    (tmp_path / "law.json").write_text(json.dumps(CONCEPTS))
+    names = {"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}, "3": {"label": "penal law"}}
+    laws = [
+        {"id": f"d{n}", "language": "en", "body": f"Law {n}.", "topics": ["2", "3"][: 1 + n % 2]} for n in range(40)
+    ]
+    (tmp_path / "laws.jsonl").write_text("".join(json.dumps(law) + "\n" for law in laws))
+    (tmp_path / "law.json").write_text(json.dumps(names))
     (tmp_path / "laws.toml").write_text(LAWS)
     command("import_vocabulary", "law", tmp_path / "law.json")
-    command("import_corpus", "laws", path, fields="body", labels="topics", licence="CC0-1.0", source="made")
+    options = {"fields": "body", "labels": "topics", "licence": "CC0-1.0", "source": "made"}
+    command("import_corpus", "laws", tmp_path / "laws.jsonl", **options)
     command("open_task", "laws", kind=str(tmp_path / "laws.toml"), corpus="laws", seed="1", reuse=True)
     command("export_gold", "laws", out=str(tmp_path / "laws"), splits="train=0.2,dev=0.1,test=0.7")
     return tmp_path / "laws", rows_of(tmp_path / "laws")
@@ -93,52 +91,41 @@ def measured(folder, path, **options):
 def test_labels_of_a_kind_of_ones_own_are_measured_in_every_layout(laws, tmp_path):
     folder, rows = laws
     assert (folder / "concepts.json").is_file()
-    keys = [row["id"] for row in rows]
-    said = {key: ["3", "2"] if n % 4 == 0 else ["2"] for n, key in enumerate(keys)}
-    cells = written(tmp_path / "cells.tsv", [("id", "label"), *((key, " ".join(of)) for key, of in said.items())])
-    bare = written(tmp_path / "bare.tsv", [(key, " ".join(of)) for key, of in said.items()])
-    single = ((key, each) for key, of in said.items() for each in of)
+    answers = {row["id"]: ["3", "2"] if n % 4 == 0 else ["2"] for n, row in enumerate(rows)}
+    cells = written(tmp_path / "cells.tsv", [("id", "label"), *((key, " ".join(of)) for key, of in answers.items())])
+    bare = written(tmp_path / "bare.tsv", [(key, " ".join(of)) for key, of in answers.items()])
+    single = ((key, label) for key, of in answers.items() for label in of)
     lines = written(tmp_path / "rows.tsv", [("doc", "label"), *single])
-    (tmp_path / "lists.jsonl").write_text(
-        "".join(json.dumps({"id": key, "label": of}) + "\n" for key, of in said.items())
-    )
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text("".join(json.dumps({"id": key, "label": of}) + "\n" for key, of in answers.items()))
     report = measured(folder, cells)
     tested = [row for row in rows if row["split"] == "test"]
-    hits = sum(len(set(said[row["id"]]) & set(row["concepts"])) for row in tested)
-    given, gold = sum(len(said[row["id"]]) for row in tested), sum(len(row["concepts"]) for row in tested)
-    assert figures(report, "micro_f1", answers="plain")["value"] == pytest.approx(2 * hits / (given + gold))
-    first = fmean(said[row["id"]][0] in row["concepts"] for row in tested)
+    hits = sum(len(set(answers[row["id"]]) & set(row["concepts"])) for row in tested)
+    size, gold = sum(len(answers[row["id"]]) for row in tested), sum(len(row["concepts"]) for row in tested)
+    assert figures(report, "micro_f1", answers="plain")["value"] == pytest.approx(2 * hits / (size + gold))
+    first = fmean(answers[row["id"]][0] in row["concepts"] for row in tested)
     assert figures(report, "P", labels="all", k="1")["value"] == pytest.approx(first)
-    for path, options in ((bare, {}), (tmp_path / "lists.jsonl", {}), (lines, {"column": ["id=doc"]})):
+    for path, options in ((bare, {}), (lists, {}), (lines, {"column": ["id=doc"]})):
         assert measured(folder, path, **options)["rows"] == report["rows"]
-    places = ((key, each, 1 / place) for key, of in said.items() for place, each in enumerate(of, 1))
+    places = ((key, label, 1 / place) for key, of in answers.items() for place, label in enumerate(of, 1))
     scored = written(tmp_path / "scored.tsv", [("id", "label", "score"), *places])
-    assert measured(folder, scored)["rows"] == report["rows"]
-    assert measured(folder, scored, against=str(cells))["comparison"]["rows"][0]["value"] == 0
-
-
-def test_a_ranked_predictor_of_the_corpus_is_measured_on_labels(laws, tmp_path):
-    folder, rows = laws
+    against = measured(folder, scored, against=str(cells))
+    assert against["rows"] == report["rows"]
+    assert against["comparison"]["rows"][0]["value"] == 0
     run = written(tmp_path / "mine.tsv", [(row["id"], "Q0", "2", 1, 0.5, "mine") for row in rows])
     call_command("import_predictions", "laws", run, name="mine", version="1", ranked=True, verbosity=0)
     assert measured(folder, "mine@1")["rows"] == measured(folder, run)["rows"]
     with pytest.raises(CommandError, match="--threshold is for scores, and mine@1 has labels without; leave it out"):
         command("evaluate", "mine@1", gold=[folder], threshold="0.5")
-
-
-def test_labels_that_do_not_fit_are_refused_in_a_sentence(laws, tmp_path):
-    folder, rows = laws
-    key = next(row["id"] for row in rows if row["split"] == "test")
-    for lines, said in (
+    key = tested[0]["id"]
+    scores = ("id", "label", "score")
+    for lines, sentence in (
         ([("id", "label"), (key, "2 22")], "line 2: '22' is not one of the 3 labels; .* Did you mean '2'"),
         ([("id", "label"), (key, "2"), (key, "2")], f"line 3: {key} has the label 2 twice; give it once."),
-        (
-            [("id", "label", "score"), (key, "2 3", ".5")],
-            "line 2: 2 labels have one score; write a row for each",
-        ),
-        ([("id", "label", "score"), (key, "2", ".5"), (key, "3", "")], "line 3: some labels have scores and others"),
+        ([scores, (key, "2 3", ".5")], "line 2: 2 labels have one score; write a row for each"),
+        ([scores, (key, "2", ".5"), (key, "3", "")], "line 3: some labels have scores and others"),
         ([("id", "label"), ("x", "2")], "has no line of any of the "),
         ([("id", "lable"), (key, "2")], "has the column 'lable', which is not one of the 3 labels"),
     ):
-        with pytest.raises(CommandError, match=said):
-            command("evaluate", written(tmp_path / "mine.tsv", lines), gold=[folder])
+        with pytest.raises(CommandError, match=sentence):
+            command("evaluate", written(tmp_path / "wrong.tsv", lines), gold=[folder])

@@ -17,7 +17,7 @@ from annotate.work import adjudication
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from corpora.models import Concept, Item
+from corpora.models import Item
 from tests.annotate.exporting.told import json_lines, jsonlike
 from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
 
@@ -36,12 +36,6 @@ BEGUN = partial(begun, "kept", reuse=True)
 @pytest.fixture
 def kept(corpus):
     return corpus
-
-
-@pytest.fixture
-def concepts():
-    """Ids of four concepts of which none is broader than another."""
-    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:4]]
 
 
 def exported(task, out, **options):
@@ -70,7 +64,7 @@ def as_published(split):
 
 def read_as_published(folder, split, descriptors):
     """Text and concepts of each act, by the steps of the published reader (lmtc-eurlex57k, json_loader.py, lmtc.py)."""
-    found = {}
+    acts = {}
     for path in sorted((folder / split).glob("*.json")):
         # It names no encoding; ASCII is read in any.
         data = json.loads(path.read_bytes().decode("ascii"))
@@ -78,67 +72,53 @@ def read_as_published(folder, split, descriptors):
         terms = [descriptors[concept]["label"] for concept in data["concepts"]]
         assert terms
         assert all(terms)
-        found[path.stem] = ("\n".join(sections), data["concepts"])
-    return found
+        acts[path.stem] = ("\n".join(sections), data["concepts"])
+    return acts
 
 
 # --- the published folders
 
 
-def test_the_published_reader_loads_every_act_with_the_concepts_that_came_in(kept, out):
+def test_the_published_reader_loads_every_act_with_the_concepts_that_came_in(kept, out, tmp_path):
     exported(kept, out)
-    descriptors = json.loads((out / "EURLEX57K/EURLEX57K.json").read_bytes().decode("ascii"))
+    folder = out / "EURLEX57K"
+    descriptors = json.loads((folder / "EURLEX57K.json").read_bytes().decode("ascii"))
     for split in SPLITS:
-        came = as_published(split)
-        read = read_as_published(out / "EURLEX57K", split, descriptors)
+        acts = as_published(split)
+        read = read_as_published(folder, split, descriptors)
         assert {key: concepts for key, (_, concepts) in read.items()} == {
-            key: act["concepts"] for key, act in came.items()
+            key: act["concepts"] for key, act in acts.items()
         }
-        assert all(came[key]["recitals"] in text for key, (text, _) in read.items())
-        for key, act in came.items():
-            written = json.loads((out / f"EURLEX57K/{split}/{key}.json").read_bytes())
+        assert all(acts[key]["recitals"] in text for key, (text, _) in read.items())
+        for key, act in acts.items():
+            written = json.loads((folder / split / f"{key}.json").read_bytes())
             assert (written, list(written)) == (act, list(act))
-
-
-def test_the_exported_descriptors_are_the_vocabulary_that_was_imported(kept, out):
-    exported(kept, out)
-    again = [out / "EURLEX57K/EURLEX57K.json"]
-    said = command("import_vocabulary", "eurovoc", *again, schemes=str(EUROVOC / "schemes.json"))
-    assert "version 1 says the same, so nothing was changed." in said
-
-
-def test_folders_that_are_imported_and_exported_again_are_the_same_to_the_byte(kept, out, tmp_path):
-    exported(kept, out)
-    import_acts("again", [out / "EURLEX57K" / split for split in SPLITS])
+    schemes = str(EUROVOC / "schemes.json")
+    output = command("import_vocabulary", "eurovoc", folder / "EURLEX57K.json", schemes=schemes)
+    assert "version 1 says the same, so nothing was changed." in output
+    # Imported and exported again, the folders are the same to the byte; and so is another export.
+    import_acts("again", [folder / split for split in SPLITS])
     exported(task_of("again", corpus="again", reuse=True), tmp_path / "again")
-    first = bytes_in(out / "EURLEX57K")
-    assert len(first) == 60 + 2
-    assert bytes_in(tmp_path / "again/EURLEX57K") == first
+    first = bytes_in(out)
+    assert len(bytes_in(folder)) == 60 + 2
+    assert bytes_in(tmp_path / "again/EURLEX57K") == bytes_in(folder)
+    exported(kept, out)
+    assert bytes_in(out) == first
 
 
-def test_sha256sum_checks_the_acts_and_a_set_with_a_changed_one_is_not_measured_on(kept, out):
+def test_sha256sum_checks_the_acts_and_a_set_with_a_changed_or_another_file_is_refused(kept, out):
     exported(kept, out)
     folder = out / "EURLEX57K"
     subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
-    files = manifest_in(out)["files"]
-    assert [name for name in files if name.startswith("EURLEX57K/")] == [
-        "EURLEX57K/EURLEX57K.json",
-        "EURLEX57K/SHA256SUMS",
-    ]
+    files = [name for name in manifest_in(out)["files"] if name.startswith("EURLEX57K/")]
+    assert files == ["EURLEX57K/EURLEX57K.json", "EURLEX57K/SHA256SUMS"]
+    (folder / "train/mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"holds files that are not part of the export: EURLEX57K/train/mine\.txt"):
+        exported(kept, out)
     act = next((folder / "test").iterdir())
     act.write_bytes(act.read_bytes().replace(b"the", b"teh", 1))
     with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} is not as it was written"):
         command("evaluate", gold=[str(out)], predictions=str(out))
-
-
-def test_a_later_export_gives_the_same_bytes_and_replaces_no_file_that_somebody_put_among_the_acts(kept, out):
-    exported(kept, out)
-    first = bytes_in(out)
-    exported(kept, out)
-    assert bytes_in(out) == first
-    (out / "EURLEX57K/train/mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(CommandError, match=r"holds files that are not part of the export: EURLEX57K/train/mine\.txt"):
-        exported(kept, out)
 
 
 def test_where_the_licence_keeps_the_texts_there_are_descriptors_and_no_acts(out):
@@ -188,9 +168,8 @@ def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_s
 
 def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kept, out):
     exported(kept, out, frequent_over=2)
-    counts = {
-        split: Counter(key for act in as_published(split).values() for key in act["concepts"]) for split in SPLITS
-    }
+    acts = {split: as_published(split).values() for split in SPLITS}
+    counts = {split: Counter(key for act in acts[split] for key in act["concepts"]) for split in SPLITS}
     published = manifest_in(out)["published"]
     used = set().union(*counts.values())
     train = counts["train"]
@@ -203,12 +182,8 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
     assert all(published["buckets"].values())
     assert published["splits"] == {"train": 20, "dev": 20, "test": 20}
     assert published["files"] == {"EURLEX57K/EURLEX57K.json": 549, "EURLEX57K/SHA256SUMS": 60}
-    assert published["vocabulary"] == {
-        "name": "eurovoc",
-        "version": 1,
-        "sha256": kept.vocabulary.sha256,
-        "concepts": 549,
-    }
+    vocabulary = {"name": "eurovoc", "version": 1, "sha256": kept.vocabulary.sha256, "concepts": 549}
+    assert published["vocabulary"] == vocabulary
     heads, *lines = (line.split("\t") for line in (out / "labels.tsv").read_text(encoding="utf-8").splitlines())
     assert heads == ["id", "label", "train", "dev", "test", "bucket"]
     assert {key: tuple(map(int, numbers)) for key, _, *numbers, _ in lines} == {
@@ -217,31 +192,29 @@ def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kep
     assert all(key in published["buckets"][bucket] for key, *_, bucket in lines)
     descriptors = json.loads((EUROVOC / "concepts.json").read_text(encoding="utf-8"))
     assert all(label == descriptors[key]["label"].strip() for key, label, *_ in lines)
-
-
-def test_the_card_counts_labels_by_split_and_bucket_and_names_the_most_frequent_alone(kept, out):
-    exported(kept, out)
+    # The card counts labels by split and bucket, and names the most frequent alone.
     card = (out / "README.md").read_text(encoding="utf-8")
-    found = manifest_in(out)["concepts"]
-    train = as_published("train").values()
-    labels = {key for act in train for key in act["concepts"]}
-    mean = sum(len(act["concepts"]) for act in train) / len(train)
-    assert f"| train | 20 | {len(labels)} | {mean:.2f} | 100.0% |" in card
-    assert f"| zero | in none of them, and in dev or test | {found['buckets']['zero']} |" in card
-    assert [told["splits"] for told in found["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
-    assert all(0 < told["low"] < told["high"] < 1 and 0 < told["value"] < 1 for told in found["apart"])
-    assert f"| train and dev | {found['apart'][0]['value']:.3f} | {found['apart'][0]['low']:.3f} to " in card
-    most = card.split("The most frequent labels")[1].split("## How")[0]
-    assert most.count("\n| ") == 1 + 20
+    concepts = manifest_in(out)["concepts"]
+    mean = sum(len(act["concepts"]) for act in acts["train"]) / 20
+    assert f"| train | 20 | {len(train)} | {mean:.2f} | 100.0% |" in card
+    assert f"| zero | in none of them, and in dev or test | {concepts['buckets']['zero']} |" in card
+    assert [pair["splits"] for pair in concepts["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
+    assert all(0 < pair["low"] < pair["high"] < 1 and 0 < pair["value"] < 1 for pair in concepts["apart"])
+    assert f"| train and dev | {concepts['apart'][0]['value']:.3f} | {concepts['apart'][0]['low']:.3f} to " in card
+    assert card.split("The most frequent labels")[1].split("## How")[0].count("\n| ") == 1 + 20
     assert len(card) < 6000
+    # JSON lines and Parquet have the same lists.
+    parquet = [row for split in SPLITS for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist()]
+    assert {row["id"]: jsonlike(row) for row in parquet} == rows_in(out)
+    assert all(isinstance(row["concepts"], list) and row["concepts"] for row in rows_in(out).values())
 
 
 # --- what people chose
 
 
 @pytest.mark.usefixtures("suggestions_for_all")
-def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, concepts, out):
-    one, two, three, four = concepts
+def test_rows_have_who_chose_which_concept_and_what_led_to_it(readers, person, plain, out):
+    one, two, three, four = plain[:4]
     task = task_of()
     lease = take(readers[0], task)
     Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
@@ -251,7 +224,7 @@ def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, co
     choose(readers[2], task, two, four)
     undone = take(readers[0], task)
     undo(readers[0], task, judge(readers[0], undone.pk, Answer(one)).pk)
-    for reader, key in zip(readers, concepts, strict=False):
+    for reader, key in zip(readers, plain, strict=False):
         disputed = choose(reader, task, key).unit
     ada = person("ada", "en", adjudicates=True)
     adjudication.settle(ada, disputed.pk, Answer(" ".join(sorted([three, four])), reason="as titled"))
@@ -259,22 +232,16 @@ def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, co
     rows = rows_in(out, "gold.unfinished.jsonl")
     row = rows[lease.unit.item.key]
     assert row["concepts"] == sorted([one, two])
-    assert row["support"] == [
-        {"concept": two, "votes": 3, "asked": 3},
-        {"concept": one, "votes": 2, "asked": 3},
-        *({"concept": key, "votes": 1, "asked": 3} for key in sorted([three, four])),
-    ]
+    votes = {two: 3, one: 2} | dict.fromkeys(sorted([three, four]), 1)
+    assert row["support"] == [{"concept": key, "votes": number, "asked": 3} for key, number in votes.items()]
     assert row["declared"] == lease.unit.item.declared
-    assert sorted(row["judgments"][0]["concepts"], key=lambda each: concepts.index(each["concept"])) == [
-        {"concept": one, "way": "searched", "rank": None},
-        {"concept": two, "way": "suggested", "rank": 2},
-        {"concept": three, "way": None, "rank": None},
-    ]
+    expected = {one: ("searched", None), two: ("suggested", 2), three: (None, None)}
+    chosen = row["judgments"][0]["concepts"]
+    assert {each["concept"]: (each["way"], each["rank"]) for each in chosen} == expected
     settled = rows[disputed.item.key]
     assert settled["concepts"] == sorted([three, four])
-    assert {(each["concept"], each["votes"], each["asked"]) for each in settled["support"]} == {
-        (key, 1, 3) for key in concepts[:3]
-    }
+    support = {(each["concept"], each["votes"], each["asked"]) for each in settled["support"]}
+    assert support == {(key, 1, 3) for key in plain[:3]}
     assert not {"dawid_skene", "posterior", "soft_labels"} & row.keys()
     counts = manifest_in(out)["counts"]
     assert counts["by_source"] == {"adjudicator": 1, "people": 1}
@@ -284,15 +251,5 @@ def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, co
     assert "| 3 of 3 | 1 |\n| 2 of 3 | 1 |" in card
     assert "People gave the labels of 1 document so, and adjudicators those of 1." in card
     # Acts of an unfinished set are not taken for those of a finished one.
-    there = sorted(path.name for path in (out / "EURLEX57K").iterdir() if path.is_dir())
-    assert there == sorted({f"{each['split']}.unfinished" for each in rows.values()})
-
-
-def test_jsonl_and_parquet_have_the_same_lists(kept, out):
-    exported(kept, out)
-    of_lines = rows_in(out)
-    of_parquet = {
-        row["id"]: jsonlike(row) for split in SPLITS for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist()
-    }
-    assert of_parquet == of_lines
-    assert all(isinstance(row["concepts"], list) and row["concepts"] for row in of_lines.values())
+    folders = {path.name for path in (out / "EURLEX57K").iterdir() if path.is_dir()}
+    assert folders == {f"{row['split']}.unfinished" for row in rows.values()}

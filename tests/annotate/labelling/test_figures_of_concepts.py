@@ -17,22 +17,30 @@ BEGUN = begun
 @pytest.fixture
 def concepts(corpus):
     """Ids of concepts."""
-    return [each.key for each in Concept.objects.order_by("key")[:40]]
+    return [concept.key for concept in Concept.objects.order_by("key")[:40]]
 
 
 def labels_of(person, task):
     return annotator_statistics.person(task, person, annotator_statistics.label_counts(task))["labels"]
 
 
-def test_a_person_is_told_by_the_share_of_answers_that_have_a_concept(task, readers, concepts):
+def test_a_person_is_described_by_the_share_of_answers_that_have_a_concept(task, readers, concepts, client, manager):
     for reader, sets in zip(readers, ([concepts[:2], concepts[:1]], [concepts[1:2], concepts[:1]]), strict=False):
         for keys in sets:
             choose(reader, task, *keys)
-    found = {row["label"]: (row["own"], row["all"]) for row in labels_of(readers[0], task)}
-    assert found == {concepts[0]: (1.0, 0.75), concepts[1]: (0.5, 0.5)}
+    shares = {row["label"]: (row["own"], row["all"]) for row in labels_of(readers[0], task)}
+    assert shares == {concepts[0]: (1.0, 0.75), concepts[1]: (0.5, 0.5)}
+    # The admin names concepts and offers no set of them as a filter.
+    client.force_login(manager)
+    judgment = Judgment.objects.first()
+    choose(readers[2], task, *judgment.label.split())
+    for path in ("judgment/", "unit/", f"unit/{judgment.unit_id}/change/"):
+        page = client.get(f"/admin/annotate/{path}").text
+        assert task.kind.name(judgment.label) in page, path
+        assert f"label={concepts[0]}" not in page
 
 
-def test_of_many_concepts_the_most_used_are_told_by_name(task, readers, concepts, client, manager):
+def test_of_many_concepts_the_most_used_are_shown_by_name(task, readers, concepts, client, manager):
     for start in (0, 10, 20):
         choose(readers[0], task, *concepts[start : start + 20], is_sure=True)
     labels = [row["label"] for row in labels_of(readers[0], task)]
@@ -64,15 +72,3 @@ def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_
         for reader in readers[:2]:
             choose(reader, task, *concepts[start : start + 20], is_sure=True)
     assert statements() == few
-
-
-def test_the_admin_names_concepts_and_offers_no_set_of_them_as_a_filter(task, readers, concepts, client, manager):
-    client.force_login(manager)
-    for reader in readers:
-        choose(reader, task, *concepts[:2])
-    judgment = Judgment.objects.first()
-    names = task.kind.name(judgment.label)
-    for path in ("judgment/", "unit/", f"unit/{judgment.unit_id}/change/"):
-        page = client.get(f"/admin/annotate/{path}").text
-        assert names in page, path
-        assert f"label={concepts[0]}" not in page

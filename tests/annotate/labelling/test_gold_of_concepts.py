@@ -66,20 +66,18 @@ def words(page):
     return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.text))
 
 
-def says(client, trial, keys):
+def answered(client, trial, keys):
     """The page after this answer to the next question."""
-    question = next_question(trial)
-    said = {"question": question.pk, "answer": keys}
-    return client.post("/tasks/acts/qualification/en/answer/", said, follow=trial.kind == "practice")
+    answer = {"question": next_question(trial).pk, "answer": keys}
+    return client.post("/tasks/acts/qualification/en/answer/", answer, follow=trial.kind == "practice")
 
 
 def go_through(client, ann, task, kind, keys):
-    """The last page."""
     trial = begin(ann, task, "en", kind)
     while next_question(trial):
-        page = says(client, trial, keys)
+        answered(client, trial, keys)
     trial.refresh_from_db()
-    return trial, page
+    return trial
 
 
 def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, known):
@@ -92,56 +90,67 @@ def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, known):
     assert set(hidden.values_list("known_answer", flat=True)) == set(others[-8:])
 
 
-def test_hidden_gold_answers_that_one_answer_would_pass_are_refused_though_they_differ(gold_file, four, plain):
+def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_file, plain, four):
+    for label, sentence in (
+        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
+        (plain[:1] * 2, f"{plain[0]} was sent twice, but a label is chosen or not. Send it once."),
+        (plain[:21], "21 labels were chosen, and at most 20 may be. Take the least fitting away."),
+    ):
+        with pytest.raises(CommandError) as refused:
+            opened("acts", gold=gold_file([label]), **TESTED)
+        assert str(refused.value) == f"The gold answer of {ACTS[0]['celex_id']}: {sentence}"
+    # Hidden gold answers that differ are refused too, if one answer would pass them all.
     near = [[*four[:3], other] for other in plain[10:18]]
     with pytest.raises(CommandError, match=r"In en 8 of the 8 .* or near enough to be right: a person who always"):
         opened("acts", gold=gold_file([four] * 5 + near), **TESTED)
-
-
-@pytest.mark.parametrize(
-    ("label", "sentence"),
-    [
-        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
-        ("twice", "{} was sent twice, but a label is chosen or not. Send it once."),
-        ("many", "21 labels were chosen, and at most 20 may be. Take the least fitting away."),
-        (["x"] * 1, "'x' is not a concept of eurovoc, version 1; look it up, or leave it out."),
-    ],
-)
-def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_file, plain, label, sentence):
-    label = {"twice": plain[:1] * 2, "many": plain[:21]}.get(label, label) if isinstance(label, str) else label
-    with pytest.raises(CommandError) as refused:
-        opened("acts", gold=gold_file([label]), **TESTED)
-    assert str(refused.value) == f"The gold answer of {ACTS[0]['celex_id']}: {sentence.format(plain[0])}"
     assert not Task.objects.exists()
 
 
-def test_practice_says_by_name_what_was_right_missed_and_too_much(task, ann, client, plain, four):
+def test_practice_shows_by_name_what_was_right_missed_and_too_much(task, ann, client, plain, four):
     client.force_login(ann.user)
     trial = begin(ann, task, "en", "practice")
     name = task.kind.name
-    shown = words(says(client, trial, [four[0], plain[10]]))
-    assert "Not near enough" in shown
+    page = words(answered(client, trial, [four[0], plain[10]]))
+    assert "Not near enough" in page
     missed = sorted(name(key) for key in four[1:])
-    assert f"Chosen, and right: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in shown
-    assert f"Too much: {name(plain[10])} As the title says." in shown
+    assert f"Chosen, and right: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in page
+    assert f"Too much: {name(plain[10])} As the title says." in page
     # Two of four are an F1 of 2/3.
-    shown = words(says(client, trial, four[:2]))
-    assert "Near enough to be right" in shown
-    assert "Missed" in shown
-    assert "Too much" not in shown
+    page = words(answered(client, trial, four[:2]))
+    assert "Near enough to be right" in page
+    assert "Missed" in page
+    assert "Too much" not in page
 
 
-def test_a_test_is_passed_by_answers_that_are_near_enough_and_its_end_says_what_was_missed(task, ann, client, plain):
+def test_a_test_is_passed_by_near_enough_answers_and_its_end_shows_what_was_missed(task, ann, client, plain, four):
     client.force_login(ann.user)
-    right = task.gold_answers.first().label.split()
-    go_through(client, ann, task, "practice", right)
-    failed, _ = go_through(client, ann, task, "test", [right[0], *plain[10:13]])
+    go_through(client, ann, task, "practice", four)
+    failed = go_through(client, ann, task, "test", [four[0], *plain[10:13]])
     assert (failed.right, failed.passed) == (0, False)
-    shown = words(client.get("/tasks/acts/qualification/en/"))
-    assert shown.count("Chosen, and right:") == shown.count("Missed:") == shown.count("Too much:") == 2
+    page = words(client.get("/tasks/acts/qualification/en/"))
+    assert page.count("Chosen, and right:") == page.count("Missed:") == page.count("Too much:") == 2
     # An F1 of .5 is right.
-    passed, _ = go_through(client, ann, task, "test", [*right[:2], *plain[10:12]])
+    passed = go_through(client, ann, task, "test", [*four[:2], *plain[10:12]])
     assert (passed.right, passed.passed) == (2, True)
+
+
+def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_them(
+    task, ann, client, manager, plain, four
+):
+    client.force_login(ann.user)
+    go_through(client, ann, task, "practice", four)
+    gold = go_through(client, ann, task, "test", [four[0], *plain[10:13]]).answers.first().gold_answer
+    client.force_login(manager)
+    path = f"/admin/annotate/goldanswer/{gold.pk}/change/"
+    assert task.kind.name(four[0]) in words(client.get(path))
+    change = {"label": f"{plain[11]}\n{plain[10]} {four[0]}", "explanation": "Looked up."}
+    page = client.post(path, change, follow=True)
+    gold.refresh_from_db()
+    assert gold.label == " ".join(sorted([plain[10], plain[11], four[0]]))
+    assert "Of the answers given to it 1 are right now and 0 wrong" in words(page)
+    refused = client.post(path, {**change, "label": "unheard-of"})
+    assert "is not a concept of eurovoc, version 1" in refused.text
+    assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label
 
 
 def work(ann, task, right, of_work):
@@ -158,28 +167,8 @@ def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, pl
     task = task_of(gold=gold_file(known), **TESTED | {"test_items": "0"})
     work(ann, task, right, plain[10:])
     assert (running(ann, task) is not None) == pauses
-    found = honeypots.by_annotator(task)[ann.pk]
-    assert (found["asked"], found["right"]) == (8, 0 if pauses else 8)
-
-
-def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_them(
-    task, ann, client, manager, plain, four
-):
-    client.force_login(ann.user)
-    go_through(client, ann, task, "practice", four)
-    trial, _ = go_through(client, ann, task, "test", [four[0], *plain[10:13]])
-    gold = trial.answers.first().gold_answer
-    client.force_login(manager)
-    path = f"/admin/annotate/goldanswer/{gold.pk}/change/"
-    assert task.kind.name(four[0]) in words(client.get(path))
-    change = {"label": f"{plain[11]}\n{plain[10]} {four[0]}", "explanation": "Looked up."}
-    page = client.post(path, change, follow=True)
-    gold.refresh_from_db()
-    assert gold.label == " ".join(sorted([plain[10], plain[11], four[0]]))
-    assert "Of the answers given to it 1 are right now and 0 wrong" in words(page)
-    refused = client.post(path, {**change, "label": "unheard-of"})
-    assert "is not a concept of eurovoc, version 1" in refused.text
-    assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label
+    counts = honeypots.by_annotator(task)[ann.pk]
+    assert (counts["asked"], counts["right"]) == (8, 0 if pauses else 8)
 
 
 @pytest.mark.parametrize("name", ["page", "api"])

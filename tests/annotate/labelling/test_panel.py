@@ -61,37 +61,31 @@ def label(key, language="en"):
 # --- finding
 
 
-@pytest.mark.parametrize("typed", ["fre mea", "MEA   fre", "méat-fre"])
-def test_a_concept_is_found_by_beginnings_of_its_words_in_any_order_without_accents(page, typed):
-    assert "add 4689 searched" in buttons(page("find", typed=typed), "add")
-
-
-def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_the_label_that_was_found_is_shown(page, reader):
+def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_shown_with_its_label_and_what_is_broader(
+    page, client, task, reader, django_assert_max_num_queries
+):
+    assert "add 4689 searched" in buttons(page("find", typed="MEA   fre"), "add")
     assert "add 4689 searched" not in buttons(page("find", typed="fraiche via"), "add")
     reader.languages.create(language="fr")
-    found = page("find", typed="fraiche via")
-    assert "add 4689 searched" in buttons(found, "add")
-    assert "viande fraîche" in text_of(found).split("fresh meat")[1]
-
-
-def test_a_concept_is_shown_with_its_scheme_and_all_that_is_broader(page):
+    html = page("find", typed="fraiche via")
+    assert "add 4689 searched" in buttons(html, "add")
+    assert "viande fraîche" in text_of(html).split("fresh meat")[1]
     concept = Concept.objects.filter(broader__broader__isnull=False, labels__language="en").first()
     narrow, middle = label(concept.key), label(concept.broader.first().key)
-    shown = text_of(page("find", typed=narrow))
-    assert f"› {middle}" in shown.split(narrow, 1)[1]
-
-
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
+    assert f"› {middle}" in text_of(page("find", typed=narrow)).split(narrow, 1)[1]
+    for typed, sentence in (
         ("x" * 10_000, "10,000 characters were typed; search with 200 at the most."),
         ("%", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
-        ("🐄🐄", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
         ("qqqq", "No concept is called so. Type the beginning of another word of it, or browse."),
-    ],
-)
-def test_a_search_that_finds_nothing_says_so_in_a_sentence(page, typed, sentence):
-    assert sentence in text_of(page("find", typed=typed))
+    ):
+        assert sentence in text_of(page("find", typed=typed))
+    sent = {"lease": page.lease.pk, "do": "find"}
+    for typed in ("fre mea", "p"):
+        with django_assert_max_num_queries(8):
+            client.post(f"/tasks/{task.name}/choose/", sent | {"typed": typed}, headers={"HX-Request": "true"})
+    text = sum(len(value.encode()) for value in page.lease.unit.item.fields.values())
+    for do in ("show browse", "find"):
+        assert len(page(do, typed="a").encode()) - text < 200_000
 
 
 def test_browsing_leads_from_the_domains_to_a_concept_and_back(page):
@@ -104,14 +98,11 @@ def test_browsing_leads_from_the_domains_to_a_concept_and_back(page):
     shown = page(f"open concept:{broader.key}")
     assert f"add {concept.key} browsed" in buttons(shown, "add")
     assert f'value="open scheme:{scheme.domain.key}"' in page(f"open concept:{concept.key}")
-
-
-def test_a_place_that_there_is_not_is_the_beginning(page):
     for place in ("concept:none", "scheme:none", "elsewhere", "concept:" + "x" * 10_000):
-        assert buttons(page(f"open {place}"), "open")
+        assert buttons(page(f"open {place}"), "open"), "a place that does not exist is the beginning"
 
 
-def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_blind(page, task, reader, monkeypatch):
+def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_a_blind_reader(page, monkeypatch):
     Suggestion.objects.create(unit=page.lease.unit, system="a@1", ranked=["4689", "1309"])
     assert buttons(page(), "add") == ["add 4689 suggested", "add 1309 suggested"]
     monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 1.0)
@@ -123,7 +114,7 @@ def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_
 # --- choosing
 
 
-def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(page):
+def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(page, task, reader, client):
     page("add 4689 searched")
     page("add 1309 browsed")
     assert page.state["way"] == ["4689 searched", "1309 browsed"]
@@ -132,17 +123,19 @@ def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(
     assert page.state["way"] == ["4689 searched", "1309 browsed"]
     page("drop 4689")
     assert page.state["answer"] == ["1309"]
-    assert not Judgment.objects.exists()
-
-
-def test_the_answer_keeps_what_led_to_each_concept(page, task, client):
+    shown = page("add unheard-of searched")
+    assert "unheard-of is not a concept of the vocabulary, and was left out." in text_of(shown)
     page("add 4689 searched")
-    page("add 1309 browsed")
+    assert page.state["answer"] == ["1309", "4689"]
+    assert not Judgment.objects.exists()
     client.post(f"/tasks/{task.name}/judge/", {"lease": page.lease.pk, **page.state})
-    judgment = Judgment.objects.get()
-    assert judgment.label == "1309 4689"
+    assert Judgment.objects.get().label == "1309 4689"
     ways = ChosenConcept.objects.values_list("concept__key", "way")
     assert set(ways) == {("4689", "searched"), ("1309", "browsed")}
+    # An answer that is taken back is chosen again.
+    undo(reader, task)
+    html = client.get(f"/tasks/{task.name}/").content.decode()
+    assert values_of(html, "way") == ["1309 browsed", "4689 searched"]
 
 
 def test_a_refused_answer_leaves_everything_as_it_was(page, task, client):
@@ -160,19 +153,6 @@ def test_a_refused_answer_leaves_everything_as_it_was(page, task, client):
     assert ">both</textarea>" in html
     client.post(f"/tasks/{task.name}/judge/", sent | {"is_sure": "1"})
     assert Judgment.objects.get().label == " ".join(sorted(page.state["answer"]))
-
-
-def test_an_answer_that_is_taken_back_is_chosen_again(page, task, reader, client):
-    choose(reader, task, "1309", "4689", ways={"1309": "searched"})
-    undo(reader, task)
-    html = client.get(f"/tasks/{task.name}/").content.decode()
-    assert values_of(html, "way") == ["1309 searched", "4689 "]
-
-
-def test_a_concept_that_is_not_in_the_vocabulary_is_told_and_left_out(page):
-    shown = page("add unheard-of searched")
-    assert "unheard-of is not a concept of the vocabulary, and was left out." in text_of(shown)
-    assert page.state["answer"] == []
 
 
 def test_the_panel_shows_nothing_of_what_others_chose(page, task, readers):
@@ -215,25 +195,3 @@ def test_an_adjudicator_sees_who_chose_what_and_settles_the_set(client, task, re
 
 
 # --- size and cost
-
-
-def test_no_page_weighs_more_than_200_kilobytes_without_the_text_of_the_document(page):
-    text = sum(len(value.encode()) for value in page.lease.unit.item.fields.values())
-    for do in ("show browse", "find"):
-        assert len(page(do, typed="a").encode()) - text < 200_000
-
-
-def test_a_search_takes_as_many_statements_for_ten_concepts_as_for_one(
-    page, client, task, django_assert_max_num_queries
-):
-    headers = {"HX-Request": "true"}
-
-    def find(typed):
-        client.post(
-            f"/tasks/{task.name}/choose/", {"lease": page.lease.pk, "do": "find", "typed": typed}, headers=headers
-        )
-
-    find("p")  # reads where concepts stand, once in a process
-    for typed in ("fre mea", "p"):
-        with django_assert_max_num_queries(8):
-            find(typed)

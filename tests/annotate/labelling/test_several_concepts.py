@@ -24,100 +24,72 @@ pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.both_databases]
 BEGUN = begun
 
 
-@pytest.fixture
-def concepts():
-    """Ids of three concepts of which none is broader than another."""
-    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:4]]
-
-
-def first_answered(task):
-    return task.units.get(judgments__isnull=False)
-
-
-def test_a_concept_stays_that_two_of_three_chose(task, readers, concepts):
-    one, two, three, four = concepts
+def test_a_concept_stays_that_two_of_three_chose_and_else_an_adjudicator_settles_the_set(task, readers, person, plain):
+    one, two, three, four = plain[:4]
     for reader, chosen in zip(readers, ([one, two], [two, three], [three, two, four]), strict=True):
         unit = choose(reader, task, *chosen).unit
     unit.refresh_from_db()
     assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted([two, three])))
-
-
-def test_a_document_whose_concepts_nobody_shares_goes_to_an_adjudicator_who_settles_the_set(
-    task, readers, person, concepts
-):
-    for reader, chosen in zip(readers, concepts, strict=False):
+    for reader, chosen in zip(readers, plain, strict=False):
         unit = choose(reader, task, chosen).unit
     unit.refresh_from_db()
     assert unit.stage == stages.ADJUDICATION
-    judge_of_all = person("ada", "en", adjudicates=True)
-    [(_, told)] = adjudication.told(adjudication.to_adjudicate(task, judge_of_all), judge_of_all)
-    assert all(task.kind.name(key) + " (1)" in told[1] for key in concepts[:3])
-    decided = adjudication.settle(judge_of_all, unit.pk, Answer(" ".join(sorted(concepts[:2])), reason="as titled"))
+    ada = person("ada", "en", adjudicates=True)
+    [(_, votes)] = adjudication.told(adjudication.to_adjudicate(task, ada), ada)
+    assert all(task.kind.name(key) + " (1)" in votes[1] for key in plain[:3])
+    decided = adjudication.settle(ada, unit.pk, Answer(" ".join(sorted(plain[:2])), reason="as titled"))
     unit.refresh_from_db()
-    assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted(concepts[:2])))
-    assert {each.concept.key for each in decided.chosen.all()} == set(concepts[:2])
+    assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted(plain[:2])))
+    assert {chosen.concept.key for chosen in decided.chosen.all()} == set(plain[:2])
 
 
 @pytest.mark.usefixtures("suggestions_for_all")
-def test_what_led_to_each_concept_is_stored_with_the_rank_that_the_suggestion_had(task, readers, concepts):
-    one, two, three, four = concepts
+def test_what_led_to_each_concept_is_stored_with_the_rank_that_the_suggestion_had(task, readers, plain):
+    one, two, three, four = plain[:4]
     lease = take(readers[0], task)
     Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
     ways = {one: "searched", two: "suggested", three: "suggested"}
     judgment = judge(readers[0], lease.pk, Answer(" ".join(sorted([one, two, three])), ways=ways))
-    stored = {each.concept.key: (each.way, each.rank) for each in judgment.chosen.select_related("concept")}
+    stored = {chosen.concept.key: (chosen.way, chosen.rank) for chosen in judgment.chosen.select_related("concept")}
     # Nobody suggested the third, whatever was sent.
     assert stored == {one: ("searched", None), two: ("suggested", 2), three: ("", None)}
 
 
-def test_the_database_refuses_a_concept_twice_one_that_is_unknown_and_a_rank_without_a_suggestion(
-    task, readers, concepts
-):
-    judgment = choose(readers[0], task, concepts[0])
-    chosen = judgment.chosen.get()
+def create_chosen(**fields):
+    with transaction.atomic():
+        ChosenConcept.objects.create(**fields)
+        # Databases make sure of references at the end of a transaction, which a test never comes to.
+        transaction.get_connection().check_constraints()
+
+
+def test_the_database_refuses_a_concept_twice_one_that_is_unknown_and_a_rank_without_a_suggestion(task, readers, plain):
+    judgment = choose(readers[0], task, plain[0])
+    other = Concept.objects.get(key=plain[1]).pk
     for fields in (
-        {"concept_id": chosen.concept_id},
-        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "searched", "rank": 1},
-        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "suggested"},
-        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "guessed"},
+        {"concept_id": judgment.chosen.get().concept_id},
+        {"concept_id": other, "way": "searched", "rank": 1},
+        {"concept_id": other, "way": "suggested"},
+        {"concept_id": other, "way": "guessed"},
+        {"concept_id": 10**9},
     ):
-        with pytest.raises(IntegrityError), transaction.atomic():
-            ChosenConcept.objects.create(judgment=judgment, **fields)
-    with pytest.raises(IntegrityError):
-        _of_no_concept(judgment)
+        with pytest.raises(IntegrityError):
+            create_chosen(judgment=judgment, **fields)
 
 
-@transaction.atomic
-def _of_no_concept(judgment):
-    ChosenConcept.objects.create(judgment=judgment, concept_id=10**9)
-    # Databases make sure of references at the end of a transaction, which a test never comes to.
-    transaction.get_connection().check_constraints()
-
-
-@pytest.mark.parametrize(
-    ("keys", "sentence"),
-    [
-        ([], "No concept was chosen. Choose one or more, or skip."),
-        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
-    ],
-)
-def test_an_answer_that_is_none_is_refused_in_a_sentence(task, readers, keys, sentence):
-    with pytest.raises(InvalidAnswer, match=sentence):
-        choose(readers[0], task, *keys)
-
-
-def test_a_concept_beside_a_broader_one_is_taken_only_from_who_says_so(task, readers):
+def test_a_concept_beside_a_broader_one_is_taken_only_from_a_person_who_means_both(task, readers):
     narrower = Concept.objects.exclude(broader=None).first()
     broader = narrower.broader.first()
     lease = take(readers[0], task)
     both = " ".join(sorted([narrower.key, broader.key]))
     with pytest.raises(InvalidAnswer) as refused:
         judge(readers[0], lease.pk, Answer(both))
-    names = [task.kind.name(each.key) for each in (broader, narrower)]
+    names = [task.kind.name(concept.key) for concept in (broader, narrower)]
     assert str(refused.value) == (
         f"{names[0]} is broader than {names[1]}, and both are chosen; take {names[0]} away, or say that you mean both."
     )
     assert judge(readers[0], lease.pk, Answer(both, is_sure=True)).label == both
+    with pytest.raises(InvalidAnswer, match=r"No concept was chosen\. Choose one or more, or skip\."):
+        choose(readers[0], task)
 
 
 def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
@@ -129,15 +101,7 @@ def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
     assert Task.objects.get(name="later").vocabulary.version == 2
 
 
-def test_declared_concepts_stand_where_they_are_kept_and_nobody_is_asked():
-    task = task_of("kept", reuse=True)
-    assert set(task.units.values_list("stage", flat=True)) == {stages.AGREED}
-    assert not task.is_open, "nobody should find it among their tasks"
-    for unit in task.units.select_related("item"):
-        assert unit.label == " ".join(sorted(unit.item.declared))
-
-
-def test_documents_without_a_concept_or_with_one_that_is_unknown_go_to_people_which_a_note_says(tmp_path):
+def test_declared_concepts_are_kept_and_documents_without_one_or_with_an_unknown_one_go_to_people(tmp_path):
     lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
     acts = [json.loads(line) for line in lines]
     acts[0]["eurovoc_concepts"].append("c_unheard")
@@ -145,20 +109,23 @@ def test_documents_without_a_concept_or_with_one_that_is_unknown_go_to_people_wh
     acts[2]["eurovoc_concepts"] = []
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(act)}\n" for act in acts), encoding="utf-8")
     import_acts("changed", [tmp_path / "train.jsonl"])
-    said = opened("changed", corpus="changed", reuse=True)
-    assert (
-        "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep the labels that were declared; " in said
-    )
+    output = opened("changed", corpus="changed", reuse=True)
     strange, *bare = (act["celex_id"] for act in acts[:3])
-    assert (
+    for sentence in (
+        "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep the labels that were declared; ",
         "Note: 1 document has a concept that eurovoc, version 1 does not have, such as c_unheard in "
-        f"{strange}; people are asked about it."
-    ) in said
-    assert re.search(
-        rf"Note: 2 documents came without a concept, such as ({'|'.join(bare)}); people are asked about them\.", said
-    )
+        f"{strange}; people are asked about it.",
+    ):
+        assert sentence in output
+    pattern = rf"Note: 2 documents came without a concept, such as ({'|'.join(bare)}); people are asked about them\."
+    assert re.search(pattern, output)
     task = Task.objects.get(name="changed")
     assert set(task.units.queued().values_list("item__key", flat=True)) == {strange, *bare}
+    for unit in task.units.filter(stage=stages.AGREED).select_related("item"):
+        assert unit.label == " ".join(sorted(unit.item.declared))
+    whole = task_of("kept", reuse=True)
+    assert set(whole.units.values_list("stage", flat=True)) == {stages.AGREED}
+    assert not whole.is_open, "its annotators have no questions to answer"
 
 
 def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
@@ -168,10 +135,10 @@ def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
         opened("acts")
 
 
-def test_a_file_of_decisions_says_that_a_concept_and_a_broader_one_are_both_meant(
-    task, readers, person, concepts, tmp_path
+def test_a_file_of_decisions_has_a_column_for_a_concept_and_a_broader_one_that_are_both_meant(
+    task, readers, person, plain, tmp_path
 ):
-    for reader, chosen in zip(readers, concepts, strict=False):
+    for reader, chosen in zip(readers, plain, strict=False):
         unit = choose(reader, task, chosen).unit
     person("ada", "en", adjudicates=True)
     narrower = Concept.objects.exclude(broader=None).order_by("key").first()
@@ -192,8 +159,8 @@ def test_a_file_of_decisions_says_that_a_concept_and_a_broader_one_are_both_mean
     assert unit.label == both
 
 
-def test_a_deprecated_concept_is_refused_with_what_replaces_it(task, readers, concepts):
-    old, new, other = concepts[:3]
+def test_a_deprecated_concept_is_refused_with_what_replaces_it(task, readers, plain):
+    old, new, other = plain[:3]
     Concept.objects.filter(key=old).update(is_deprecated=True, replaced_by=new)
     Concept.objects.filter(key=other).update(is_deprecated=True)
     name = task.kind.name

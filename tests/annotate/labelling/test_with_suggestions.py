@@ -10,14 +10,13 @@ from annotate.controls.concept_suggestions import FIRST, report, shown_to, sugge
 from annotate.kinds import Answer
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
+from tests.annotate.labelling.acts import command, import_both, task_of
 
 pytestmark = [pytest.mark.usefixtures("corpus", "blind_share_of_two_fifths"), pytest.mark.on_sqlite]
 
 
 def begun():
-    import_eurovoc()
-    import_acts()
+    import_both()
     command("suggest", "acts", vocabulary="eurovoc")
     return task_of(size=24, suggest_from=["nearest", "label-match"])
 
@@ -42,52 +41,49 @@ def unread(lots, unit, shown):
 
 
 def work(task, readers, how):
-    """Everybody answers everything; (reader, shown first, chosen) of each answer."""
-    lots, told = random.Random(5), []
+    """Everybody answers everything; (unit, whether suggestions were shown, chosen) of each answer."""
+    rng, answers = random.Random(5), []
     for reader in readers:
         while lease := take(reader, task):
-            chosen = how(lots, lease.unit, shown_to(reader, lease.unit))
-            told.append((reader, lease.unit, bool(shown_to(reader, lease.unit)), set(chosen)))
+            shown = shown_to(reader, lease.unit)
+            chosen = how(rng, lease.unit, shown)
+            answers.append((lease.unit, bool(shown), set(chosen)))
             judge(reader, lease.pk, Answer(" ".join(sorted(chosen)), is_sure=True))
-    return told
+    return answers
 
 
 def test_three_people_who_take_the_first_five_unread_are_seen(task, readers, tmp_path):
     work(task, readers, unread)
-    found = report(task)
-    shown, blind = found["shown"], found["blind"]
+    result = report(task)
+    shown, blind = result["shown"], result["blind"]
     assert shown["answers"] + blind["answers"] == 3 * 24
     assert (shown["exactly"], shown["taken"], shown["among"]) == (shown["answers"], 1, 1)
     assert blind["exactly"] <= 1
     assert blind["taken"] < 0.6
     assert shown["f1"] > blind["f1"]
-    assert {row["annotator"] for row in found["people"]} == {reader.pseudonym for reader in readers}
-    assert all(row["shown"]["exactly"] == row["shown"]["answers"] for row in found["people"])
+    assert {row["annotator"] for row in result["people"]} == {reader.pseudonym for reader in readers}
+    assert all(row["shown"]["exactly"] == row["shown"]["answers"] for row in result["people"])
     out = tmp_path / "gold"
     command("export_gold", task.name, out=str(out))
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["suggestions"] == found
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["suggestions"] == result
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "## With suggestions and without" in card
-    assert (
-        f"| all | shown | {shown['answers']} | 5.0 | 100.0% | 100.0% | {shown['answers']} of {shown['answers']} |"
-        in card
-    )
+    count = shown["answers"]
+    assert f"| all | shown | {count} | 5.0 | 100.0% | 100.0% | {count} of {count} |" in card
 
 
 def test_the_figures_are_those_of_the_answers_and_an_honest_reader_chooses_alike_with_and_without(task, readers):
-    told = work(task, readers, honest)
-    found = report(task)
+    answers = work(task, readers, honest)
+    result = report(task)
     for arm, is_shown in (("shown", True), ("blind", False)):
-        own = [(unit, chosen) for _, unit, was, chosen in told if was is is_shown]
-        first = [set(suggested(unit)[:FIRST]) for unit, _ in own]
-        both = sum(len(chosen & of) for (_, chosen), of in zip(own, first, strict=True))
-        assert found[arm]["answers"] == len(own) > 0
-        assert found[arm]["concepts"] == pytest.approx(sum(len(chosen) for _, chosen in own) / len(own))
-        assert found[arm]["taken"] == pytest.approx(both / sum(map(len, first)))
-        assert found[arm]["among"] == pytest.approx(both / sum(len(chosen) for _, chosen in own))
-    assert abs(found["shown"]["taken"] - found["blind"]["taken"]) < 0.2
-
-
-def test_a_task_without_suggestions_has_no_such_section():
-    task = task_of("plain", size=5)
-    assert report(task) is None
+        of_arm = [
+            (set(suggested(unit)[:FIRST]), chosen) for unit, was_shown, chosen in answers if was_shown is is_shown
+        ]
+        both = sum(len(chosen & first) for first, chosen in of_arm)
+        total = sum(len(chosen) for _, chosen in of_arm)
+        assert result[arm]["answers"] == len(of_arm) > 0
+        assert result[arm]["concepts"] == pytest.approx(total / len(of_arm))
+        assert result[arm]["taken"] == pytest.approx(both / sum(len(first) for first, _ in of_arm))
+        assert result[arm]["among"] == pytest.approx(both / total)
+    assert abs(result["shown"]["taken"] - result["blind"]["taken"]) < 0.2
+    assert report(task_of("plain", size=5)) is None, "a task without suggestions has no such section"

@@ -19,19 +19,22 @@ from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
 
-PREFER = {"ann": "mt5", "bea": "mt5", "cem": "bert"}
+
+def work(task, person, preferred):
+    """Everybody answers everything for their system. preferred: name of a person -> system."""
+    for name, system in preferred.items():
+        annotator = person(name, "en")
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, Answer(sides_of(annotator, lease.unit).seen(system)))
 
 
 @pytest.fixture
 def judged(compare, person):
     """A task of six comparisons, one of which is of equal sets: two people prefer mt5 in all others, and one bert."""
-    same = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['bert']} {row['id']}"]  # noqa: E731
+    pear = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['bert']} {row['id']}"]  # noqa: E731
     plum = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['mt5']} {row['id']}", "Hello"]  # noqa: E731
-    task = compare(number=6, replies={"bert": same, "mt5": plum})
-    for name, system in PREFER.items():
-        somebody = person(name, "en")
-        while lease := take(somebody, task):
-            judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+    task = compare(number=6, replies={"bert": pear, "mt5": plum})
+    work(task, person, {"ann": "mt5", "bea": "mt5", "cem": "bert"})
     return task
 
 
@@ -43,7 +46,7 @@ def export(folder):
 
 
 def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_whom(judged, tmp_path):
-    rows, _ = export(tmp_path)
+    rows, manifest = export(tmp_path)
     assert len(rows) == 6
     row = rows["en-2"]
     assert (row["message"], row["reply"], row["language"]) == ("Message 2 of the day", "reply 2", "en")
@@ -56,90 +59,68 @@ def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_wh
     assert row["preferred"] == [{"label": "bert", "votes": 1}, {"label": "mt5", "votes": 2}]
     assert [each["label"] for each in row["judgments"]] == ["mt5", "mt5", "bert"]
     assert {each["first"] for other in rows.values() for each in other["judgments"]} == {"bert", "mt5"}
-
-
-def test_equal_sets_are_in_the_set_as_ties_that_nobody_judged(judged, tmp_path):
-    row = export(tmp_path)[0]["en-5"]
+    # Equal sets are ties that nobody judged.
+    row = rows["en-5"]
     assert (row["label"], row["stage"], row["preferred"], row["judgments"]) == ("tie", "AGREED", [], [])
-
-
-def test_parquet_has_the_same_rows(judged, tmp_path):
-    rows, _ = export(tmp_path)
-    table = pq.read_table(tmp_path / "gold" / "gold.parquet").to_pylist()
-    for row in table:
+    folder = tmp_path / "gold"
+    for row in pq.read_table(folder / "gold.parquet").to_pylist():
         other = rows[row["id"]]
         for name in ("message", "reply", "systems", "replies", "label", "preferred"):
             assert row[name] == other[name]
         assert [each["first"] for each in row["judgments"]] == [each["first"] for each in other["judgments"]]
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for words in (
+        "6 comparisons on 6 messages of the corpus `talk`",
+        "| bert | bert.tsv | 6 | 0 |",
+        "| mt5 | 5 |",
+        "1 comparison is a tie because both systems suggest the same replies",
+    ):
+        assert words in card
+    assert [manifest["systems"][name] for name in ("equal", "messages", "comparisons")] == [1, 6, 6]
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    export(tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_comparisons_without_a_majority_are_left_out_with_their_judgments(compare, person, tmp_path):
-    task = compare(number=2)
-    for name, system in (("ann", "mt5"), ("bea", "bert"), ("cem", "tie")):
-        somebody = person(name, "en")
-        while lease := take(somebody, task):
-            judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+    work(compare(number=2), person, {"ann": "mt5", "bea": "bert", "cem": "tie"})
     rows, manifest = export(tmp_path)
-    left = [json.loads(line) for line in (tmp_path / "gold" / "left_out.jsonl").read_text().splitlines()]
+    left_out = json_lines(tmp_path / "gold" / "left_out.jsonl")
     assert not rows
-    assert [len(row["judgments"]) for row in left] == [3, 3]
+    assert [len(row["judgments"]) for row in left_out] == [3, 3]
     assert manifest["counts"]["comparisons"] == 2
 
 
-def test_whoever_is_told_the_secret_can_draw_the_sides_again_as_the_card_says_it(judged, tmp_path):
+def test_with_the_secret_anybody_can_draw_the_sides_again_and_one_that_was_changed_is_named(judged, tmp_path):
+    folder = tmp_path / "gold"
     _, manifest = export(tmp_path)
     before = manifest["lots"]
     assert before["secret"] is None
-    assert judged.secret not in (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
-    tell(judged, tmp_path / "gold")
-    rows = {row["id"]: row for row in json_lines(tmp_path / "gold" / "gold.jsonl")}
-    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
-    secret = manifest["lots"]["secret"]
-    assert sha256(secret.encode()).hexdigest() == before["secret_sha256"] == manifest["lots"]["secret_sha256"]
+    assert judged.secret not in (folder / "README.md").read_text(encoding="utf-8")
+    tell(judged, folder)
+    lots = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["lots"]
+    secret = lots["secret"]
+    assert sha256(secret.encode()).hexdigest() == before["secret_sha256"] == lots["secret_sha256"]
     drawn = 0
-    for row in rows.values():
+    for row in json_lines(folder / "gold.jsonl"):
         for judgment in row["judgments"]:
-            said = f"sides:{row['id']}:{':'.join(row['systems'])}:{judgment['annotator']}"
-            digit = hmac.new(secret.encode(), said.encode(), "sha256").hexdigest()[0]
+            message = f"sides:{row['id']}:{':'.join(row['systems'])}:{judgment['annotator']}"
+            digit = hmac.new(secret.encode(), message.encode(), "sha256").hexdigest()[0]
             assert judgment["first"] == row["systems"][int(digit, 16) > 7]
             drawn += 1
     assert drawn == 15
-
-
-def test_all_sides_are_verified_and_one_that_was_changed_is_named(judged, tmp_path):
-    folder = tmp_path / "gold"
-    tell(judged, folder)
-    status, told = verified(folder)
-    assert (status, of_lots(told)) == (0, {"side": (15, 0)})
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (0, {"side": (15, 0)})
 
     def change(rows):
         row = next(row for row in rows if row["id"] == "en-2")
-        said = row["judgments"][1]
-        said["first"] = next(system for system in row["systems"] if system != said["first"])
+        judgment = row["judgments"][1]
+        judgment["first"] = next(system for system in row["systems"] if system != judgment["first"])
 
     rewrite(folder, "gold.jsonl", change)
-    status, told = verified(folder)
-    assert (status, of_lots(told)) == (1, {"side": (15, 1)})
-    assert told["lots"][0]["first"] == "bert and mt5 of en-2 for annotator-bea"
-
-
-def test_the_card_names_the_systems_their_files_and_what_was_not_asked(judged, tmp_path):
-    _, manifest = export(tmp_path)
-    card = (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
-    assert "6 comparisons on 6 messages of the corpus `talk`" in card
-    assert "| bert | bert.tsv | 6 | 0 |" in card
-    assert "| mt5 | 5 |" in card
-    assert "1 comparison is a tie because both systems suggest the same replies" in card
-    assert manifest["systems"]["equal"] == 1
-    assert (manifest["systems"]["messages"], manifest["systems"]["comparisons"]) == (6, 6)
-
-
-def test_the_same_database_gives_the_same_bytes(judged, tmp_path):
-    texts = []
-    for name in ("one", "two"):
-        call_command("export_gold", "talk", out=tmp_path / name, verbosity=0)
-        texts.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
-    assert texts[0] == texts[1]
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (1, {"side": (15, 1)})
+    assert outcome["lots"][0]["first"] == "bert and mt5 of en-2 for annotator-bea"
 
 
 def test_where_the_licence_keeps_the_text_the_replies_are_kept_too(judged, tmp_path, data_dir):

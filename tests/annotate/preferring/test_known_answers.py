@@ -24,6 +24,7 @@ from tests.annotate.programs import Program
 pytestmark = pytest.mark.django_db
 
 PURPOSES = ["practice"] * 4 + ["test"] * 12 + ["queue"] * 12
+WRONG = {"first": "second", "second": "tie", "tie": "first"}
 
 
 def gold_file(folder, label=lambda number: ("mt5", "bert", "tie")[number % 3]):
@@ -38,12 +39,17 @@ def gold_file(folder, label=lambda number: ("mt5", "bert", "tie")[number % 3]):
 
 @pytest.fixture
 def world(tmp_path):
-    """A corpus of 40 messages; open_tested("mt5", "bert", gold_share=0.25) opens a task with known answers for 28."""
-    rows = records(40)
-    write_corpus(tmp_path, rows)
+    """A corpus of 40 messages; open_tested("mt5", "bert", gold_share=0.25) opens a task with known answers for 28.
 
-    def open_tested(*systems, gold=None, **options):
-        files = [str(write_system(tmp_path, name, rows)) for name in systems or ("mt5", "bert")]
+    rows: for how many of the messages, from the last, the last system has replies.
+    """
+    messages = records(40)
+    write_corpus(tmp_path, messages)
+
+    def open_tested(*systems, gold=None, rows=40, **options):
+        *others, last = systems or ("mt5", "bert")
+        files = [str(write_system(tmp_path, name, messages)) for name in others]
+        files.append(str(write_system(tmp_path, last, messages[-rows:])))
         how = {"corpus": CORPUS, "kind": "better_replies", "seed": "1", "gold": [str(gold or gold_file(tmp_path))]}
         call_command("open_task", "talk", systems=files, verbosity=0, **(how | {"test_items": 8} | options))
         return with_secret("talk")
@@ -60,38 +66,28 @@ def go_through(annotator, task, kind, wrong=0):
     trial = begin(annotator, task, "en", kind)
     while question := next_question(trial):
         side = right_side(question)
-        said = {"first": "second", "second": "tie", "tie": "first"}[side] if wrong else side
+        answer(annotator, question.pk, WRONG[side] if wrong else side)
         wrong -= bool(wrong)
-        answer(annotator, question.pk, said)
     trial.refresh_from_db()
     return trial
 
 
-def test_known_answers_are_of_systems_and_never_work(world):
+def test_a_person_passes_who_prefers_the_right_systems_wherever_they_stand(world, person):
     task = world(gold_share=0.25)
     assert task.gold_answers.count() == 28
-    assert task.units.filter(honeypot=True).count() == 12
-    assert task.units.filter(honeypot=False).count() == 12
+    # Known answers are never work.
+    assert [task.units.filter(honeypot=hidden).count() for hidden in (True, False)] == [12, 12]
     assert all(unit.comparison.systems == ("bert", "mt5") for unit in task.units.all())
     practised = task.gold_answers.exclude(purpose="queue")
     assert all(gold.comparison.replies_a[0].startswith("Pear") for gold in practised)
-
-
-def test_a_person_passes_who_prefers_the_right_systems_wherever_they_stand(world, ann):
-    task = world()
-    assert go_through(ann, task, "practice").passed
-    test = go_through(ann, task, "test")
-    assert (test.passed, test.right) == (True, 8)
+    for name, wrong, passed in (("ann", 0, True), ("bea", 3, False)):
+        annotator = person(name, "en")
+        assert go_through(annotator, task, "practice").passed
+        test = go_through(annotator, task, "test", wrong=wrong)
+        assert (test.passed, test.right) == (passed, 8 - wrong)
+        assert bool(take(annotator, task)) is passed
     assert set(TrialAnswer.objects.values_list("label", flat=True)) == {"mt5", "bert", "tie"}
     assert set(TrialAnswer.objects.values_list("first", flat=True)) == {"mt5", "bert"}
-    assert take(ann, task)
-
-
-def test_and_a_person_does_not_who_prefers_others(world, ann):
-    task = world()
-    go_through(ann, task, "practice")
-    test = go_through(ann, task, "test", wrong=3)
-    assert (test.passed, test.right) == (False, 5)
 
 
 def test_a_question_stands_the_same_until_it_is_answered_and_cannot_be_answered_otherwise_later(world, ann):
@@ -117,36 +113,31 @@ def test_practice_explains_by_sides_on_the_page(world, ann, client):
     question = TrialAnswer.objects.get(pk=re.search(r'name="question" value="(\d+)"', page)[1])
     shown = re.findall(r"<li dir=\"auto\">(\w+)", page)
     assert shown == [MARKS[question.first]] * 3 + [MARKS["bert" if question.first == "mt5" else "mt5"]] * 3
-    told = client.post(
-        f"{address}answer/", {"question": question.pk, "answer": "first"}, headers={"HX-Request": "true"}
-    )
+    sent = {"question": question.pk, "answer": "first"}
+    reply = client.post(f"{address}answer/", sent, headers={"HX-Request": "true"}).text
     name = {"first": "This one", "second": "That one", "tie": "No difference"}
     side = right_side(question)
-    expected = "Right: This one" if side == "first" else f"It is {name[side]} <small>You said This one."
-    assert expected in told.text
-    assert not re.search("mt5|bert", page + told.text)
+    assert ("Right: This one" if side == "first" else f"It is {name[side]} <small>You said This one.") in reply
+    assert not re.search("mt5|bert", page + reply)
 
 
-def test_a_test_tells_what_was_missed_by_sides_by_the_api_and_on_the_page(world, ann, client):
+def test_a_test_shows_what_was_missed_by_sides_by_the_api_and_on_the_page(world, ann, client):
     task = world(tries=1)
     go_through(ann, task, "practice")
     program = Program(client, ann)
-    reply = program.post("tasks/talk/qualification/en/test/").json()
-    assert [len(each) for each in reply["question"]["sets"]] == [3, 3]
-    while question := reply["question"]:
+    answered = {"result": None}
+    while not answered["result"]:
+        question = program.post("tasks/talk/qualification/en/test/").json()["question"]
+        assert [len(replies) for replies in question["sets"]] == [3, 3]
         stored = TrialAnswer.objects.get(pk=question["id"])
         assert question["sets"] == list(sides_of_question(stored).sets)
-        side = {"first": "second", "second": "tie", "tie": "first"}[right_side(stored)]
-        answered = program.post(f"qualification/answers/{question['id']}/", label=side).json()
-        if answered["result"]:
-            break
-        reply = program.post("tasks/talk/qualification/en/test/").json()
+        answered = program.post(f"qualification/answers/{question['id']}/", label=WRONG[right_side(stored)]).json()
     missed = answered["result"]["missed"]
     assert len(missed) == 8
-    for told, stored in zip(missed, TrialAnswer.objects.filter(trial__kind="test"), strict=True):
-        assert told["label"] == right_side(stored)
-        assert told["said"] == sides_of_question(stored).seen(stored.label) != told["label"]
-        assert told["sets"] == list(sides_of_question(stored).sets)
+    for shown, stored in zip(missed, TrialAnswer.objects.filter(trial__kind="test"), strict=True):
+        assert shown["label"] == right_side(stored)
+        assert shown["said"] == sides_of_question(stored).seen(stored.label) != shown["label"]
+        assert shown["sets"] == list(sides_of_question(stored).sets)
     client.force_login(ann.user)
     page = client.get("/tasks/talk/qualification/en/").text
     assert page.count('class="sets"') == 8
@@ -157,11 +148,10 @@ def test_hidden_answers_look_like_work_and_count_by_system(world, ann):
     task = world(test_items=0, gold_share=0.5)
     for _ in range(16):
         lease = take(ann, task)
-        sides = sides_of(ann, lease.unit)
         known = lease.unit.known_answer
-        judge(ann, lease.pk, Answer(sides.seen(known) if known else "first"))
-    told = honeypots.by_annotator(task)[ann.pk]
-    assert told["asked"] == told["right"] > 4
+        judge(ann, lease.pk, Answer(sides_of(ann, lease.unit).seen(known) if known else "first"))
+    counts = honeypots.by_annotator(task)[ann.pk]
+    assert counts["asked"] == counts["right"] > 4
     assert Side.objects.count() == Judgment.objects.count() == 16
 
 
@@ -176,23 +166,21 @@ def test_a_hidden_answer_whose_two_sets_are_equal_is_asked_all_the_same(world, a
     assert set(units.filter(honeypot=False).values_list("stage", flat=True)) == {"AGREED"}
 
 
-def test_of_three_systems_a_known_answer_says_too_little_and_is_refused(world):
-    with pytest.raises(CommandError, match="names the better of two systems, and the task has more than two"):
-        world("mt5", "bert", "seq2seq")
+def test_known_answers_that_cannot_be_used_are_refused(world):
+    for systems, gold, rows, sentence in (
+        (("mt5", "bert", "seq2seq"), None, 40, "names the better of two systems, and the task has more than two"),
+        (
+            ("mt5", "bert"),
+            lambda number: "gpt",
+            40,
+            "of en-0: 'gpt' is not an answer here; it is one of bert, mt5, tie",
+        ),
+        (("mt5", "bert"), None, 37, "The gold answer of en-0: not both systems suggest a reply to its message"),
+    ):
+        file = gold_file(world.folder, gold) if gold else gold_file(world.folder)
+        with pytest.raises(CommandError, match=sentence):
+            world(*systems, gold=file, rows=rows)
     assert not Task.objects.exists()
-
-
-def test_a_known_answer_that_is_no_system_of_the_task_is_refused(world):
-    with pytest.raises(CommandError, match="of en-0: 'gpt' is not an answer here; it is one of bert, mt5, tie"):
-        world(gold=gold_file(world.folder, lambda number: "gpt"))
-
-
-def test_a_known_answer_to_a_message_for_which_a_system_suggests_nothing_is_refused(world):
-    rows = records(40)
-    files = [str(write_system(world.folder, "mt5", rows)), str(write_system(world.folder, "bert", rows[3:]))]
-    how = {"corpus": CORPUS, "kind": "better_replies", "seed": "1", "gold": [str(gold_file(world.folder))]}
-    with pytest.raises(CommandError, match="The gold answer of en-0: not both systems suggest a reply to its message"):
-        call_command("open_task", "talk", systems=files, verbosity=0, **how)
 
 
 @pytest.mark.parametrize("name", ["page", "api"])
