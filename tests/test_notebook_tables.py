@@ -59,6 +59,11 @@ def test_posts_and_votes_are_read_from_disk(demo_corpus):  # noqa: F811
     assert set(votes.head(1)[0]["cld2"][0]) == {"language", "score"}
     frame = posts.to_pandas(["id", "text"])
     assert (list(frame.columns), len(frame)) == (["id", "text"], 1525)
+    outcome = assay.run("open_task", name="small", corpus=NAME, size=20, seed=1, labels="de en")
+    assert outcome.data["task"] == "small"
+    assert outcome.said[0].startswith("Task small: 20 posts drawn;")
+    with pytest.raises(AssayError, match="There is no annotator 'ada'"):
+        assay.run("adjudicate", task="small", list=True, as_="ada")
 
 
 def test_what_else_stands_in_the_folder_of_corpora_is_no_corpus(demo_corpus, data_dir):  # noqa: F811
@@ -109,23 +114,20 @@ def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noq
         assay.posts  # noqa: B018
 
 
-def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup():
-    shown = of_dicts(
-        [{"text": "<script>alert(1)</script>"}, *[{"text": "x" * 200}] * 11], ["text"], "posts"
-    )._repr_html_()
+def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup(monkeypatch):
+    rows = [{"text": "<script>alert(1)</script>"}, *[{"text": "x" * 200}] * 11]
+    shown = of_dicts(rows, ["text"], "posts")._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
     assert f"{'x' * 140}…<" in shown
     assert (shown.count("<tr>"), "posts: 12 rows, the first 10" in shown) == (11, True)
-    assert repr(of_dicts([{"text": "x"}], ["text"], "posts")) == "posts: 1 row of text"
-
-
-def test_where_pandas_is_missing_that_is_said_and_arrow_does(monkeypatch):
+    table = of_dicts([{"text": "x"}], ["text"], "posts")
+    assert repr(table) == "posts: 1 row of text"
+    # Without pandas there is Arrow.
     monkeypatch.setattr(lazy_rows, "find_spec", lambda name: None)
-    table = of_dicts([{"id": "1"}], ["id"], "posts")
     with pytest.raises(AssayError, match=r'pandas is not installed: pip install "assay\[notebook\]"\.'):
         table.to_pandas()
-    assert table.to_arrow().to_pylist() == [{"id": "1"}]
+    assert table.to_arrow().to_pylist() == [{"text": "x"}]
 
 
 # --- tasks
@@ -153,14 +155,6 @@ def test_a_task_tells_how_far_it_is_and_what_people_said(make_task, person):  # 
     assert (skipped["kind"], skipped["label"]) == ("skip", "")
 
 
-def test_an_action_is_done_by_its_name_and_says_what_came_of_it(demo_corpus, tmp_path):  # noqa: F811
-    outcome = assay.run("open_task", name="small", corpus=NAME, size=20, seed=1, labels="de en")
-    assert outcome.data["task"] == "small"
-    assert outcome.said[0].startswith("Task small: 20 posts drawn;")
-    with pytest.raises(AssayError, match="There is no annotator 'ada'"):
-        assay.run("adjudicate", task="small", list=True, as_="ada")
-
-
 # --- gold sets
 
 
@@ -176,45 +170,36 @@ def measured(make_task, tmp_path):  # noqa: F811
     return folder, path, world.said
 
 
-def test_a_gold_set_has_rows_labels_manifest_and_card(measured):
-    folder, _, said = measured
+def test_a_gold_set_has_rows_and_the_figures_of_the_command_whatever_the_predictions_come_as(measured, tmp_path):
+    folder, path, labels = measured
     gold = assay.gold(folder)
-    assert gold.labels == {"de": 30, "en": 10, "fr": 10}
-    assert list(gold.labels) == ["de", "en", "fr"]
+    assert list(gold.labels.items()) == [("de", 30), ("en", 10), ("fr", 10)]
     assert repr(gold) == "Gold set stream: 50 labelled, 3 labels, uniform"
     assert gold.manifest == json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert gold.card == (folder / "README.md").read_text(encoding="utf-8")
-    frame = gold.to_pandas()
-    assert set(frame["id"]) == set(said)
+    assert set(gold.to_pandas()["id"]) == set(labels)
     assert gold.to_arrow(["label"]).column_names == ["label"]
 
+    def figures_of(evaluation):
+        report = evaluation.to_dict()
+        return {key: value for key, value in report.items() if key not in ("predictor", "files")}
 
-def test_an_imported_set_has_rows_too(tmp_path, db):
-    published = tmp_path / "published.tsv"
-    published.write_text("de\t1\nen\t2\n", encoding="utf-8")
-    out = tmp_path / "imported"
-    assay.run("import_gold", file=published, out=out, name="published", design="uniform")
-    gold = assay.gold(out)
-    assert [(row["id"], row["label"]) for row in gold.rows()] == [("1", "de"), ("2", "en")]
-    assert gold.evaluate({"1": "de", "2": "de"}).value[0] == 0.5
-
-
-def test_the_figures_are_those_of_the_command_whatever_the_predictions_come_as(measured):
-    folder, path, said = measured
-    gold = assay.gold(folder)
     by_command = EVALUATE.perform({"predictions": str(path), "gold": [folder]}).data
     assert gold.report(path).to_dict() == gold.report(str(path)).to_dict() == json.loads(json.dumps(by_command))
-    of_memory = [
-        gold.report(said),
-        gold.report(pd.DataFrame(said.items(), columns=["id", "label"]), name="This classifier"),
-    ]
-    for evaluation in of_memory:
-        report = evaluation.to_dict()
-        assert report["predictor"]["spelled"] == "This classifier"
-        assert {key: value for key, value in report.items() if key not in ("predictor", "files")} == {
-            key: value for key, value in gold.report(path).to_dict().items() if key not in ("predictor", "files")
-        }
-    assert assay.report(said, folder).to_dict() == of_memory[0].to_dict()
+    frame = pd.DataFrame(labels.items(), columns=["id", "label"])
+    for evaluation in (gold.report(labels), gold.report(frame, name="This classifier")):
+        assert evaluation.to_dict()["predictor"]["spelled"] == "This classifier"
+        assert figures_of(evaluation) == figures_of(gold.report(path))
+        assert assay.report(labels, folder).to_dict() == evaluation.to_dict()
+    right = {row["id"]: row["label"] for row in gold.rows()}
+    apart = figures(gold.report(labels, against=right).to_dict()["comparison"], "accuracy", posts="with und")
+    assert apart["better"] == "second"
+    assert apart["note"] == "of 50 posts, A alone is right on 0 and B alone on 10"
+    published, out = tmp_path / "published.tsv", tmp_path / "imported"
+    published.write_text("de\t1\nen\t2\n", encoding="utf-8")
+    assay.run("import_gold", file=published, out=out, name="published", design="uniform")
+    assert [(row["id"], row["label"]) for row in assay.gold(out).rows()] == [("1", "de"), ("2", "en")]
+    assert assay.gold(out).evaluate({"1": "de", "2": "de"}).value[0] == 0.5
 
 
 def test_an_evaluation_is_a_frame_and_a_report_a_table_and_a_text(measured):
@@ -253,12 +238,3 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
     ):
         with pytest.raises(AssayError, match=sentence):
             gold.evaluate(predictions, **options)
-
-
-def test_two_sets_of_predictions_are_compared(measured):
-    folder, _, said = measured
-    right = {row["id"]: row["label"] for row in assay.gold(folder).rows()}
-    found = assay.gold(folder).report(said, against=right).to_dict()["comparison"]
-    apart = figures(found, "accuracy", posts="with und")
-    assert apart["better"] == "second"
-    assert apart["note"] == "of 50 posts, A alone is right on 0 and B alone on 10"

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from html import unescape
 from urllib.parse import unquote, urlsplit
@@ -49,38 +50,27 @@ def test_the_pages_before_and_after_are_those_of_the_contents():
     assert pages.around(row[0].path) == (None, row[1])
     assert pages.around(row[1].path) == (row[0], row[2])
     assert pages.around(row[-1].path) == (row[-2], None)
-
-
-def test_a_page_says_where_in_the_contents_it_stands():
     section = pages.contents()[-1]
     assert pages.crumbs(section.entries[0].path) == (section.title, section.entries[0].title)
     assert pages.crumbs(pages.INDEX) == ("", "")
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_begins_with_its_one_title(name):
+def test_a_page_is_well_formed_served_as_markdown_and_found_by_its_title(name):
     tokens = parsed(page_text(name))
     assert tokens[0].tag == "h1"
     assert [token.type for token in tokens if token.tag == "h1"] == ["heading_open", "heading_close"]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_row_of_a_table_is_rendered_as_one(name):
-    html = re.sub(r"<pre.*?</pre>", "", page(name).html, flags=re.DOTALL)
-    assert re.findall(r"^(?:<p>)?\|.*", html, re.MULTILINE) == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_no_level_of_headings_is_left_out(name):
-    levels = [passage.heading.level for passage in page(name).passages]
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_heading_is_no_link_already(name):
-    tokens = parsed(page_text(name))
     headings = [after for before, after in itertools.pairwise(tokens) if before.type == "heading_open"]
     assert not [each.content for each in headings if any(child.type == "link_open" for child in each.children)]
+    rendered = page(name)
+    levels = [passage.heading.level for passage in rendered.passages]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), "a level of headings is left out"
+    html = re.sub(r"<pre.*?</pre>", "", rendered.html, flags=re.DOTALL)
+    assert re.findall(r"^(?:<p>)?\|.*", html, re.MULTILINE) == [], "a row of a table is not rendered as one"
+    answer = get(f"/docs/{name}.md")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.text == page_text(name)
+    assert name == pages.INDEX or address(name) in addresses_of(rendered.title)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
@@ -136,19 +126,18 @@ def test_no_link_is_dead_in_the_app(name):
 
 
 def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
-    here = "reference/commands"
-    assert led("stages.md#moves", here) == "/docs/reference/stages/#moves"
-    assert led("../index.md", here) == "/docs/"
-    assert led("#audit", here) == "#audit"
-    assert led("https://example.org/a.md", here) == "https://example.org/a.md"
-    for elsewhere in (
-        "../../../LICENSE",
-        "../../core/stages.py",
-        "nothing.md",
-        "/etc/passwd",
-        "../../../../../etc/passwd",
-    ):
-        assert led(elsewhere, here) == ""
+    for link, target in {
+        "stages.md#moves": "/docs/reference/stages/#moves",
+        "../index.md": "/docs/",
+        "#audit": "#audit",
+        "https://example.org/a.md": "https://example.org/a.md",
+        "../../../LICENSE": "",
+        "../../core/stages.py": "",
+        "nothing.md": "",
+        "/etc/passwd": "",
+        "../../../../../etc/passwd": "",
+    }.items():
+        assert led(link, "reference/commands") == target
 
 
 def test_pages_that_the_app_links_to_are_there():
@@ -168,25 +157,10 @@ def test_an_error_page_leads_to_the_documentation(client, db):
 # --- what is served
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_there_as_markdown(name):
-    answer = get(f"/docs/{name}.md")
-    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.text == page_text(name)
+OUTSIDE = "../settings.py %2e%2e/%2e%2e/manage.py reference/../index.md"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nothing/",
-        "nothing.md",
-        "index/",
-        "how-to/nothing/",
-        "../settings.py",
-        "%2e%2e/%2e%2e/manage.py",
-        "reference/../index.md",
-    ],
-)
+@pytest.mark.parametrize("path", ["nothing/", "nothing.md", "index/", "how-to/nothing/", *OUTSIDE.split()])
 def test_nothing_else_is_served(path):
     html = get(f"/docs/{path}", 404).text
     assert "There is no such page in the documentation" in html
@@ -208,25 +182,28 @@ def test_a_folder_leads_to_its_part_of_the_contents(folder, section):
     assert f' id="{section}"' in served("/docs/")
 
 
-@pytest.mark.parametrize("path", ["", "?q=audit", "glossary/", "glossary.md", "pictures/queue.png", "nothing/"])
-def test_a_page_can_only_be_read(path):
+SERVED = ["", "?q=audit", "glossary/", "glossary.md", "pictures/queue.png"]
+
+
+@pytest.mark.parametrize("path", [*SERVED, "nothing/"])
+def test_a_page_can_only_be_read_and_is_not_sent_again_to_a_reader_who_has_it(path):
     strict = Client(enforce_csrf_checks=True)
     for method in (strict.post, strict.put, strict.patch, strict.delete):
         assert method(f"/docs/{path}").status_code == 405
+    if path in SERVED:
+        tag = get(f"/docs/{path}").headers["ETag"]
+        again = CLIENT.get(f"/docs/{path}", headers={"If-None-Match": tag})
+        assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.parametrize("path", ["", "?q=audit", "glossary/", "glossary.md", "pictures/queue.png"])
-def test_what_a_reader_has_already_is_not_sent_again(path):
-    tag = get(f"/docs/{path}").headers["ETag"]
-    again = CLIENT.get(f"/docs/{path}", headers={"If-None-Match": tag})
-    assert (again.status_code, again.content) == (304, b"")
-
-
-def test_the_skip_link_leads_past_the_contents():
+def test_the_skip_link_leads_past_the_contents_and_a_page_needs_no_login():
+    # Without the fixture of the database, any statement would fail.
+    assert "Log in" in get("/docs/").text
     html = served("/docs/glossary/")
     link, contents_begin = html.index('href="#main"'), html.index('aria-label="Contents"')
     assert link < contents_begin < html.index('<main class="leaf" id="main" tabindex="-1">')
     assert html.count("<main") == 1
+    assert Client().get("/docs/reference/stages").headers["Location"] == "/docs/reference/stages/"
 
 
 def test_of_the_contents_the_part_with_the_page_is_open_alone():
@@ -243,103 +220,66 @@ def test_every_word_of_the_glossary_is_found_by_itself():
     terms = page("glossary").headings
     assert len(terms) > 40
     for term in terms:
-        assert f"/docs/glossary/#{term.anchor}" in found(term.words)[:3], term
+        assert f"/docs/glossary/#{term.anchor}" in addresses_of(term.words)[:3], term
 
 
-def test_pages_need_no_login_and_no_database():
-    # Without the fixture of the database, any statement would fail.
-    assert "Log in" in get("/docs/").text
+def rendered(markdown):
+    return pages._RENDERER.render(parsed(markdown), pages.MARKDOWN.options, {"path": "index"})
 
 
-def test_a_page_without_its_slash_is_found():
-    assert Client().get("/docs/reference/stages").headers["Location"] == "/docs/reference/stages/"
-
-
-def test_markdown_that_comes_from_the_files_is_escaped():
-    rendered = pages._RENDERER.render(
-        parsed("# A\n\n<script>x</script> [a](javascript:alert) `<b>`\n\n```\n<i>\n```\n"),
-        pages.MARKDOWN.options,
-        {"path": "index"},
-    )
-    assert "<script>" not in rendered
-    assert "javascript:" not in re.findall(r'href="([^"]*)', rendered)
-    assert "<b>" not in rendered
-    assert "<i>" not in rendered
-
-
-def test_a_column_of_numbers_stands_at_the_right_without_a_style_that_the_policy_forbids():
-    tokens = parsed("# A\n\n| a | b |\n|---|---:|\n| c | 1 |\n")
-    rendered = pages._RENDERER.render(tokens, pages.MARKDOWN.options, {"path": "index"})
-    assert '<th class="right">b</th>' in rendered
-    assert '<td class="right">1</td>' in rendered
-    assert "style" not in rendered
+def test_markdown_is_escaped_and_numbers_are_aligned_without_a_style_that_the_policy_forbids():
+    html = rendered("# A\n\n<script>x</script> [a](javascript:alert) `<b>`\n\n```\n<i>\n```\n")
+    assert not any(tag in html for tag in ("<script>", "<b>", "<i>"))
+    assert "javascript:" not in re.findall(r'href="([^"]*)', html)
+    html = rendered("# A\n\n| a | b |\n|---|---:|\n| c | 1 |\n")
+    assert '<th class="right">b</th>' in html
+    assert '<td class="right">1</td>' in html
+    assert "style" not in html
 
 
 # --- search
 
 
-def found(words):
-    return [each.address for each in views.search(words).passages]
+def addresses_of(words):
+    return [passage.address for passage in views.search(words).passages]
 
 
 # What people ask -> what must come first.
 ASKED = {
     "how do I add a language": "how-to/languages/#add-a-language",
     "what is a gold answer": "glossary/#gold-answer",
-    "gold answer": "glossary/#gold-answer",
     "interval of precision": "explanation/measuring/#recall-precision-accuracy",
     "lease ran out": "glossary/#lease",
-    "lease": "glossary/#lease",
     "timeout": "glossary/#lease",
     "upgrade": "how-to/server/#update",
     "kappa": "explanation/agreement/#alpha",
     "GDPR": "explanation/privacy-and-licences/",
     "SSL": "how-to/server/#tls",
-    "HTTPS": "how-to/server/#tls",
     "docker": "how-to/server/#with-containers",
     "systemd": "how-to/server/#without-containers",
     "contribute": "#you-develop",
     "run the tests": "how-to/develop/#run-the-tests",
     "forgot password": "how-to/people/#a-forgotten-password",
-    "login": "how-to/people/#a-forgotten-password",
     "check_kind": "reference/commands/#check_kind",
     "open a task": "reference/commands/#open_task",
-    "delete a task": "reference/commands/#delete",
     "exit status": "reference/commands/#how-a-command-ends",
-    "--audit-share": "reference/commands/#open_task-the-audit-of-that-agreement",
     "API token": "how-to/api/#a-token",
-    "token": "how-to/api/#a-token",
     "restore": "how-to/server/#back-up-and-restore",
-    "postgres": "how-to/server/#postgresql",
+    "SQLite or PostgreSQL": "how-to/server/#postgresql",
     "Dawid and Skene": "explanation/agreement/#dawid-and-skene",
     "keyboard shortcuts": "reference/keys/",
     "jupyter": "how-to/api/#notebooks",
-    "decoy": "glossary/#decoy",
-    "stage": "glossary/#stage",
     "add an option": "how-to/develop/#add-an-option",
     "how many annotators do I need": "how-to/campaign/#how-many-annotators-do-you-need",
     "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
-    "how long will it take": "how-to/campaign/#how-long-will-it-take",
     "two annotators disagree": "explanation/routing/#when-two-annotators-disagree",
-    "careless annotators": "glossary/#pause",
     "how do I find careless annotators": "glossary/#pause",
-    "spammer": "glossary/#pause",
-    "honeypot": "glossary/#gold-answer",
     "attention check": "glossary/#gold-answer",
-    "quality control": "glossary/#gold-answer",
-    "custom question": "how-to/own-kind/",
-    "template": "how-to/own-kind/",
-    "own question": "how-to/own-kind/",
     "write my own question": "how-to/own-kind/",
     "change an annotator's languages": "how-to/people/#change-an-annotators-languages",
-    "change the languages of a person": "how-to/people/#change-an-annotators-languages",
     "compare two classifiers": "how-to/measure-a-classifier/#compare-two-classifiers",
-    "SQLite or PostgreSQL": "how-to/server/#postgresql",
     "change my answer": "how-to/your-pages/#undo-or-change-an-answer",
-    "reset password": "how-to/people/#a-forgotten-password",
-    "add a question": "how-to/own-kind/",
     "LLM as a judge": "how-to/measure-a-classifier/#a-machine-judge",
-    "rare language": "how-to/measure-a-classifier/#rare-languages",
     "crowdsourcing": "how-to/records/",
     "toxic": "how-to/pairs/#drop-what-is-toxic",
     "upload file too large": "how-to/set-up-in-the-browser/#how-jobs-work",
@@ -348,22 +288,21 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED)
-def test_what_people_ask_for_comes_first(asked):
-    assert found(asked)[0] == f"/docs/{ASKED[asked]}"
-
-
-def test_a_word_that_looks_alike_is_another():
-    snippets = [each.snippet for each in views.search("lease").passages]
-    assert any("<mark>" in snippet for snippet in snippets)
-    assert not any("<mark>least" in snippet for snippet in snippets)
+def test_what_people_ask_for_comes_first():
+    assert {words: addresses_of(words)[0] for words in ASKED} == {
+        words: f"/docs/{target}" for words, target in ASKED.items()
+    }
 
 
 def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
-    assert "/docs/glossary/#adjudication" in found("adjudi")
-    assert found("queue adjudication")[0] in found("queue adjudi")[:3]
-    assert found("adjudi xyzzy") == []
-    assert found("adj") == []
+    assert "/docs/glossary/#adjudication" in addresses_of("adjudi")
+    assert addresses_of("queue adjudication")[0] in addresses_of("queue adjudi")[:3]
+    assert addresses_of("adjudi xyzzy") == addresses_of("adj") == addresses_of("xyzzy") == []
+    # Where no passage has all words, those with some are found; a word that looks alike is another.
+    assert addresses_of("rerouted xyzzy") == addresses_of("rerouted") != []
+    snippets = [passage.snippet for passage in views.search("lease").passages]
+    assert any("<mark>" in snippet for snippet in snippets)
+    assert not any("<mark>least" in snippet for snippet in snippets)
 
 
 def test_every_synonym_stands_for_words_that_the_pages_have():
@@ -378,42 +317,24 @@ def test_a_snippet_is_of_one_line_or_row():
     assert "--least-level" not in first.snippet
     shown = re.sub(r"</?mark>", "", first.snippet)
     assert shown.startswith("--skip-limit N whole number, 1 to 99 · default 1; verify: 2; ad_relevance, better_replies")
-    for each in views.search("task people label").passages:
-        shown = re.sub(r"</?mark>", "", each.snippet)
+    for passage in views.search("task people label").passages:
+        shown = re.sub(r"</?mark>", "", passage.snippet)
         assert len(unescape(shown)) <= views.SNIPPET + len("… " + " …")
 
 
-def test_what_is_asked_beyond_the_longest_is_left_out():
-    assert views.search("a" * views.LONGEST + " audit").number == 0
-    assert f'value="{"a" * views.LONGEST}"' in get(f"/docs/?q={'a' * 300}").text
-
-
-def test_it_is_said_how_many_there_are():
+def test_the_number_of_passages_is_shown_and_what_is_asked_beyond_the_longest_is_left_out():
     few, many = views.search("systemd"), views.search("task")
     assert few.number == len(few.passages) == 1
     assert many.number > len(many.passages) == views.MOST
     assert "1 passage." in get("/docs/?q=systemd").text
     assert f"The best {views.MOST} of {many.number} passages." in get("/docs/?q=task").text
-
-
-@pytest.mark.parametrize("name", sorted({*PAGES} - {pages.INDEX}))
-def test_a_page_is_found_by_its_title(name):
-    assert address(name) in found(page(name).title)
-
-
-def test_a_command_is_found_first_by_its_name():
-    assert found("check_kind")[0] == "/docs/reference/commands/#check_kind"
+    assert views.search("a" * views.LONGEST + " audit").number == 0
+    assert f'value="{"a" * views.LONGEST}"' in get(f"/docs/?q={'a' * 300}").text
 
 
 def test_an_option_is_found_however_it_is_written():
     for words in ("--audit-share", "audit_share", "audit share", "AUDIT shar"):
-        assert "/docs/reference/commands/#open_task-the-audit-of-that-agreement" in found(words), words
-
-
-def test_where_no_passage_has_all_words_those_with_some_are_found():
-    assert found("rerouted xyzzy") == found("rerouted")
-    assert found("rerouted")
-    assert found("xyzzy") == []
+        assert "/docs/reference/commands/#open_task-the-audit-of-that-agreement" in addresses_of(words), words
 
 
 def test_what_is_found_is_marked_and_escaped():
@@ -440,38 +361,29 @@ def test_nothing_that_is_asked_is_an_error(words):
 
 
 def test_a_search_in_several_threads_at_once_finds_the_same():
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(found, ["audit"] * 50))
-    assert answers == [found("audit")] * 50
+        answers = list(threads.map(addresses_of, ["audit"] * 50))
+    assert answers == [addresses_of("audit")] * 50
 
 
 # --- the picture of the stages
 
 
-def test_the_picture_has_every_stage_and_every_arrow_with_its_events():
+def test_picture_and_list_of_the_stages_have_every_stage_and_every_arrow_with_its_events():
     assert set(PLACES) == set(stages.STAGES)
     assert set(ROUTES) == set(stages.arrows())
-    picture = stages_picture()
+    html, picture, moves = page("reference/stages").html, stages_picture(), list_of_moves()
     for events in stages.arrows().values():
         assert all(f">{event}</text>" in picture for event in events)
-    assert picture in page("reference/stages").html
-
-
-def test_the_list_in_place_of_the_picture_has_every_arrow_with_its_events():
-    said = list_of_moves()
-    assert said in page("reference/stages").html
-    told = {
+    assert picture in html
+    assert moves in html
+    listed = {
         (start, end, events)
-        for start, ends in re.findall(r"<dt>(.*?)</dt>((?:<dd>.*?</dd>)+)", said)
+        for start, ends in re.findall(r"<dt>(.*?)</dt>((?:<dd>.*?</dd>)+)", moves)
         for end, events in re.findall(r"<dd>(.*?)<small>(.*?)</small></dd>", ends)
     }
-    assert told == {(start, end, ", ".join(events)) for (start, end), events in stages.arrows().items()}
-
-
-def test_the_diagram_for_code_hosts_is_no_text_in_the_app():
-    html = page("reference/stages").html
+    assert listed == {(start, end, ", ".join(events)) for (start, end), events in stages.arrows().items()}
+    # The diagram for code hosts is no text in the app.
     assert "stateDiagram" not in html
     assert "stateDiagram" in page_text("reference/stages")
 

@@ -39,7 +39,7 @@ def test_what_is_generated_is_as_the_code_has_it(page):
     assert written(text) == text, "The code has changed since: run `assay django write_docs` (manage.py write_docs)."
 
 
-def test_every_part_stands_somewhere():
+def test_every_part_is_placed_on_a_page():
     placed = {place["name"] for page in PAGES for place in PLACE.finditer(page_text(page))}
     assert placed == set(PARTS)
 
@@ -143,28 +143,26 @@ def test_the_reference_has_every_code_of_refusal_with_what_to_do():
     assert all(re.search(r"^What to do: .+ \(HTTP \d{3}\)$", text, re.MULTILINE) for text in told.values())
 
 
-def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
+def no_room(user, right):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_program_gets_each_of_the_other_codes(db, monkeypatch, settings):
     ann = Annotator.objects.create(user=User.objects.create_user("ann")).user
     token = {"Authorization": f"Token {AuthToken.objects.create(ann)[1]}"}
     tasks, undo = "/api/v1/tasks/", "/api/v1/tasks/july/undo/"
     json = {"content_type": "application/json"}
     session = Client(enforce_csrf_checks=True)
     session.force_login(ann)
-    with monkeypatch.context() as broken:
-        broken.setattr("annotate.pages.access.check_right", lambda user, right: 1 / 0)
-        failed = Client(raise_request_exception=False).get(tasks, headers=token)
-
-    def no_room(user, right):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as broken:
-        broken.setattr("annotate.pages.access.check_right", no_room)
-        unsaved = Client(raise_request_exception=False).get(tasks, headers=token)
+    answers = []
+    for fault in (lambda user, right: 1 / 0, no_room):
+        with monkeypatch.context() as broken:
+            broken.setattr("annotate.pages.access.check_right", fault)
+            answers.append(Client(raise_request_exception=False).get(tasks, headers=token))
     with monkeypatch.context() as full:
         full.setattr("annotate.pages.middleware.AT_ONCE", 0)
-        refused = Client().post(undo, headers=token, **json)
-    answers = [
-        refused,
+        answers.append(Client().post(undo, headers=token, **json))
+    answers += [
         Client().post("/api/v1/leases/1/judge/", "{", headers=token, **json),
         Client().get(tasks, headers={"Authorization": "Token nothing"}),
         Client().get(tasks),
@@ -172,13 +170,11 @@ def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
         Client().delete(tasks, headers=token),
         Client().post("/api/v1/leases/1/judge/", "label=de", content_type="text/plain", headers=token),
         Client().get(tasks, headers=token | {"Accept": "text/csv"}),
-        failed,
-        unsaved,
     ]
     settings.API_RATE = 1
-    asked = (Client().get(tasks, headers=token) for _ in itertools.count())
+    requests = (Client().get(tasks, headers=token) for _ in itertools.count())
     # A minute may just have begun anew.
-    answers.append(next(answer for answer in asked if answer.status_code == 429))
+    answers.append(next(answer for answer in requests if answer.status_code == 429))
     assert {answer.json()["code"]: answer.status_code for answer in answers} == {
         code: status for code, (status, _, _) in OTHER_CODES.items()
     }
@@ -281,22 +277,17 @@ def parse(line):
         command.action.read({option.name: given[option.name] for option in command.action.options})
 
 
-def test_commands_are_shown_at_all():
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_command_line_that_is_shown_can_be_run(path):
     assert len(SHOWN) > 10
-
-
-@pytest.mark.parametrize(("path", "line"), SHOWN, ids=[line for _, line in SHOWN])
-def test_every_command_line_that_is_shown_can_be_run(path, line):
-    try:
-        parse(line)
-    except (CommandError, ActionError, ValueError) as error:
-        pytest.fail(f"{path.relative_to(ROOT)}: {line}: {error}")
-
-
-@pytest.mark.parametrize("line", ["assay open_tsak july", "assay audit --cntest t", "assay prelabel c --k 0"])
-def test_a_command_line_that_cannot_be_run_would_be_found(line):
-    with pytest.raises((CommandError, ActionError)):
-        parse(line)
+    for line in shell_lines(path):
+        try:
+            parse(line)
+        except (CommandError, ActionError, ValueError) as error:
+            pytest.fail(f"{path.relative_to(ROOT)}: {line}: {error}")
+    for line in ["assay open_tsak july", "assay audit --cntest t", "assay prelabel c --k 0"]:
+        with pytest.raises((CommandError, ActionError)):
+            parse(line)
 
 
 # What a page has its reader add, as an example: page, option.

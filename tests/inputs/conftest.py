@@ -107,21 +107,21 @@ def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
     for name in ("unfinished", "published", "topics", "untested", "acts", "waiting", "testless"):
         shutil.copytree(world / name, here / name)
     monkeypatch.chdir(here)
-    held = tables_of_world
+    stored = tables_of_world
 
     def run(command, content=None):
-        nonlocal held
+        nonlocal stored
         words = shlex.split(command)
-        for word in {found[0] for word in words if (found := re.search(r"FILE\.[\w.]+", word))}:
+        for word in {match[0] for word in words if (match := re.search(r"FILE\.[\w.]+", word))}:
             content(Path(word)) if callable(content) else Path(word).write_bytes(content)
-        before = files(data_dir, here) | held
+        before = files(data_dir, here) | stored
         capsys.readouterr()
         try:
             status = exit_status.run(partial(call_command, *words))
         except SystemExit as exit:
             status = exit.code
-        held = tables()
-        after = files(data_dir, here) | held
+        stored = tables()
+        after = files(data_dir, here) | stored
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         return Ended(status, "".join(capsys.readouterr()), changed)
 

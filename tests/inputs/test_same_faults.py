@@ -21,50 +21,30 @@ IMPORTERS = {
 TABLES = [name for name in IMPORTERS if name != "run"]
 
 
-def met(ended, name, content, said, status=None):
-    check(ended, (IMPORTERS[name][0], content, status or 1, said))
-
-
 @pytest.mark.parametrize("name", IMPORTERS)
-def test_a_file_as_a_whole_is_refused_alike(ended, name):
-    _, header, row, _ = IMPORTERS[name]
+def test_a_file_as_a_whole_and_a_row_are_refused_alike(ended, name):
+    command, header, row, status = IMPORTERS[name]
     text = header + row
-    met(ended, name, b"", "is empty")
-    met(ended, name, b"\n\n", "holds no rows|first line is blank")
-    met(
-        ended,
-        name,
-        text.encode("utf-16"),
-        "is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv",
-    )
-    met(
-        ended,
-        name,
-        gzip.compress(text.encode())[:-12],
-        "is cut off or damaged.*nothing of it was imported. Fetch it again",
-    )
-
-
-@pytest.mark.parametrize("name", IMPORTERS)
-def test_a_row_is_refused_alike(ended, name):
-    _, header, row, status = IMPORTERS[name]
-    latin = f"{header}{row}{row.replace('a', 'é', 1)}".encode("latin-1")
-    met(ended, name, latin, "The row is not UTF-8. The file seems to be ISO-8859-1: save it as UTF-8", status)
-    met(ended, name, f"{header}a\0{row}".encode(), "holds a NUL character, which databases refuse", status)
+    latin = f"{text}{row.replace('a', 'é', 1)}"
+    for content, code, sentence in (
+        (b"", 1, "is empty"),
+        (b"\n\n", 1, "holds no rows|first line is blank"),
+        (text.encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv"),
+        (gzip.compress(text.encode())[:-12], 1, "is cut off or damaged.*nothing of it was imported. Fetch it again"),
+        (latin.encode("latin-1"), status, "The row is not UTF-8. The file seems to be ISO-8859-1: save it as UTF-8"),
+        (f"{header}a\0{row}".encode(), status, "holds a NUL character, which databases refuse"),
+    ):
+        check(ended, (command, content, code, sentence))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_row_of_too_many_cells_and_a_header_nearly_right_are_refused_alike(ended, name):
-    _, header, row, status = IMPORTERS[name]
+    command, header, row, status = IMPORTERS[name]
     ragged = f"{header}{row.rstrip()}\tmore\n".encode()
     width = header.count("\t") + 1
-    met(ended, name, ragged, f"The row has {width + 1} fields where the header has {width}", status)
-    met(ended, name, (header.title() + row).encode(), "has no columns? id.*its columns are: Id, ")
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_mark_of_byte_order_is_no_fault(ended, name):
-    _, header, row, _ = IMPORTERS[name]
-    result = ended(IMPORTERS[name][0], codecs.BOM_UTF8 + (header + row).encode())
+    check(ended, (command, ragged, status, f"The row has {width + 1} fields where the header has {width}"))
+    check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*its columns are: Id, "))
+    # A mark of the byte order is no fault.
+    result = ended(command, codecs.BOM_UTF8 + (header + row).encode())
     assert "column" not in result.said
     assert "UTF" not in result.said
