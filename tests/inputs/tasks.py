@@ -1,7 +1,5 @@
 """Tasks, people and their answers: all commands that do not read a corpus's files or measure a predictor."""
 
-import os
-
 JUDGED = "task\tworker\tlabel\n" + "".join(f"item{n}\tw{n % 3}\t{n % 2}\n" for n in range(30))
 OPEN = "open_task new --corpus demo --seed 1 --size 10 --audit-share 0 --audit-least 0"
 COMPARE = "open_task new --corpus prompts --kind better_replies --seed 1"
@@ -10,7 +8,6 @@ OPEN_TASK = [
     ("open_task", None, 2, "Something is missing: NAME"),
     ("open_task new", None, 1, "--corpus is needed"),
     ("open_task new --corpus demo --size 10", None, 1, "--seed is needed"),
-    ("open_task new --corpus none --size 10 --seed 1", None, 1, "no corpus 'none'; there is: "),
     ("open_task new --corpus ../demo --size 10 --seed 1", None, 1, "no corpus '../demo'"),
     ("open_task posts --corpus demo --size 10 --seed 1", None, 1, "already a task 'posts'"),
     (OPEN.replace("new", "''"), None, 1, "name is empty"),
@@ -50,7 +47,6 @@ JUDGMENTS = [
     ("import_judgments new FILE.tsv", b"task\tworker\tlabel\n1e3\tw\t1\n", 3, "task 1e3 is a number that another"),
     ("import_judgments new FILE.tsv", b"worker\tlabel\nw\t1\n", 1, "has no column task"),
     ("import_judgments new FILE.tsv", b"", 1, "is empty"),
-    ("import_judgments new FILE.tsv", lambda path: os.mkfifo(path), 1, "not an ordinary file"),
     ("import_judgments new FILE.tsv --labels 'a b'", JUDGED.encode(), 3, "all of its 30 rows were rejected"),
     ("import_judgments demo FILE.tsv", JUDGED.encode(), 1, "There is a corpus 'demo'"),
     ("import_judgments new FILE.tsv --pairs", b"task\tworker\tlabel\n1|a|b\tw\tA\n", 0, "1 judgment of 1 annotator"),
@@ -70,13 +66,11 @@ PEOPLE = [
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,swedish:5\n", 1, r"did you mean sv \(Swedish\)\?"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,als:5\n", 1, r"write sq \(Albanian\) or gsw"),
     ("add_annotators FILE.csv --site localhost:8101", b"", 1, "begin it with http:// or https://"),
-    ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:5\nbob,Bob,de:5\n", 1, "stands here twice"),
     ("add_annotators FILE.csv", b'username,name,languages\nbob,"Bob\n', 1, "Line|CSV"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob\0,de\n", 1, "Line"),
     ("unlock", None, 2, "Something is missing: NAME"),
     ("unlock ''", None, 1, "There is no account ''"),
     ("unlock anna", None, 0, "anna did not have to wait"),
-    ("unlock anna extra", None, 2, "does not know: extra"),
     (
         "add_annotators FILE.csv",
         b"username,name,languages,email\nbob,Bob,de:5,bob@\n",
@@ -86,7 +80,6 @@ PEOPLE = [
     ("create_token", None, 2, "Something is missing: USERNAME"),
     ("create_token nobody", None, 1, "no active account 'nobody'"),
     ("create_token ''", None, 1, "no active account ''"),
-    ("create_token anna extra", None, 2, "does not know: extra"),
 ]
 REPORTS = [
     ("audit none", None, 1, "There is no task 'none'; there is: "),
@@ -95,14 +88,13 @@ REPORTS = [
     ("audit", None, 2, "Something is missing: TASK"),
     ("reroute none", None, 1, "There is no task 'none'"),
     ("reroute posts posts", None, 2, "does not know: posts"),
-    ("agreement none", None, 1, "There is no task 'none'"),
     ("preferences", None, 2, "Something is missing: TASK"),
+    ("preferences none", None, 1, "There is no task 'none'"),
     ("agreement posts", None, 0, "one person reads each unit.* --redundancy 1.1"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "none of its 1 item has .* is called 'CF_amt"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nCF_amt-268\t9\n", 1, "9"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nx\t1\nx\t0\n", 1, "line 3: x is 0 here and 1 before"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nNaN\t1\n", 1, "line 2: The task is NaN"),
-    ("agreement crowd --jsonn", None, 2, "does not know: --jsonn"),
 ]
 DECIDE = "adjudicate posts FILE.csv --as ada"
 ADJUDICATE = [
@@ -111,7 +103,6 @@ ADJUDICATE = [
     ("adjudicate posts --as nobody --list", None, 1, "no annotator 'nobody'.*give the user name of one"),
     ("adjudicate posts --as Anna --list", None, 1, r"no annotator 'Anna', .*; did you mean anna\?"),
     ("adjudicate posts --as anna --list", None, 1, "anna is not an adjudicator|anna is no adjudicator"),
-    ("adjudicate posts --as ada", None, 1, "Name either a FILE of decisions"),
     ("adjudicate posts --as ada --out waiting.xls", None, 1, "waiting.xls cannot be written; give it a name"),
     ("adjudicate posts --as ada --out FILE.csv", b"mine", 1, "FILE.csv is there already"),
     (DECIDE, b"", 1, "is empty"),
@@ -128,11 +119,9 @@ KINDS = [
     ("check_kind FILE.toml", b"title = 1e400\n" * 2, 1, "FILE.toml"),
 ]
 SET_UP = [
-    ("serve --port 8001 extra", None, 2, "does not know: extra"),
     ("serve --port 99999", None, 1, "Port 99999 of 127.0.0.1 cannot be used .a port is a number from 1 to 65535"),
     ("serve --demo --port=-1", None, 1, "Port -1 of 127.0.0.1 cannot be used"),
     ("serve --demo --port http", None, 2, "--port cannot be 'http'"),
-    ("serve --demo=yes", None, 2, "--demo takes no value"),
     ("serve --workers 0", None, 1, "--workers is 0"),
     ("serve --threads=-8", None, 1, "--threads is -8"),
     ("serve --host a..b", None, 1, "The address 'a..b' cannot be used"),
@@ -144,48 +133,37 @@ SET_UP = [
     ("add_manager 'two words'", None, 1, "'two words' cannot be a user name"),
     ("add_manager ../root", None, 1, "'../root' cannot be a user name"),
     (f"add_manager {'x' * 151}", None, 1, "cannot be a user name; use at most 150"),
-    ("add_manager meg extra", None, 2, "does not know: extra"),
     ("write_docs extra", None, 2, "does not know: extra"),
     ("write_docs --out elsewhere", None, 2, "does not know: --out"),
     ("write_catalogs de", None, 2, "does not know: de"),
     ("write_catalogs --out elsewhere", None, 2, "does not know: --out"),
-    ("work july", None, 2, "does not know: july"),
     ("work --until-done=yes", None, 2, "--until-done takes no value"),
     ("work --job many", None, 2, "--job cannot be"),
     ("status posts", None, 2, "does not know: posts"),
     ("status --json=yes", None, 2, "--json takes no value"),
 ]
 LISTS = [
-    ("corpora demo", None, 2, "does not know: demo"),
     ("corpora --jso", None, 0, '"corpus": "demo"'),
     ("corpora --all", None, 2, "does not know: --all"),
     ("predictors none", None, 1, "no corpus 'none'; there is: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "no corpus '../demo'"),
     ("predictors ads", None, 0, "There is no predictor"),
-    ("predictors ads demo", None, 2, "does not know: demo"),
     ("tasks posts", None, 2, "does not know: posts"),
     ("tasks --open", None, 2, "does not know: --open"),
     ("draws none", None, 1, "no task and no corpus 'none'"),
     ("draws ../demo", None, 1, "no task and no corpus '../demo'"),
-    ("draws posts ads", None, 2, "does not know: ads"),
-    ("draws crowd --json=yes", None, 2, "--json takes no value"),
 ]
 CHANGES = [
     ("close", None, 2, "Something is missing: TASK"),
     ("close none", None, 1, "There is no task 'none'; there is: "),
     ("close demo", None, 1, "There is no task 'demo'"),
-    ("close posts ads", None, 2, "does not know: ads"),
-    ("close posts --reopen", None, 2, "does not know: --reopen"),
     ("reopen", None, 2, "Something is missing: TASK"),
     ("reopen ''", None, 1, "There is no task ''"),
     ("reopen crowd", None, 1, "crowd holds judgments that were made elsewhere"),
-    ("reopen posts --json=no", None, 2, "--json takes no value"),
-    ("delete", None, 1, "Name one task to delete, or one corpus"),
     ("delete demo --yes", None, 1, "There is no task 'demo'"),
     ("delete --corpus demo --yes", None, 1, "demo cannot be deleted, since posts or records were drawn from it"),
     ("delete --corpus ../demo --yes", None, 1, "'../demo'"),
     ("delete --corpus demo --predictor none@1 --yes", None, 1, "no predictor 'none@1'"),
-    ("delete --corpus --yes", None, 2, "--corpus needs a value"),
     ("delete crowd --yes", None, 1, "crowd is not deleted"),
 ]
 EXPORT = [
@@ -195,10 +173,8 @@ EXPORT = [
     ("export_gold posts --out gold", None, 0, r"Unfinished: \d+ posts(.|\n)*lack readers: .*reroute"),
     ("export_gold posts --out FILE.txt", b"mine", 1, "is a file; --out must name a folder"),
     ("export_gold posts --out published", None, 1, "holds something other than an export of posts"),
-    ("export_gold posts --out /proc/nothing/gold", None, 1, "cannot be written"),
     ("export_gold ads --out gold --splits all", None, 1, "all|split"),
     ("export_gold ads --out gold --splits train=2,dev=0,test=nan", None, 1, "split|train"),
-    ("export_gold posts --out gold --seed", None, 2, "--seed needs a value"),
     ("export_pairs talk --out new --seed 1", None, 0, "1 pair in 1 language written to new: train 1, valid 0, test 0"),
     ("export_pairs talk --out new", None, 2, "Something is missing: --seed"),
     ("export_pairs ads --out new --seed 1", None, 1, "ads was not made of threads"),

@@ -211,15 +211,6 @@ def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
         assert not Task.objects.exists()
 
 
-def test_predictions_of_classes_are_of_all_records_and_are_not_renamed(sentences, tmp_path):
-    path = tmp_path / "mine.tsv"
-    path.write_text("".join(f"{row['id']}\t{row['topic']}\n" for row in rows("de")))
-    with pytest.raises(CommandError, match=r"lacks 420 records, .* Write one row for every record of corpus sib"):
-        call_command("import_predictions", "sib", str(path), name="mine", version="1")
-    with pytest.raises(CommandError, match="whose classes have no other names here; leave --map out"):
-        call_command("import_predictions", "sib", str(path), name="mine", version="1", map=["de=en"])
-
-
 def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicted(db, kind, person, tmp_path):
     ann = person("ann", "en")
     seen = []
