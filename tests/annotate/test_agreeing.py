@@ -67,19 +67,31 @@ def test_a_task_of_records_is_told_by_language_and_each_has_a_model_of_its_own(m
     assert found["languages"]["fr"]["observed"]["value"] == 0.0
     assert found["languages"]["fr"]["dawid_skene"]["tied"] == 3
     assert (found["labels"], found["ordered"], found["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
+    assert vote_shares(fitted(task))[task.units.filter(item__language="fr")[0].pk] == {"1": 0.5, "0": 0.5}
     posteriors = second_opinions(fitted(task))
     assert set(posteriors) == set(task.units.values_list("pk", flat=True))
     assert all(sum(shares.values()) == pytest.approx(1) for shares in posteriors.values())
 
 
-def test_grades_have_an_ordinal_alpha_too(make_records_task, people, judged):
-    task = make_records_task("web_ranking", 4)
+def test_grades_have_an_ordinal_alpha_and_each_label_one_against_all_others_least_first(
+    make_records_task, people, judged
+):
+    task = make_records_task("web_ranking", 30)
     readers = people(2)
-    for unit, labels in zip(task.units.all(), ("4 3", "3 4", "0 1", "1 0"), strict=True):
-        answer(judged, unit, readers, labels)
+    for unit in task.units.all():
+        answer(judged, unit, readers, ("4 4", "3 2", "0 0")[unit.position % 3])
     whole = report(task)["all"]
-    assert whole["nominal"]["value"] < 0 < 0.6 < whole["ordinal"]["value"]
-    assert "ordinal alpha" in told("agreement", task.name)
+    assert whole["nominal"]["value"] < 0.7 < 0.9 < whole["ordinal"]["value"]
+    rows = whole["by_label"]
+    assert [row["label"] for row in rows][2:] in (["0", "4"], ["4", "0"])
+    assert {row["label"]: row["units"] for row in rows} == dict.fromkeys("0234", 10)
+    values = [row["alpha"]["value"] for row in rows]
+    assert values == sorted(values)
+    assert values[0] < 0 < values[-1] == 1.0
+    lines = told("agreement", task.name).splitlines()
+    assert any("ordinal alpha" in line for line in lines)
+    place = next(number for number, line in enumerate(lines) if "alpha against all other labels" in line)
+    assert lines[place + 1].split()[0] == rows[0]["label"]
 
 
 def test_of_posts_only_those_that_two_people_have_read_count_by_queue(make_task, people, judged):
@@ -163,13 +175,6 @@ def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     assert "the model is more sure than it is right, so do not read a posterior as a probability." in told[0.97]
 
 
-def test_each_label_has_its_share_of_the_votes(make_records_task, people, judged):
-    task = make_records_task("qa_match", 2)
-    one = task.units.first()
-    answer(judged, one, people(3), "1 0 1")
-    assert vote_shares(fitted(task)) == {one.pk: pytest.approx({"1": 2 / 3, "0": 1 / 3})}
-
-
 def test_a_unit_where_the_model_says_what_the_votes_do_not_is_named_with_both(make_records_task, people, judged):
     task = make_records_task("qa_match", 60)
     readers = people(5)
@@ -201,22 +206,17 @@ def test_a_report_is_json_the_same_each_time_and_names_nobody(make_records_task,
     assert [one["agreement"]["value"] for one in rest] == sorted(one["agreement"]["value"] for one in rest)
 
 
-def test_a_task_without_answers_has_a_report_that_says_nothing(make_records_task):
+def test_a_task_without_answers_or_overlap_says_so_and_how_it_gets_one(make_records_task, make_task, people, judged):
     task = make_records_task("qa_match", 2)
     whole = report(task)["all"]
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
     assert second_opinions(fitted(task)) == {}
     assert told("agreement", task.name).startswith("Task crowd: no answer counts yet")
-
-
-def test_a_task_without_overlap_is_told_how_a_task_gets_one(make_task, people, judged):
-    task = make_task([DISPUTED], name="alone")
-    (reader,) = people(1)
-    judged(reader, task.units.get(), "de")
-    assert "--redundancy 1.1" in told("agreement", task.name)
-    task = make_task([DISPUTED], name="overlap", redundancy=1.5)
-    assert "no answer counts yet" in told("agreement", task.name)
+    judged(people(1)[0], make_task([DISPUTED], name="alone").units.get(), "de")
+    assert "--redundancy 1.1" in told("agreement", "alone")
+    make_task([DISPUTED], name="overlap", redundancy=1.5)
+    assert "no answer counts yet" in told("agreement", "overlap")
 
 
 def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):
@@ -252,6 +252,9 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     assert "Of 40 units of two answers or more, 1 has any other label than 0, so alpha" in lines
     assert "AC1 is 0.9744 [" in lines
     assert "-0.000" not in lines
+    # Of two labels there is no table by label, as both have the alpha of all.
+    assert [row["alpha"]["value"] for row in whole["by_label"]] == [whole["nominal"]["value"]] * 2
+    assert "all other labels" not in lines
     Judgment.objects.filter(label="1").update(label="0")
     whole = report(task)["all"]
     assert (whole["few_others"], whole["nominal"]["value"]) == ({"label": "0", "others": 0}, None)
@@ -268,33 +271,6 @@ def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task,
     assert found["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
     assert found["all"]["few_others"] is found["languages"]["en"]["few_others"] is None
     assert "than the most frequent one in fr. Alpha says little there" in told("agreement", task.name)
-
-
-def test_each_label_is_told_against_all_others_the_one_with_least_agreement_first(make_records_task, people, judged):
-    task = make_records_task("web_ranking", 30)
-    readers = people(2)
-    said = ("4 4", "3 2", "0 0")
-    for unit in task.units.all():
-        answer(judged, unit, readers, said[unit.position % 3])
-    found = report(task)["all"]["by_label"]
-    assert [row["label"] for row in found][2:] in (["0", "4"], ["4", "0"])
-    assert {row["label"]: row["units"] for row in found} == dict.fromkeys("0234", 10)
-    values = [row["alpha"]["value"] for row in found]
-    assert values == sorted(values)
-    assert values[0] < 0 < values[-1] == 1.0
-    lines = told("agreement", task.name).splitlines()
-    place = next(number for number, line in enumerate(lines) if "alpha against all other labels" in line)
-    assert lines[place + 1].split()[0] == found[0]["label"]
-
-
-def test_of_two_labels_no_table_by_label_is_told_as_both_have_the_alpha_of_all(make_records_task, people, judged):
-    task = make_records_task("qa_match", 4)
-    readers = people(2)
-    for unit, labels in zip(task.units.all(), ("1 1", "0 0", "1 0", "0 0"), strict=True):
-        answer(judged, unit, readers, labels)
-    whole = report(task)["all"]
-    assert [row["alpha"]["value"] for row in whole["by_label"]] == [whole["nominal"]["value"]] * 2
-    assert "all other labels" not in told("agreement", task.name)
 
 
 def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
@@ -64,35 +64,18 @@ def by_pairs(rows, apart):
 
 @pytest.mark.parametrize(("distance", "published"), [(None, 0.743), (ordinal, 0.815)])
 def test_alpha_is_what_krippendorff_publishes_for_his_example(distance, published):
-    assert round(value(rows_of(KRIPPENDORFF), distance, "12345"), 3) == published
+    best_first, worst_first = (value(rows_of(KRIPPENDORFF), distance, labels) for labels in ("54321", "12345"))
+    assert round(worst_first, 3) == published
+    assert best_first == pytest.approx(worst_first)
 
 
-def test_grades_may_be_told_best_first_or_worst_first():
-    rows = rows_of(KRIPPENDORFF)
-    assert value(rows, ordinal, "54321") == pytest.approx(value(rows, ordinal, "12345"))
-
-
+@settings(max_examples=50)
 @given(answers())
 def test_nominal_alpha_is_its_definition_pair_by_pair(rows):
     assert same(value(rows), by_pairs(rows, lambda one, other: one != other))
 
 
-@given(answers())
-def test_the_names_of_labels_change_nothing(rows):
-    renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
-    assert same(value(renamed), value(rows))
-    for coefficient in (observed_agreement, ac1):
-        assert same(*(coefficient(counts_of(each), seed=1).value for each in (renamed, rows)))
-
-
-@given(answers())
-def test_who_gave_which_answer_and_units_with_one_change_nothing_in_alpha(rows):
-    others = [(unit, -who, label) for unit, who, label in reversed(rows)]
-    alone = [(100 + number, 0, label) for number, label in enumerate(LABELS)]
-    for distance in (None, ordinal):
-        assert same(value([*others, *alone], distance), value(rows, distance))
-
-
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(LABELS), min_size=1, max_size=30), st.integers(2, 4))
 def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, people):
     rows = [(unit, who, label) for unit, label in enumerate(truth) for who in range(people)]
@@ -102,34 +85,6 @@ def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, pe
         agreed = coefficient(counts_of(rows), seed=1)
         assert (agreed.value, agreed.high) == (1.0, 1.0)
         assert agreed.low < 1
-
-
-def test_alpha_of_answers_by_chance_is_about_0_whatever_the_labels_shares():
-    rng = np.random.default_rng(7)
-    counts = np.stack([rng.multinomial(3, (0.9, 0.1)) for _ in range(4000)])
-    found = alpha(counts, seed=1)
-    assert found.low < 0 < found.high
-    assert abs(found.value) < 0.03
-    assert observed_agreement(counts, seed=1).value == pytest.approx(0.82, abs=0.01)
-
-
-@given(answers(least=2))
-def test_alpha_is_observed_agreement_corrected_for_chance(rows):
-    counts = counts_of(rows)
-    paired = counts[counts.sum(axis=1) > 1].sum(axis=0)
-    number = paired.sum()
-    if value(rows) is not None:
-        chance = (paired * (paired - 1)).sum() / (number * (number - 1))
-        observed = observed_agreement(counts, seed=1).value
-        assert value(rows) == pytest.approx((observed - chance) / (1 - chance))
-
-
-@given(answers())
-def test_the_annotators_agreements_make_up_the_observed_one(rows):
-    each = [one for one in against_rest(tabulate(rows, LABELS), seed=1, replicates=10) if one.units]
-    observed = observed_agreement(counts_of(rows), seed=1).value
-    units = sum(one.units for one in each)
-    assert same(sum(one.agreement.value * one.units for one in each) / units if units else None, observed)
 
 
 def test_who_always_says_the_frequent_label_agrees_much_and_has_a_kappa_of_0():
@@ -194,13 +149,7 @@ def test_of_two_labels_and_two_answers_the_interval_is_that_of_jeffreys_prior():
     assert (found.low, found.high) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)), abs=0.01)
 
 
-@pytest.mark.parametrize(("apart", "rare"), [(1, 0), (0, 1), (2, 1)])
-def test_where_few_units_have_the_rare_label_the_interval_of_alpha_is_wide(apart, rare):
-    wide, narrow = (alpha(of_two(2000, times * apart, times * rare), seed=1) for times in (1, 100))
-    assert wide.high - wide.low > 0.6
-    assert narrow.high - narrow.low < 0.2
-
-
+@settings(max_examples=30)
 @given(answers(least=2))
 def test_an_interval_holds_its_value_and_stays_where_the_coefficient_can_be(rows):
     counts = counts_of(rows)
@@ -227,19 +176,13 @@ def test_there_is_no_interval_without_a_value_or_where_only_one_label_may_be_giv
         (of_two(118, 7, 0), 0.94078),
         (of_two(40, 15, 45), 0.70075),
         (of_two(2999, 1, 0), 0.99967),
+        (counts_of(crowd.first_kept(crowd.rows("cf_amt")), "01234"), 0.54616),
+        (counts_of(crowd.first_kept(crowd.rows("zencrowd_in")), "01"), 0.31623),
     ],
 )
 def test_ac1_is_what_a_published_implementation_makes_of_the_same_answers(counts, published):
     # The package irrCAC 0.4.4 for Python, CAC(...).gwet(), categories as given here;
     # of Krippendorff's example the units of two answers or more.
-    assert round(ac1(counts, seed=1).value, 5) == published
-
-
-@pytest.mark.parametrize(
-    ("name", "labels", "published"), [("cf_amt", "01234", 0.54616), ("zencrowd_in", "01", 0.31623)]
-)
-def test_ac1_of_the_crowd_sets_is_that_of_the_same_implementation(name, labels, published):
-    counts = counts_of(crowd.first_kept(crowd.rows(name)), labels)
     assert round(ac1(counts, seed=1).value, 5) == published
 
 
@@ -274,6 +217,7 @@ def test_few_units_have_another_label_where_nearly_all_answers_are_one(counts, f
     assert few_others(counts) == found
 
 
+@settings(max_examples=30)
 @given(answers(least=2))
 def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
     found = {LABELS[one.label]: one for one in by_label(counts_of(rows), seed=1, replicates=10)}
@@ -283,30 +227,6 @@ def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
     for label, one in found.items():
         assert same(one.alpha.value, value([(u, who, "ab"[said == label]) for u, who, said in rows]))
         assert one.units == len({unit for unit, _, said in paired if said == label})
-
-
-def test_of_two_labels_each_has_the_alpha_of_both():
-    counts = of_two(40, 15, 45)
-    assert [one.alpha.value for one in by_label(counts, seed=1)] == [alpha(counts, seed=1).value] * 2
-
-
-@pytest.mark.parametrize(
-    ("name", "which", "number", "majority", "found"),
-    [
-        ("cf_amt", list, 6030, 85.33, 0.5212),
-        ("cf_amt", crowd.first_kept, 6025, 85.33, 0.5209),
-        ("cf_amt", crowd.repeated_left_out, 6020, 85.33, 0.5205),
-        ("zencrowd_in", list, 11205, 74.09, 0.1757),
-        ("zencrowd_in", crowd.first_kept, 10495, 74.00, 0.1699),
-    ],
-)
-def test_majority_and_alpha_of_the_crowd_sets(name, which, number, majority, found):
-    rows, gold = which(crowd.rows(name)), crowd.gold(name)
-    table = tabulate(rows, sorted(set(gold.values())))
-    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
-    assert len(rows) == number
-    assert round(100 * credit(table.counts(), truth).mean(), 2) == majority
-    assert round(alpha(table.counts(), seed=1).value, 4) == found
 
 
 def test_what_ties_wins_together_and_a_lot_would_be_right_as_often():

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.aggregation import latent_models
 from annotate.core.aggregation.annotator_models import MODEL, fit_dawid_skene
-from annotate.core.aggregation.answer_table import credit, tabulate, winners
+from annotate.core.aggregation.answer_table import tabulate, winners
 from tests.annotate import crowd
 
 pytestmark = pytest.mark.slow
@@ -75,8 +75,7 @@ def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_
     assert fit_dawid_skene(table).likelihood == pytest.approx(-191.569, abs=0.001)
 
 
-@pytest.mark.parametrize("made", [(1, 400, 5, (0.4, 0.7)), (2, 500, 4, (0.4, 0.7)), (3, 300, 6, (0.4, 0.6))])
-@pytest.mark.parametrize("seed", ["", "another"])
+@pytest.mark.parametrize(("made", "seed"), [((1, 400, 5, (0.4, 0.7)), ""), ((3, 300, 6, (0.4, 0.6)), "another")])
 def test_of_ten_labels_confused_in_pairs_a_greater_maximum_is_found_than_from_the_votes(made, seed):
     table = confused(*made)
     found = fit_dawid_skene(table, seed=seed)
@@ -93,17 +92,6 @@ def test_on_the_crowd_sets_the_likelihood_is_never_below_that_from_the_votes(nam
     assert fit_dawid_skene(table).likelihood >= reached
 
 
-def test_starts_end_where_48_in_a_row_raise_nothing():
-    table, made = anaesthetists(), []
-    answered = latent_models._batches(table, "")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            latent_models, "_batches", lambda *_: (made.append(len(heat)) or (now, heat) for now, heat in answered)
-        )
-        fit_dawid_skene(table)
-    assert made == [24, 24, 24]
-
-
 def test_the_likelihood_is_that_of_prior_and_confusion():
     table = anaesthetists()
     found = fit_dawid_skene(table)
@@ -113,32 +101,7 @@ def test_the_likelihood_is_that_of_prior_and_confusion():
     assert found.likelihood == pytest.approx(np.log(weight.sum(axis=1)).sum())
 
 
-@pytest.mark.parametrize(
-    ("name", "which", "accuracy"),
-    [
-        ("cf_amt", list, 84.0),
-        ("zencrowd_in", list, 75.74),
-        ("zencrowd_in", crowd.first_kept, 75.69),
-    ],
-)
-def test_accuracy_on_the_crowd_sets(name, which, accuracy):
-    rows, gold = which(crowd.rows(name)), crowd.gold(name)
-    table = tabulate(rows, sorted(set(gold.values())))
-    found = fit_dawid_skene(table)
-    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
-    assert found.converged
-    assert round(100 * credit(found.posterior, truth).mean(), 2) == accuracy
-
-
-def test_repeated_pairs_left_out_of_zencrowd():
-    rows, gold = crowd.repeated_left_out(crowd.rows("zencrowd_in")), crowd.gold("zencrowd_in")
-    table = tabulate(rows, "01")
-    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
-    assert len(rows) == 9895
-    assert round(100 * credit(table.counts(), truth).mean(), 2) == 73.63
-    assert round(100 * credit(fit_dawid_skene(table).posterior, truth).mean(), 2) == 75.64
-
-
+@settings(max_examples=25)
 @given(answers())
 def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobody_gave_a_unit_is_not_its(rows):
     table = tabulate(rows, LABELS)
@@ -153,24 +116,6 @@ def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobod
     assert np.all(found.posterior[:, table.counts().sum(axis=0) == 0] == 0)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_names_of_labels_change_nothing(seed):
-    chance = np.random.default_rng(seed)
-    rows = [
-        (unit, who, LABELS[unit % 3 if chance.random() < 0.8 else chance.integers(3)])
-        for unit in range(40)
-        for who in range(5)
-    ]
-    renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
-    one, other = (fit_dawid_skene(tabulate(some, LABELS)) for some in (rows, renamed))
-    assert one.posterior == pytest.approx(other.posterior[:, ::-1], abs=1e-4)
-
-
-def test_the_same_answers_give_the_same_to_the_last_bit():
-    table = tabulate(crowd.rows("cf_amt"), "01234")
-    assert np.array_equal(fit_dawid_skene(table).posterior, fit_dawid_skene(table).posterior)
-
-
 def test_perfect_agreement_is_believed():
     table = tabulate([(unit, who, LABELS[unit % 3]) for unit in range(9) for who in range(3)], LABELS)
     found = fit_dawid_skene(table)
@@ -183,28 +128,6 @@ def test_perfect_agreement_is_believed():
 def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
     rows = [(unit, who, "ab"[(unit + who) % 2]) for unit in range(10) for who in (0, 1)]
     assert winners(fit_dawid_skene(tabulate(rows, "ab")).posterior).all()
-
-
-def test_one_who_always_says_the_opposite_is_understood():
-    rng = np.random.default_rng(2)
-    truth = rng.integers(0, 2, 200)
-    sure = {"ann": 0.9, "bob": 0.9, "cleo": 0.9, "anti": 0.05}
-    rows = [
-        (unit, who, "ab"[t if rng.random() < right else 1 - t])
-        for unit, t in enumerate(truth)
-        for who, right in sure.items()
-    ]
-    table = tabulate(rows, "ab")
-    found = fit_dawid_skene(table)
-    assert found.confusion[3, 0, 1] > 0.85
-    assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
-
-
-def test_people_who_share_their_errors_make_posteriors_surer_than_they_are_right():
-    table, gold = tabulate(crowd.rows("cf_amt"), "01234"), crowd.gold("cf_amt")
-    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
-    posterior = fit_dawid_skene(table).posterior
-    assert posterior.max(axis=1).mean() > 0.95 > 0.9 > credit(posterior, truth).mean()
 
 
 def test_where_the_rounds_run_out_it_is_said():

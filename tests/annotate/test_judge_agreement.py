@@ -1,4 +1,5 @@
-"""The agreement of a judge with people beside that of people with each other."""
+"""The agreement of a judge with people beside that of people with each other, and the alternative annotator test, held
+against the verdicts of its authors' published program."""
 
 from itertools import combinations
 
@@ -7,7 +8,7 @@ import pytest
 
 from annotate.core.aggregation.answer_table import tabulate
 from annotate.core.agreement.coefficients import alpha
-from annotate.core.agreement.judge_agreement import judge_agreement
+from annotate.core.agreement.judge_agreement import NoVerdict, alternative_annotator_test, judge_agreement
 
 
 def made(units=60, seed=3, slips=0.2):
@@ -35,41 +36,25 @@ def test_the_means_are_those_of_all_pairs_on_a_unit():
     assert (found.units, found.units_shared) == (60, 50)
     assert found.people.low < found.people.value < found.people.high
     assert found.difference.low < found.difference.value < found.difference.high
-
-
-def test_alpha_is_that_of_the_answers_with_the_judge_among_the_annotators_and_without():
-    answers, said = made()
-    found = judge_agreement(answers, said[3], seed=1)
-    counts = answers.counts()
-    assert found.people_alpha == alpha(counts[:50], seed=1)
-    with_judge = counts[:50] + np.eye(3, dtype=int)[said[3, :50]]
-    assert found.judge_alpha == alpha(with_judge, seed=1)
-
-
-def test_units_that_the_judge_did_not_label_do_not_count():
-    answers, said = made()
-    judge = said[3].copy()
-    judge[:30] = -1
-    found = judge_agreement(answers, judge, seed=1)
+    # Alpha is that of the answers with the judge among the annotators, and without.
+    counts = answers.counts()[:50]
+    assert found.people_alpha == alpha(counts, seed=1)
+    assert found.judge_alpha == alpha(counts + np.eye(3, dtype=int)[said[3, :50]], seed=1)
+    # Units that the judge did not label do not count.
+    found = judge_agreement(answers, np.where(np.arange(60) < 30, -1, said[3]), seed=1)
     assert (found.units, found.units_shared) == (30, 20)
 
 
-def test_one_answer_each_leaves_the_judge_alone():
-    answers = tabulate([(unit, 0, "ab"[unit % 2]) for unit in range(40)], "ab")
-    found = judge_agreement(answers, np.zeros(40, dtype=int), seed=1)
-    assert found.judge.value == 0.5
-    assert found.people.value is found.difference is found.people_alpha.value is None
-
-
-def test_a_difference_that_is_the_same_everywhere_has_no_interval():
+def test_what_cannot_be_compared_has_no_figure():
     answers = tabulate([(unit, person, "ab"[unit % 2]) for unit in range(40) for person in range(2)], "ab")
     found = judge_agreement(answers, np.arange(40) % 2, seed=1)
     assert found.judge_shared.value == found.people.value == 1
     assert found.people.low < 1
-    assert found.difference is None
-
-
-def test_nothing_gives_nothing():
+    assert found.difference is None  # it is the same everywhere
+    one_each = tabulate([(unit, 0, "ab"[unit % 2]) for unit in range(40)], "ab")
+    found = judge_agreement(one_each, np.zeros(40, dtype=int), seed=1)
+    assert found.judge.value == 0.5
+    assert found.people.value is found.difference is found.people_alpha.value is None
     found = judge_agreement(tabulate([], "ab"), np.zeros(0, dtype=int), seed=1)
     assert (found.judge.value, found.people.value, found.difference, found.units) == (None, None, None, 0)
 
@@ -90,3 +75,90 @@ def test_the_intervals_cover_what_many_units_show():
 def _judged(seed):
     answers, said = made(seed=1000 + seed)
     return answers, said[3]
+
+
+LABELS = "12345"
+# Five people and three judges on 60 units, a digit each; "." is no answer. Made by chance, from one truth.
+PEOPLE = {
+    "ada": "242111232553545454442144151322144243413333151114214532434325",
+    "ben": "4.51.121.5.3...4..22234..3.3.521.2151133..12.214314532.323.5",
+    "cleo": "233111225453555554412321151515544211413333121514214232435325",
+    "dan": "23111.212..554.454422344.3122.2442134133331.11142.45.2421321",
+    "eve": "2....1222.5.....5.422341..133...42.....3..1.1.115..5325.....",
+}
+JUDGES = {
+    "good": "431111222551545452421544131325244213413333121143214532431325",
+    "fair": "235512112554515451451314131325241322433333143214254533431155",
+    "poor": "553521214151434425114315521421344523132141111543413531421324",
+}
+GRADES = (np.arange(5.0)[:, None] - np.arange(5.0)) ** 2
+# What alt_test of github.com/nitaytech/AltTest (revision 18428b1) returned for these answers as whole numbers, with
+# scoring_function, epsilon -> winning rate, advantage probability, and the p-values of ada, ben, cleo and dan inside
+# it. It leaves out eve, who has 28 units.
+PUBLISHED = {
+    ("good", "accuracy", 0.1): (0.5, 0.8859337637494021, (0.007610, 0.018055, 0.001117, 0.167256)),
+    ("good", "accuracy", 0.2): (1.0, 0.8859337637494021, (0.000089, 0.001119, 0.000018, 0.006471)),
+    ("good", "neg_rmse", 0.1): (0.25, 0.8744739359158297, (0.025763, 0.142795, 0.001117, 0.058298)),
+    ("good", "neg_rmse", 0.2): (1.0, 0.8744739359158297, (0.000478, 0.018219, 0.000018, 0.001216)),
+    ("fair", "accuracy", 0.1): (0.0, 0.6987027737924438, (0.728465, 0.812479, 0.290884, 0.947237)),
+    ("fair", "accuracy", 0.2): (0.0, 0.6987027737924438, (0.271535, 0.481768, 0.050952, 0.665492)),
+    ("fair", "neg_rmse", 0.2): (0.0, 0.6930356288857007, (0.286855, 0.244000, 0.062394, 0.317275)),
+    ("poor", "accuracy", 0.2): (0.0, 0.46119679579148737, (0.997932, 0.970646, 0.992396, 0.999986)),
+    ("poor", "neg_rmse", 0.1): (0.0, 0.4830404112864658, (0.997859, 0.989717, 0.976193, 0.996511)),
+}
+
+
+def answers_of(*people):
+    rows = ((unit, name, label) for name in people for unit, label in enumerate(PEOPLE[name]) if label != ".")
+    return tabulate(rows, LABELS)
+
+
+def labels_of(judge, answers):
+    return np.array([LABELS.index(judge[unit]) if judge[unit] != "." else -1 for unit in answers.units])
+
+
+def result_of(judge, *people, **options):
+    answers = answers_of(*people or PEOPLE)
+    return alternative_annotator_test(answers, labels_of(judge, answers), **options)
+
+
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_the_verdict_is_that_of_the_published_program(case):
+    judge, score, epsilon = case
+    found = result_of(JUDGES[judge], epsilon=epsilon, unlike=GRADES if score == "neg_rmse" else None)
+    rate, advantage, p_values = PUBLISHED[case]
+    assert (found.winning_rate, found.advantage) == pytest.approx((rate, advantage))
+    assert [one.p for one in found.annotators if one.p is not None] == pytest.approx(p_values, abs=1e-6)
+    assert found.passed is (rate >= 0.5)
+    assert not found.reasons
+
+
+def test_few_people_or_units_give_no_verdict_and_a_copy_of_an_annotator_wins_for_certain():
+    eve = result_of(JUDGES["good"]).annotators[4]
+    assert (eve.annotator, eve.units, eve.p, eve.adjusted, eve.judge_wins) == ("eve", 28, None, None, False)
+    two, one = (result_of(JUDGES["good"], *people, epsilon=0.2) for people in (("ada", "cleo"), ("ada",)))
+    assert one.reasons == two.reasons == (NoVerdict.FEW_ANNOTATORS,)
+    assert (two.passed, two.winning_rate, one.annotators[0].units) == (None, 1, 0)
+    assert result_of("." * 60).passed is None
+    ada = result_of(PEOPLE["ada"]).annotators[0]
+    assert (ada.judge, ada.own, ada.p) == (1, 1, 0)
+
+
+def test_too_few_units_give_no_verdict():
+    found = result_of("." * 31 + JUDGES["good"][31:])
+    assert found.reasons == (NoVerdict.FEW_UNITS,)
+    assert (found.passed, found.winning_rate, found.advantage) == (None, None, None)
+    assert max(one.units for one in found.annotators) == 29
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 1, float("nan")])
+def test_an_epsilon_that_cannot_be_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        result_of(JUDGES["good"], epsilon=epsilon)
+
+
+def test_labels_that_do_not_fit_the_answers_are_refused():
+    answers = answers_of(*PEOPLE)
+    for judge in (np.zeros(59, dtype=int), np.full(60, 5), np.full(60, -2)):
+        with pytest.raises(ValueError, match="do not fit"):
+            alternative_annotator_test(answers, judge)

@@ -1,19 +1,25 @@
-"""What people prefer, from judgments of two systems each, and how far the figures can be trusted."""
+"""What people prefer, from judgments of two systems each, how far the figures can be trusted, and the strengths of
+systems, held against choix."""
 
+import choix
 import numpy as np
 import pytest
 import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from annotate.core.measures.paired_comparisons import (
     NONE,
     TIE,
     Judgment,
     compared,
+    groups,
     majority,
     order,
     sides,
     sign_test,
     standings,
+    strengths,
 )
 from annotate.core.measures.ranked_labels import Share
 from tests.annotate.simulated_preferences import (
@@ -24,9 +30,6 @@ from tests.annotate.simulated_preferences import (
     compared_judgments,
     judgments,
 )
-
-pytestmark = pytest.mark.slow
-
 
 AB = ("a", "b")
 
@@ -39,9 +42,6 @@ def said(*answers, systems=AB):
         for unit, text in enumerate(answers)
         for place, answer in enumerate(text)
     ]
-
-
-# --- by hand
 
 
 def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
@@ -74,12 +74,9 @@ def test_the_sign_test_is_the_exact_binomial_test_of_majorities_without_ties():
         by_scipy = scipy.stats.binomtest(first, first + second, 0.5).pvalue
         assert sign_test(first, second) == pytest.approx(by_scipy)
     assert sign_test(0, 0) == 1
-
-
-def test_three_people_who_see_the_same_replies_are_not_three_throws_of_a_coin():
+    # Three people who see the same replies are not three throws of a coin.
     [found] = compared(said("aaa", "aaa", "aaa", "aaa", "bbb"))
     assert found.p == pytest.approx(2 * (1 + 5) / 2**5)
-    assert found.p > scipy.stats.binomtest(12, 15, 0.5).pvalue
 
 
 def test_the_interval_of_a_share_is_over_units_and_no_shorter_for_judges_who_repeat_each_other():
@@ -109,8 +106,6 @@ def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others(
     ]
     assert standings(found)[0].win.value == 5.5 / 9
 
-
-# --- the order of three systems or more
 
 CYCLE = [
     *said(*["aab"] * 12, *["abb"] * 8, "att"),
@@ -148,12 +143,15 @@ def test_ties_as_half_draw_the_strengths_together():
 def test_a_system_that_was_never_preferred_is_told_and_no_strength_is_infinite():
     found = order([*said("aab", "bba"), *said("aaa", systems=("a", "c"))], ties=False, seed="s")
     assert (found.strengths, found.groups, found.lost) == ({}, [["a", "b"], ["c"]], 1.0)
-
-
-def test_where_too_many_drawings_have_no_finite_strengths_there_is_no_interval():
+    # Nor has anything an interval where too many drawings have none, or of fewer than ten messages.
     found = order([*said(*["aaa"] * 20, "bbb"), *said("aab", "abb", systems=("a", "c"))], ties=False, seed="s")
+    few = order([each._replace(message=each.unit[1] % 9) for each in CYCLE], ties=True, seed="s")
     assert found.lost > 0.05
-    assert {(each.low, each.high) for each in found.differences.values()} == {(None, None)}
+    assert few.lost == 0
+    for differences in (found.differences, few.differences):
+        assert {(each.low, each.high) for each in differences.values()} == {(None, None)}
+    assert order([], ties=True, seed="s").strengths == {}
+    assert (compared([]), standings([]), sides([])[1]) == ([], [], [])
 
 
 def test_a_system_with_few_judgments_widens_its_own_differences_alone():
@@ -166,6 +164,7 @@ def test_a_system_with_few_judgments_widens_its_own_differences_alone():
         assert widths[pair] == pytest.approx(each.high - each.low, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_of_ten_messages_differences_of_strength_are_held_as_often_as_of_many(ties):
     field, chance = Field((0.4, 0, -0.4), differ=0.8), np.random.default_rng(6)
@@ -177,20 +176,6 @@ def test_of_ten_messages_differences_of_strength_are_held_as_often_as_of_many(ti
     assert 0.93 <= np.mean(held) <= 0.975
 
 
-def test_of_fewer_than_ten_messages_strengths_have_no_interval():
-    few = order([each._replace(message=each.unit[1] % 9) for each in CYCLE], ties=True, seed="s")
-    assert few.lost == 0
-    assert {each.low for each in few.differences.values()} == {None}
-
-
-def test_of_no_judgments_there_is_no_order():
-    assert order([], ties=True, seed="s").strengths == {}
-    assert (compared([]), standings([]), sides([])[1]) == ([], [], [])
-
-
-# --- sides
-
-
 def test_the_first_side_is_counted_where_it_is_known_and_no_tie():
     rows = [("p", "a", "a"), ("p", "a", "b"), ("p", "a", TIE), ("p", "", "a"), ("q", "b", "b"), (None, "a", TIE)]
     whole, people = sides(
@@ -200,17 +185,14 @@ def test_the_first_side_is_counted_where_it_is_known_and_no_tie():
     assert {each.person: (each.judgments, each.ties, each.first) for each in people} == {"p": (3, 1, 1), "q": (1, 0, 1)}
 
 
-def test_the_judge_who_always_takes_the_left_is_the_first_in_the_table_and_the_only_one_out_of_line():
-    chance = np.random.default_rng(7)
-    _, people = sides(judgments(Population((0.4, 0.4, 0.2), alike=1, judges=10, left=1), 60, chance))
-    assert [each.person for each in people if each.is_out_of_line] == ["judge 0"] == [people[0].person]
-    assert (people[0].share.value, people[0].first) == (1, 60)
-
-
+@pytest.mark.slow
 def test_in_200_tasks_that_judge_is_seen_every_time_nobody_else_is_and_no_share_is_moved():
     chance = np.random.default_rng(11)
     population = Population((0.45, 0.35, 0.2), alike=1, left=1)
     tasks = [judgments(population, 60, chance) for _ in range(200)]
+    first, *_ = people = sides(tasks[0])[1]
+    assert (first.person, first.share.value, first.first) == ("judge 0", 1, 60)
+    assert len(people) == 3
     seen = [[each.person for each in sides(task)[1] if each.is_out_of_line] for task in tasks]
     assert all("judge 0" in people for people in seen)
     assert sum(len(people) - 1 for people in seen) <= 6
@@ -222,6 +204,7 @@ def test_in_200_tasks_that_judge_is_seen_every_time_nobody_else_is_and_no_share_
     assert by_himself == pytest.approx(0.5, abs=4 * 0.5 / (200 * 60) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_in_hard_populations_the_intervals_of_shares_hold_the_truth(name):
     chance, population = np.random.default_rng(3), POPULATIONS[name]
@@ -232,3 +215,51 @@ def test_in_hard_populations_the_intervals_of_shares_hold_the_truth(name):
             held[answer] += found.shares[answer].low <= true <= found.shares[answer].high
     # Of 300 draws at 95%, fewer than 276 hold the truth in 1 of 80 runs.
     assert all(number >= 272 for number in held.values()), held
+
+
+# Won by the row's system against the column's.
+THREE = np.array([[0, 6, 4], [2, 0, 5], [1, 3, 0]], float)
+
+
+def by_choix(wins):
+    pairs = [(a, b) for a, row in enumerate(wins) for b, number in enumerate(row) for _ in range(int(number))]
+    found = choix.ilsr_pairwise(len(wins), pairs, alpha=0, max_iter=1000, tol=1e-12)
+    return found - found.mean()
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 6).flatmap(lambda size: st.lists(st.integers(1, 30), min_size=size**2, max_size=size**2)))
+def test_strengths_are_those_of_a_kept_library(numbers):
+    size = int(len(numbers) ** 0.5)
+    wins = np.array(numbers, float).reshape(size, size) * (1 - np.eye(size))
+    assert strengths(wins) == pytest.approx(by_choix(wins), abs=1e-6)
+
+
+def test_systems_that_never_met_are_ordered_through_others():
+    wins = np.array([[0, 6, 0], [2, 0, 6], [0, 2, 0]], float)
+    assert np.diff(strengths(wins)) == pytest.approx([-np.log(3), -np.log(3)])
+
+
+def test_halves_count_and_very_uneven_counts_have_strengths_too():
+    assert strengths(np.array([[0, 0.5], [0.5, 0]])) == pytest.approx([0, 0])
+    found = strengths(np.array([[0, 1e6], [1, 0]]))
+    assert found[0] - found[1] == pytest.approx(np.log(1e6))
+
+
+def test_systems_never_beaten_or_compared_in_two_rooms_have_no_strengths_and_unbeaten_groups_come_first():
+    apart = np.kron(np.eye(2), [[0, 3], [3, 0]])
+    for wins, parts in (
+        ([[0, 2, 3], [0, 0, 2], [0, 1, 0]], [[0], [1, 2]]),
+        (apart, [[0, 1], [2, 3]]),
+        ([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[2], [1], [0]]),
+    ):
+        assert groups(np.array(wins, float)) == parts
+        assert np.isnan(strengths(np.array(wins, float))).all()
+
+
+def test_many_comparisons_at_once_have_the_strengths_that_each_has_alone():
+    unbeaten = np.array([[0, 2, 3], [0, 0, 2], [0, 1, 0]], float)
+    whole = np.array([[THREE, unbeaten], [THREE.T, 100 * THREE]])
+    assert strengths(whole) == pytest.approx(
+        np.array([[strengths(each) for each in row] for row in whole]), abs=1e-9, nan_ok=True
+    )

@@ -15,11 +15,12 @@ from annotate.kinds.control import CONTROLS
 from annotate.models import Annotator, Comparison, Judgment, Side, Task
 from annotate.pages.item_view import sides_of
 from annotate.quality import agreement_statistics
-from annotate.quality.preference_statistics import NoPreferences, report
+from annotate.quality.preference_statistics import report
 from annotate.reports.numbers import coefficient
 from annotate.work.interventions import void
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from tests.annotate.conftest import make_manager
 from tests.annotate.preferring.comparing import open_comparison
 
 pytestmark = pytest.mark.django_db
@@ -56,10 +57,7 @@ def told(capsys, *arguments):
     return capsys.readouterr().out
 
 
-# --- taken in
-
-
-def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of):
+def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of, tmp_path):
     imported = import_judgments("pairs", file_of(*judged(["AAt", "BBB", "ABt"], "mt5|bert")), pairs=True)
     task = imported.task
     assert (task.kind_slug, task.labels, task.is_open) == ("imported_pairs", ["bert", "mt5", "tie"], False)
@@ -70,6 +68,11 @@ def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of):
     ]
     assert set(Comparison.objects.values_list("system_a", "system_b")) == {("bert", "mt5")}
     assert not Side.objects.exists()
+    # Run again they add nothing, whether it is said that they are pairs or not.
+    for again in (True, False):
+        imported = import_judgments("pairs", tmp_path / "judgments.tsv", pairs=again)
+        assert (imported.judgments, imported.already, imported.rejects) == (0, 9, {})
+    assert Judgment.objects.count() == 9
 
 
 def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
@@ -81,15 +84,6 @@ def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
     turned = file_of("m1|b|a w1 B", "m1|a|b w2 B", name="turned.tsv")
     again = import_judgments("pairs", turned, pairs=True)
     assert (again.judgments, again.already, again.rejects) == (0, 2, {})
-
-
-def test_run_again_judgments_of_pairs_add_nothing_whether_that_is_said_or_not(file_of):
-    file = file_of(*judged(["AAt", "BBB"]))
-    import_judgments("pairs", file, pairs=True)
-    for again in (True, False):
-        imported = import_judgments("pairs", file, pairs=again)
-        assert (imported.judgments, imported.already, imported.rejects) == (0, 6, {})
-    assert Judgment.objects.count() == 6
 
 
 @pytest.mark.parametrize(
@@ -106,17 +100,6 @@ def test_a_row_that_names_no_pair_or_another_label_is_rejected_with_its_reason(f
     imported = import_judgments("pairs", file_of("9|x|a|b ann tie", row), pairs=True)
     assert (imported.judgments, imported.rejects) == (1, {3: reason})
     assert imported.task.labels == ["a", "b", "tie"]
-
-
-def test_a_task_that_compares_nothing_takes_no_pairs_and_labels_are_not_named(file_of):
-    import_judgments("crowd", file_of("a ann 1"))
-    with pytest.raises(JudgmentFileError, match="Nobody compares systems in the task crowd; leave --pairs out"):
-        import_judgments("crowd", file_of("1|a|b ann A"), pairs=True)
-    with pytest.raises(JudgmentFileError, match="With --pairs the labels are A, B and tie; leave --labels out"):
-        import_judgments("pairs", file_of("1|a|b ann A"), pairs=True, labels=["A", "B"])
-
-
-# --- told
 
 
 def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_of, capsys):
@@ -136,30 +119,28 @@ def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_
     assert "a has the majority of 12 messages and b of 2: by the sign test p = 0.013" in text
     assert "Which system stood first is not known" in text
     assert json.loads(told(capsys, "pairs", "--json")) == json.loads(json.dumps(found))
-
-
-def test_alpha_tells_two_systems_apart_by_their_places_whatever_they_are_called(file_of):
+    # Alpha tells the two apart by their places, whatever they are called.
     as_pairs = [f"|a{number % 3}|b{number % 3} " for number in range(len(TWO))]
-    one = judged(TWO)
-    several = [row.replace("|a|b ", as_pairs[int(row.partition("|")[0])]) for row in one]
-    found = []
-    for name, rows in (("one", one), ("several", several)):
-        import_judgments(name, file_of(*rows, name=f"{name}.tsv"), pairs=True)
-        found.append(report(Task.objects.get(name=name))["all"]["agreement"]["value"])
-    assert found[0] == pytest.approx(found[1])
-    assert 0 < found[0] < 1
+    rows = [row.replace("|a|b ", as_pairs[int(row.partition("|")[0])]) for row in judged(TWO)]
+    import_judgments("several", file_of(*rows, name="several.tsv"), pairs=True)
+    several = report(Task.objects.get(name="several"))["all"]
+    assert whole["agreement"]["value"] == pytest.approx(several["agreement"]["value"])
+    assert 0 < whole["agreement"]["value"] < 1
+    # What was judged elsewhere is finished, whatever is voided of it.
+    person, task = Annotator.objects.get(user__username="imported:pairs:p2"), Task.objects.get(name="pairs")
+    void(person, task, by=make_manager(), reason="a robot")
+    whole = report(task)["all"]
+    assert (whole["judgments"], whole["unfinished"], whole["pairs"][0]["finished"]) == (32, 0, 16)
 
 
-@pytest.mark.parametrize("pairs", [["a|b"], ["a|b", "b|c", "a|c"]], ids=["two systems", "three systems"])
-def test_alpha_has_one_interval_wherever_it_is_told(file_of, manager, client, capsys, tmp_path, pairs):
-    import_judgments("pairs", file_of(*(row for systems in pairs for row in judged(TWO, systems))), pairs=True)
+def test_alpha_of_three_systems_has_one_interval_wherever_it_is_shown(file_of, manager, client, capsys, tmp_path):
+    rows = [row for systems in ("a|b", "b|c", "a|c") for row in judged(TWO, systems)]
+    import_judgments("pairs", file_of(*rows), pairs=True)
     task = Task.objects.get()
     alpha = report(task)["all"]["agreement"]
     found = agreement_statistics.report(task)
     assert found["all"]["nominal"] == alpha
-    assert {row["label"] for row in found["all"]["by_label"]} == (
-        {"a", "b", "tie"} if len(pairs) == 1 else {"first by name", "second by name", "tie"}
-    )
+    assert {row["label"] for row in found["all"]["by_label"]} == {"first by name", "second by name", "tie"}
     assert f"nominal alpha is {coefficient(alpha)}; `agreement`" in " ".join(told(capsys, "pairs").split())
     call_command("agreement", "pairs")
     assert coefficient(alpha) in capsys.readouterr().out
@@ -167,22 +148,11 @@ def test_alpha_has_one_interval_wherever_it_is_told(file_of, manager, client, ca
     call_command("export_gold", "pairs", out=tmp_path / "gold", verbosity=0)
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert card.count(coefficient(alpha)) == 1
-    assert (by_place in " ".join(card.split())) == (len(pairs) > 1)
+    assert by_place in " ".join(card.split())
     client.force_login(manager)
     page = client.get("/manage/tasks/pairs/agreement/?show=1").content.decode()
     assert page.count("alpha is") == 0
-    assert (by_place in page) == (len(pairs) > 1)
-
-
-def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
-    rows = [f"{row} {'de' if n % 2 else 'en'}" for n, row in enumerate(judged(list("ABAt" * 6)))]
-    import_judgments("pairs", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
-    found = report(Task.objects.get())["languages"]
-    assert {code: section["pairs"][0]["counts"] for code, section in found.items()} == {
-        "en": {"a": 12, "b": 0, "tie": 0},
-        "de": {"a": 0, "b": 6, "tie": 6},
-    }
-    assert "German" in told(capsys, "pairs")
+    assert by_place in page
 
 
 def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
@@ -202,12 +172,13 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     assert "strength without ties" in text
     assert "Each is stated less that of a, the system with the most judgments" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
-
-
-def test_a_system_that_always_loses_is_told_in_a_sentence_and_has_no_strength(file_of, capsys):
-    import_judgments("pairs", file_of(*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")), pairs=True)
-    assert report(Task.objects.get())["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
-    text = " ".join(told(capsys, "pairs").split())
+    # A system that always loses has no strength.
+    rows = (f"{row} en" for row in [*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")])
+    import_judgments("loses", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
+    losing = report(Task.objects.get(name="loses"))
+    assert losing["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
+    assert [*losing["languages"]] == ["en"]
+    text = " ".join(told(capsys, "loses").split())
     assert "With ties left out, there are no finite strengths" in text
     assert "a, b; c." in text
 
@@ -237,17 +208,6 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client
     text = " ".join(told(capsys, "pairs").split())
     assert "1 person is out of line" in text
     assert text.index("p1") < text.index("p0")
-
-
-def test_a_task_without_answers_or_without_pairs_is_told(file_of, capsys):
-    import_judgments("crowd", file_of("a ann 1"))
-    with pytest.raises(NoPreferences, match="Nobody compares systems in the task crowd"):
-        report(Task.objects.get())
-    with pytest.raises(CommandError, match="its kind is imported"):
-        call_command("preferences", "crowd")
-    import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
-    Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
-    assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
 
 
 def says(somebody, task, system, times=None):
@@ -285,17 +245,6 @@ def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp
     assert "not answered by all" not in told(capsys, "talk")
 
 
-def test_what_was_judged_elsewhere_is_finished_whatever_is_voided_of_it(file_of, manager):
-    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
-    task = Task.objects.get()
-    void(Annotator.objects.get(user__username="imported:pairs:p2"), task, by=manager, reason="a robot")
-    whole = report(task)["all"]
-    assert (whole["judgments"], whole["unfinished"], whole["pairs"][0]["finished"]) == (32, 0, 16)
-
-
-# --- published
-
-
 def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(file_of, tmp_path):
     import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
     call_command("export_gold", "pairs", out=tmp_path / "gold")
@@ -323,3 +272,16 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, 
     assert "Nobody has answered yet, so nothing can be said of sides." in " ".join(told(capsys, "talk").split())
     says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
     assert "of the 1 judgment that was no tie" in " ".join(told(capsys, "one").split())
+
+
+def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
+    import_judgments("crowd", file_of("a ann 1"))
+    with pytest.raises(JudgmentFileError, match="Nobody compares systems in the task crowd; leave --pairs out"):
+        import_judgments("crowd", file_of("1|a|b ann A"), pairs=True)
+    with pytest.raises(JudgmentFileError, match="With --pairs the labels are A, B and tie; leave --labels out"):
+        import_judgments("pairs", file_of("1|a|b ann A"), pairs=True, labels=["A", "B"])
+    with pytest.raises(CommandError, match=r"Nobody compares systems in the task crowd.*its kind is imported"):
+        call_command("preferences", "crowd")
+    import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
+    Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
+    assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
