@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Paired, apart
 
@@ -18,7 +17,7 @@ def drawn(seed, units=300, labels=4, weights=False, groups=0):
 
 
 @pytest.mark.parametrize("weights", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_measure_is_scikit_learns(seed, weights):
     pairs = drawn(seed, weights=weights)
     theirs = {"sample_weight": pairs.weights}
@@ -45,13 +44,6 @@ def test_the_jackknife_leaves_out_each_unit_or_group_as_by_hand(how):
     assert spread == pytest.approx((len(found) - 1) * found.var())
 
 
-def test_a_share_of_a_plain_sample_has_the_interval_of_its_counts():
-    pairs = drawn(2)
-    hits = int(pairs.right.sum())
-    found = pairs.share(pairs.right, np.ones(300, dtype=bool))
-    assert (found.value, found.low, found.high) == (hits / 300, *jeffreys(hits, 300))
-
-
 @pytest.mark.parametrize("how", [{}, {"weights": True}, {"groups": 60}])
 def test_intervals_hold_the_value_of_a_large_sample(how):
     """Of 300 draws; the truth is that of a sample of 400,000."""
@@ -69,20 +61,13 @@ def test_intervals_hold_the_value_of_a_large_sample(how):
     assert min(held.values()) >= 300 * 0.91, held
 
 
-def test_two_systems_that_say_the_same_are_not_apart():
-    pairs = drawn(3)
-    [(found, p)] = apart(pairs, pairs, classes.accuracy)
-    assert (found.value, found.low, found.high, found.better, p) == (0.0, 0.0, 0.0, None, 1.0)
-
-
-def test_a_better_system_is_found():
+def test_a_better_system_is_found_and_one_that_predicts_the_same_is_not_apart():
     pairs = drawn(4)
     [(found, p)] = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
     assert found.better == "first"
     assert p < 0.001
-
-
-# --- units that were drawn where two systems differ
+    [(found, p)] = apart(pairs, pairs, classes.accuracy)
+    assert (found.value, found.low, found.high, found.better, p) == (0.0, 0.0, 0.0, None, 1.0)
 
 
 def two_systems(chance, units=20_000):
@@ -131,5 +116,5 @@ def test_two_hundred_units_where_two_systems_differ_tell_as_much_as_a_thousand_o
         units = chance.choice(len(gold), size, replace=False)
         return [Paired(gold[units], said[units], 5, np.ones(size)) for said in (first, second)]
 
-    widths = [(width(contrasted(chance, gold, first, second, 200)), width(uniform(1_000))) for _ in range(100)]
+    widths = [(width(contrasted(chance, gold, first, second, 200)), width(uniform(1_000))) for _ in range(40)]
     assert np.mean(widths, axis=0)[0] < np.mean(widths, axis=0)[1]

@@ -13,39 +13,14 @@ from annotate.core.estimation.proportions import Estimate, proportion
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 
 
-@pytest.mark.parametrize(
-    ("only_first", "only_second", "p"),
-    [
-        (0, 0, 1.0),
-        (5, 5, 1.0),
-        (0, 1, 1.0),
-        (0, 6, 2 / 64),
-        (1, 7, 18 / 256),
-        (8, 2, 112 / 1024),
-    ],
-)
-def test_the_p_value_is_twice_the_tail_of_a_fair_coin(only_first, only_second, p):
-    assert mcnemar(only_first, only_second) == pytest.approx(p)
-
-
 @given(st.integers(0, 200), st.integers(0, 200))
-def test_it_does_not_matter_which_predictor_comes_first(only_first, only_second):
+def test_the_p_value_is_twice_the_tail_of_a_fair_coin_whichever_predictor_comes_first(only_first, only_second):
     p = mcnemar(only_first, only_second)
-    assert 0 < p <= 1
     assert p == mcnemar(only_second, only_first)
     tail = sum(comb(only_first + only_second, k) for k in range(min(only_first, only_second) + 1))
     assert p == pytest.approx(min(1, 2 * tail / 2 ** (only_first + only_second)))
-
-
-@given(st.integers(0, 100), st.integers(0, 100))
-def test_one_more_for_the_better_makes_chance_no_likelier(less, more):
-    less, more = sorted((less, more))
-    assert mcnemar(less, more + 1) <= mcnemar(less, more) * (1 + 1e-12)
-
-
-def test_counts_below_0_are_refused():
     with pytest.raises(ValueError, match="not counts"):
-        mcnemar(-1, 3)
+        mcnemar(-1 - only_first, only_second)
 
 
 def test_the_smallest_p_value_pays_for_all_and_the_largest_for_itself():
@@ -67,23 +42,6 @@ def test_correction_raises_keeps_the_order_and_stays_within_1(p_values):
     assert by_raw == sorted(by_raw)
 
 
-@given(P_VALUES, st.randoms())
-def test_the_order_of_the_tests_does_not_matter(p_values, random):
-    order = list(range(len(p_values)))
-    random.shuffle(order)
-    assert holm([p_values[place] for place in order]) == [holm(p_values)[place] for place in order]
-
-
-ESTIMATES = st.integers(0, 300).flatmap(lambda of: st.integers(0, of).map(lambda hits: proportion(hits, of)))
-
-
-@given(ESTIMATES, ESTIMATES)
-def test_the_p_value_of_a_difference_is_one_either_way_round(first, second):
-    p = difference(first, second)
-    assert 0 <= p <= 1
-    assert p == pytest.approx(difference(second, first))
-
-
 @pytest.mark.parametrize(
     ("first", "second", "p"),
     [
@@ -96,4 +54,4 @@ def test_the_p_value_of_a_difference_is_one_either_way_round(first, second):
     ],
 )
 def test_a_difference_has_the_p_value_of_its_counts(first, second, p):
-    assert difference(first, second) == pytest.approx(p, rel=0.05)
+    assert difference(first, second) == pytest.approx(difference(second, first)) == pytest.approx(p, rel=0.05)

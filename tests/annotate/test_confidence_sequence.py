@@ -9,7 +9,7 @@ from annotate.core.estimation.proportions import Z, jeffreys, proportion
 from annotate.core.measures.figure_rows import at_every_look, difference_row, factor, row, share_at_every_look
 
 
-@pytest.mark.parametrize("share", [0.5, 0.8, 0.95, 0.99])
+@pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
 def test_in_500_samples_the_truth_is_inside_at_every_look_of_95_percent(share):
     """Looked at after each of 2,000 units. Intervals for one look leave it out at some look far more often."""
     hits = (np.random.default_rng(1).random((500, 2_000)) < share).cumsum(axis=1)
@@ -34,15 +34,14 @@ def test_it_costs_half_as_much_again_of_ten_and_twice_as_much_of_ten_thousand():
     assert 1.5 < factor(100) / Z < 1.6 < factor(10_000) / Z < 1.9
 
 
-def test_of_nothing_everything_is_possible():
-    assert share_at_every_look(0, 0) == (0, 1)
-
-
 def test_a_plain_share_has_the_interval_of_its_counts_and_a_withheld_one_stays():
     found = at_every_look(row("accuracy", {}, proportion(90, 100), 100))
     assert (found["low"], found["high"]) == pytest.approx(share_at_every_look(90, 100))
     nothing = row("accuracy", {}, None, 0, "no unit")
     assert at_every_look(nothing) == nothing
+    assert share_at_every_look(0, 0) == (0, 1)
+    # Of a loss less is better.
+    assert at_every_look(difference_row("mae", {}, Difference(0.5, 0.4, 0.6), 400, "", None))["better"] == "second"
 
 
 def test_a_difference_holds_at_every_look_and_names_a_winner_later():
@@ -62,8 +61,3 @@ def test_a_difference_holds_at_every_look_and_names_a_winner_later():
             assert (found["better"] == "first") == (found["low"] > 1e-9)
         inside += held
     assert inside >= 0.95 * 300
-
-
-def test_of_a_loss_less_is_better_at_every_look_too():
-    found = at_every_look(difference_row("mae", {}, Difference(0.5, 0.4, 0.6), 400, "", None))
-    assert found["better"] == "second"

@@ -51,36 +51,33 @@ def test_the_tuned_estimate_is_the_judges_mean_and_the_mean_of_what_people_say_o
     assert yes(READ).power == tuned
 
 
-def test_with_more_unread_items_of_the_label_the_estimate_moves_and_people_alone_do_not():
+def test_with_more_unread_items_of_the_label_the_estimates_move_and_people_alone_do_not():
     found = yes(READ, corpus=(500, 500))
     assert found.people.value == pytest.approx(0.44)
     # ppi-python 0.2.3 gives 0.525 for the mean of the unread items: ppi_mean_pointestimate(people, judge, unread,
     # lam=0.85), with 460 ones among 900 unread items; it clips the weight that it tunes itself to 0.80.
     unread = 0.85 * 460 / 900 + 0.44 - 0.85 * 0.4
     assert found.prediction_powered.value == pytest.approx((44 + 900 * unread) / 1000)
-
-
-def test_the_correction_inverts_sensitivity_and_false_positives():
-    found = yes(READ, corpus=(500, 500)).rogan_gladen
+    # The correction inverts sensitivity and false positives.
     sensitivity, false = 38 / 44, 2 / 56
     unread = (460 / 900 - false) / (sensitivity - false)
-    assert found.value == pytest.approx((44 + 900 * unread) / 1000)
-    assert found.low < found.value < found.high
+    assert found.rogan_gladen.value == pytest.approx((44 + 900 * unread) / 1000)
+    assert found.rogan_gladen.low < found.rogan_gladen.value < found.rogan_gladen.high
 
 
-def test_both_labels_of_two_have_intervals_that_mirror_each_other():
+def test_both_labels_of_two_mirror_each_other_and_what_was_read_completely_is_exact():
     no, other = corpus_shares(sample(READ))
+    whole, nothing = yes(READ, corpus=(60, 40), chance=1.0), yes({}, chance=())
     for way in WAYS:
         first, second = getattr(no, way), getattr(other, way)
         assert first.value == pytest.approx(1 - second.value)
         assert (first.low, first.high) == pytest.approx((1 - second.high, 1 - second.low))
-
-
-def test_a_corpus_that_was_read_completely_has_exact_shares():
-    found = yes(READ, corpus=(60, 40), chance=1.0)
-    for way in WAYS:
-        one = getattr(found, way)
+        one = getattr(whole, way)
         assert (one.value, one.low, one.high) == pytest.approx((0.44, 0.44, 0.44))
+        one = getattr(nothing, way)
+        assert (one.value, one.low, one.high) == (None, 0.0, 1.0)
+    few = yes({(0, 0): 59, (0, 1): 1, (1, 0): 1, (1, 1): 39}).prediction_powered
+    assert (few.reasons, few.is_fallback) == ((Reason.FEW_DISAGREEMENTS,), False)
 
 
 def test_a_judge_that_hardly_agrees_leaves_people_alone_and_says_so():
@@ -92,12 +89,9 @@ def test_a_judge_that_hardly_agrees_leaves_people_alone_and_says_so():
     assert found.power == 0
     # The correction divides by a gain of little: its interval is nearly all there is.
     assert found.rogan_gladen.high - found.rogan_gladen.low > 0.6
-
-
-def test_a_judge_that_is_wrong_more_often_than_not_is_not_corrected():
+    # One that is wrong more often than not is not corrected; its labels tell the opposite, which the weight uses.
     found = yes({(0, 0): 10, (0, 1): 50, (1, 0): 35, (1, 1): 5})
     assert found.rogan_gladen.reasons == (Reason.UNINFORMATIVE,)
-    # Its labels tell the opposite, and the tuned weight uses that.
     assert found.power < 0
     assert not found.prediction_powered.is_fallback
 
@@ -120,19 +114,6 @@ def test_an_item_that_the_judge_refused_is_one_to_which_it_did_not_give_the_labe
     for way in WAYS:
         assert getattr(corpus_shares(with_refusals)[1], way) == getattr(corpus_shares(as_other)[1], way)
     assert [each.label for each in corpus_shares(with_refusals)] == list(LABELS)
-
-
-def test_nothing_read_gives_nothing():
-    found = yes({}, chance=())
-    assert [(getattr(found, way).value, getattr(found, way).low, getattr(found, way).high) for way in WAYS] == [
-        (None, 0.0, 1.0)
-    ] * 3
-
-
-def test_few_disagreements_are_named_and_are_no_fallback():
-    found = yes({(0, 0): 59, (0, 1): 1, (1, 0): 1, (1, 1): 39}).prediction_powered
-    assert found.reasons == (Reason.FEW_DISAGREEMENTS,)
-    assert not found.is_fallback
 
 
 def test_items_count_by_the_inverse_of_their_chances():
@@ -158,7 +139,7 @@ def test_the_items_still_to_read_are_those_that_a_larger_draw_needs():
     assert found.prediction_powered.more < found.rogan_gladen.more < found.people.more
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1.0, 0.5, 0.1, 0.01])), max_size=40),
     st.tuples(*[st.integers(0, 500)] * 3),
@@ -198,12 +179,9 @@ def test_a_sample_that_cannot_be_is_refused(change, words):
     }
     with pytest.raises(ValueError, match=words):
         ReadSample(LABELS, **fields | change)
-
-
-@pytest.mark.parametrize("half_width", [0, 1, -0.1, float("nan")])
-def test_a_half_width_that_cannot_be_is_refused(half_width):
-    with pytest.raises(ValueError, match="half-width"):
-        corpus_shares(sample(READ), half_width)
+    for half_width in (0, 1, -0.1, float("nan")):
+        with pytest.raises(ValueError, match="half-width"):
+            corpus_shares(sample(READ), half_width)
 
 
 def coverage(rows, way, of="of_people"):
@@ -218,7 +196,6 @@ def coverage(rows, way, of="of_people"):
         ("half and half, judge .8", 100, True),
         ("half and half, judge .6", 30, False),
         ("1 in 100, judge .98", 100, True),
-        ("1 in 100, judge .9", 30, False),
         ("3 in 10, judge .9, people slip in 2%", 100, True),
         ("three labels, read unevenly", 100, True),
     ],

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import UNKNOWN
@@ -38,9 +38,6 @@ GOLD = st.sets(st.sampled_from(LABELS), min_size=1)
 DOCUMENTS = st.lists(st.builds(Judged, GOLD, RANKINGS), min_size=1, max_size=6)
 
 
-# --- by hand
-
-
 def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
     # Three gold labels, found at ranks 1 and 4; one gold label, at rank 2; none found, of a short ranking.
     found = at_each(
@@ -62,19 +59,20 @@ def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
     )
 
 
-def test_a_mean_is_over_documents_that_have_gold_labels():
+def test_means_are_over_documents_that_have_gold_labels_and_of_a_bucket_only_its_labels_are_kept():
     documents = [Judged({"a", "b"}, ["a", "b"]), Judged(set(), ["a"]), Judged({"b"}, ["a", "b"])]
     assert len(with_gold(documents)) == 2
     found = means(with_gold(documents), 2)
     assert [each.value for each in found["P"]] == [0.5, 0.75]
     assert [each.value for each in found["RP"]] == [0.5, 1.0]
     assert means([], 1)["P"] == [UNKNOWN]
-
-
-def test_of_a_bucket_only_its_labels_are_kept_in_gold_and_ranking():
     documents = [Judged({"a", "b"}, ["x", "a", "y", "b"]), Judged({"a"}, ["b", "a"])]
     assert within(documents, {"b", "y"}) == [Judged({"b"}, ["y", "b"])]
     assert within(documents, frozenset()) == []
+    # An answer is the first labels, or those above a threshold; equal scores stand in the order of their ids.
+    assert first_of([Judged({"a"}, ["x", "a", "y"])], 2) == [Answered({"a"}, {"a", "x"})]
+    assert above({"a": 0.7, "b": 0.5, "c": 0.49}, 0.5) == {"a", "b"}
+    assert ranked({"9": 1.0, "10": 1.0, "c_4e": 2.0, "2": 1.0}) == ["c_4e", "10", "2", "9"]
 
 
 def test_a_document_without_gold_labels_and_a_label_ranked_twice_are_refused():
@@ -83,10 +81,6 @@ def test_a_document_without_gold_labels_and_a_label_ranked_twice_are_refused():
     for measured in (lambda: at_each([Judged({"a"}, ["a", "a"])]), lambda: joined([["a"], ["b", "b"]])):
         with pytest.raises(ValueError, match="has a label twice"):
             measured()
-
-
-def test_equal_scores_stand_in_the_order_of_their_ids_as_text():
-    assert ranked({"9": 1.0, "10": 1.0, "c_4e": 2.0, "2": 1.0}) == ["c_4e", "10", "2", "9"]
 
 
 def test_rankings_are_joined_by_the_sum_of_one_over_the_rank():
@@ -110,11 +104,6 @@ def test_precision_recall_and_f1_are_of_all_labels_together():
     assert micro([Answered({"a"}, set())], seed="1")[:3] == ((None,) * 3, (0.0, None, None), (0.0, None, None))
 
 
-def test_an_answer_is_the_first_labels_of_a_ranking_or_those_above_a_threshold():
-    assert first_of([Judged({"a"}, ["x", "a", "y"])], 2) == [Answered({"a"}, {"a", "x"})]
-    assert above({"a": 0.7, "b": 0.5, "c": 0.49}, 0.5) == {"a", "b"}
-
-
 PARENTS = {
     "cat": ["pet", "mammal"],
     "dog": ["pet", "mammal"],
@@ -133,9 +122,7 @@ def test_with_all_ancestors_a_near_miss_is_half_right():
     assert micro([Answered({"cat"}, {"dog"})], seed="1").f1.value == 0
 
 
-# --- what must always hold
-
-
+@settings(max_examples=40)
 @given(DOCUMENTS)
 def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_of_precision_and_recall(documents):
     found = at_each(documents)
@@ -143,55 +130,6 @@ def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_o
     assert np.array_equal(found["RP"], np.maximum(found["P"], found["R"]))
     assert np.array_equal(found["RP"][:, 0], found["P"][:, 0])
     assert (np.diff(found["R"]) >= 0).all()
-
-
-@given(GOLD, st.randoms(use_true_random=False))
-def test_a_perfect_ranking_has_an_ndcg_and_an_r_precision_of_1_at_every_k_and_one_of_misses_0(gold, random):
-    hits, misses = [label for label in LABELS if label in gold], [label for label in LABELS if label not in gold]
-    random.shuffle(hits)
-    found = at_each([Judged(gold, [*hits, *misses]), Judged(gold, misses)])
-    for name in ("nDCG", "RP"):
-        assert found[name].tolist() == [[1.0] * 10, [0.0] * 10]
-
-
-@given(DOCUMENTS, st.randoms(use_true_random=False))
-def test_the_order_of_the_documents_and_the_names_of_the_labels_change_nothing(documents, random):
-    before = means(documents, 5)
-    named = dict(zip(LABELS, random.sample(LABELS, len(LABELS)), strict=True))
-    others = [Judged({named[a] for a in gold}, [named[a] for a in ranking]) for gold, ranking in documents]
-    random.shuffle(others)
-    for name, each in means(others, 5).items():
-        assert [found.value for found in each] == pytest.approx([found.value for found in before[name]])
-
-
-@given(DOCUMENTS)
-def test_a_hit_that_moves_up_never_makes_a_measure_less(documents):
-    for gold, ranking in documents:
-        place = next((n for n in range(1, len(ranking)) if ranking[n] in gold and ranking[n - 1] not in gold), None)
-        if place is None:
-            continue
-        moved = [*ranking]
-        moved[place - 1 : place + 1] = [ranking[place], ranking[place - 1]]
-        before, after = at_each([Judged(gold, ranking)]), at_each([Judged(gold, moved)])
-        assert all((after[name] >= before[name] - 1e-12).all() for name in before)
-
-
-@given(st.lists(RANKINGS, max_size=5), st.randoms(use_true_random=False))
-def test_the_order_of_the_systems_changes_no_joined_ranking_and_one_alone_stays_as_it_is(rankings, random):
-    others = rankings[:]
-    random.shuffle(others)
-    assert joined(others) == joined(rankings)
-    assert all(joined([each]) == list(each) for each in rankings)
-
-
-@given(DOCUMENTS, DOCUMENTS)
-def test_a_difference_is_that_of_the_means_and_turns_round_with_the_systems(documents, others):
-    second = [Judged(one.gold, other.ranking) for one, other in zip(documents, others * 6, strict=False)]
-    apart, back = differences(documents, second, 3), differences(second, documents, 3)
-    for name, ones in means(documents, 3).items():
-        for k, (one, other) in enumerate(zip(ones, means(second, 3)[name], strict=True)):
-            assert apart[name][k].value == pytest.approx(one.value - other.value)
-            assert back[name][k].value == pytest.approx(-apart[name][k].value)
 
 
 def test_systems_that_are_not_measured_on_the_same_documents_are_not_paired():
@@ -204,9 +142,6 @@ def test_systems_that_are_not_measured_on_the_same_documents_are_not_paired():
     ):
         with pytest.raises(ValueError, match="not measured on the same documents"):
             compare()
-
-
-# --- a population whose truth is known
 
 
 @cache
@@ -290,13 +225,6 @@ def test_intervals_of_micro_averages_and_of_their_paired_differences_are_as_wide
     assert spread[1] < 2**0.5 * spread[0]
 
 
-def test_intervals_and_p_values_come_again_from_the_seed():
-    answers, others = (first_of(each[:50], 5) for each in population())
-    assert micro(answers, seed="1") == micro(answers, seed="1") != micro(answers, seed="2")
-    found = [micro_p_value(answers, others, seed=seed) for seed in "112"]
-    assert found[0] == found[1] != found[2]
-
-
 def test_a_p_value_is_the_share_of_all_ways_to_trade_that_lie_as_far_apart():
     # On 7 documents only the first system finds the label, on 1 only the second, on 2 both. In 18 of the 256 ways to
     # trade those 8, one of the two has 7 or 8 of them.
@@ -307,6 +235,11 @@ def test_a_p_value_is_the_share_of_all_ways_to_trade_that_lie_as_far_apart():
     assert micro_p_value(first_of(first, 1), first_of(second, 1), seed="1") == expected
     assert p_values(first, first, 1, seed="1")["RP"] == 1
     assert micro_p_value([], [], seed="1") == 1
+    # Intervals and p-values come again from the seed.
+    answers, others = (first_of(each[:50], 5) for each in population())
+    assert micro(answers, seed="1") == micro(answers, seed="1") != micro(answers, seed="2")
+    found = [micro_p_value(answers, others, seed=seed) for seed in "112"]
+    assert found[0] == found[1] != found[2]
 
 
 def test_of_systems_that_are_equally_good_a_twentieth_is_told_apart_at_5_percent():

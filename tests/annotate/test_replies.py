@@ -1,23 +1,39 @@
-"""What suggested replies are worth over all examples, and how often the intervals hold the truth."""
+"""What suggested replies are worth: ROUGE as eval.py of MRS has it with the package rouge, and the figures over all
+examples, whose intervals hold the truth."""
 
+import json
 import random
+import sys
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from django.conf import settings
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge import Rouge
+from rouge.rouge_score import rouge_n
 
+from annotate.core.measures import replies
 from annotate.core.measures.replies import (
     DISTINCT,
+    EMPTY,
+    LONGEST,
     MEASURES,
     TESTED,
     Example,
+    MissingExtra,
+    _mecab,
     best_of,
     differences,
     figures,
+    is_measured,
     p_values,
     rank_of,
+    rouge,
+    tokenized,
 )
-
-pytestmark = pytest.mark.slow
 
 
 def example(message, suggestions, reference, response_set=()):
@@ -49,24 +65,16 @@ def test_the_figures_of_three_examples_are_those_worked_out_by_hand():
     assert (found["p1"], found["mrr"]) == (1 / 2, (1 / 2 + 1) / 2)
 
 
-def test_a_reference_in_the_response_set_that_is_not_suggested_counts_as_missed():
+def test_a_reference_that_is_not_suggested_counts_as_missed_and_one_outside_the_response_set_not_at_all():
     found = values([*THREE, example("d", ["yes"], "no", KNOWN)])
     assert (found["p1"], found["mrr"]) == (1 / 3, (1 / 2 + 1 + 0) / 3)
     assert rank_of("No", ["No"], {"no"}) is None
-
-
-def test_replies_that_say_the_same_again_are_less_distinct():
+    found = values([example("a", ["yes"], "yes")])
+    assert (found["p1"], found["mrr"], found["rouge1"]) == (None, None, pytest.approx(1, abs=1e-7))
+    assert set(values([]).values()) == {None}
+    # Replies that say the same again are less distinct.
     found = values([example(str(number), ["thank you !"], "yes") for number in range(10)])
     assert (found["dist1"], found["dist2"]) == (3 / 30, 2 / 30)
-
-
-def test_without_a_reference_in_the_response_set_there_is_no_precision_at_one():
-    found = figures([example("a", ["yes"], "yes")])
-    assert (found["p1"].value, found["mrr"].value, found["rouge1"].value) == (None, None, pytest.approx(1, abs=1e-7))
-
-
-def test_of_no_example_nothing_is_known():
-    assert set(values([]).values()) == {None}
 
 
 def test_the_same_message_many_times_tells_no_more_than_once():
@@ -75,9 +83,6 @@ def test_the_same_message_many_times_tells_no_more_than_once():
     for name in ("weighted_rouge", "rouge1", "p1", "mrr"):
         assert thrice[name].value == pytest.approx(once[name].value)
         assert (thrice[name].low, thrice[name].high) == pytest.approx((once[name].low, once[name].high))
-
-
-# --- two systems
 
 
 def test_a_system_against_itself_differs_by_nothing():
@@ -99,18 +104,10 @@ def test_the_better_of_two_systems_is_told_and_the_other_way_round_the_other():
     assert there["weighted_rouge"].value == pytest.approx(10 / 30 / 6, abs=1e-7)
     assert back["weighted_rouge"].low == pytest.approx(-there["weighted_rouge"].high)
     assert p_values(good, poor, seed="s")["p1"] == 1 / 10_000
-
-
-def test_of_few_messages_no_interval_of_a_difference_is_given():
-    assert set(differences(THREE, THREE).values()) == {None}
-
-
-def test_systems_measured_on_other_messages_are_not_compared():
+    assert set(differences(THREE, THREE).values()) == {None}  # of few messages
     with pytest.raises(ValueError, match="not measured on the same messages"):
         differences(THREE, THREE[::-1])
 
-
-# --- how often the intervals hold the truth
 
 WORDS = [f"w{number}" for number in range(60)]
 
@@ -129,10 +126,11 @@ def simulated(rng, number):
     return found
 
 
-def test_in_400_simulated_sets_the_intervals_hold_the_truth_about_as_often_as_they_say():
+@pytest.mark.slow
+def test_in_300_simulated_sets_the_intervals_hold_the_truth_about_as_often_as_they_say():
     rng = random.Random(20)
-    drawn = [figures(simulated(rng, 100)) for _ in range(400)]
-    truth = values(simulated(rng, 20_000))
+    drawn = [figures(simulated(rng, 100)) for _ in range(300)]
+    truth = values(simulated(rng, 12_000))
     # Dist falls as replies are added, so its truth is that of sets of this size.
     truth |= {name: float(np.mean([each[name].value for each in drawn])) for name in DISTINCT}
     held = {name: np.mean([each[name].low <= truth[name] <= each[name].high for each in drawn]) for name in MEASURES}
@@ -141,7 +139,8 @@ def test_in_400_simulated_sets_the_intervals_hold_the_truth_about_as_often_as_th
     assert all(held[name] >= 0.93 for name in DISTINCT), held
 
 
-def test_in_400_simulated_sets_the_intervals_of_differences_hold_the_truth_about_as_often_as_they_say():
+@pytest.mark.slow
+def test_in_300_simulated_sets_the_intervals_of_differences_hold_the_truth_about_as_often_as_they_say():
     def both(size):
         """Two systems on the same messages, of which the second finds the reference less often."""
         first = simulated(rng, size)
@@ -154,10 +153,108 @@ def test_in_400_simulated_sets_the_intervals_of_differences_hold_the_truth_about
 
     rng = random.Random(5)
     means = [name for name in MEASURES if name not in DISTINCT]
-    drawn = [differences(*both(100)) for _ in range(400)]
-    first, second = map(values, both(20_000))
+    drawn = [differences(*both(100)) for _ in range(300)]
+    first, second = map(values, both(12_000))
     held = {
         name: np.mean([each[name].low <= first[name] - second[name] <= each[name].high for each in drawn])
         for name in means
     }
     assert all(0.92 <= share <= 0.99 for share in held.values()), held
+
+
+WORKED = {
+    ("i 'm sure it 'll be available for ps4 as well .", "i think it will be available for ps4 ."): (
+        *(0.631579, 0.352941, 0.266667),
+        0.356244,
+    ),
+    ("thank you so much !", "thank you !"): (0.75, 0.333333, 0, 0.236111),
+    ("that costs 3.5 euros", "that costs 3.5 dollars"): (0.8, 0.75, 0.666667, 0.716667),
+    ("yes yes yes", "yes"): (1, 0, 0, 0.166667),
+}
+
+
+@pytest.mark.parametrize("pair", WORKED, ids=" | ".join)
+def test_the_worked_pairs_have_their_figures_to_six_places(pair):
+    found = rouge(*pair)
+    assert (*(round(each, 6) for each in found), round(found.weighted, 6)) == WORKED[pair]
+
+
+def by_the_package(prediction, reference):
+    kept = Rouge(metrics=["rouge-1", "rouge-2"])
+    kept.AVAILABLE_METRICS["rouge-3"] = lambda said, true, **how: rouge_n(said, true, 3, **how)
+    kept.metrics.append("rouge-3")
+    [found] = kept.get_scores(prediction, reference)
+    return [found[f"rouge-{n}"]["f"] for n in (1, 2, 3)]
+
+
+TOKENS = st.sampled_from(["yes", "no", "it", "'s", "3.5", ".", "...", "so.", "!", "été", "да"])
+TEXTS = st.lists(TOKENS, min_size=1, max_size=12).map(" ".join).filter(lambda text: text.replace(".", "").strip())
+
+
+@given(TEXTS, TEXTS)
+def test_any_two_texts_have_the_figures_of_the_package(prediction, reference):
+    assert list(rouge(prediction, reference)) == pytest.approx(by_the_package(prediction, reference), abs=1e-9)
+
+
+def test_words_are_those_of_nltk_in_small_letters_and_of_japanese_those_of_mecab():
+    assert tokenized("I'm sure it'll cost 3.5 Euros!", "en") == "i 'm sure it 'll cost 3.5 euros !"
+    assert tokenized("I see. So... OK.", "en") == "i see. so ... ok ."
+    assert tokenized("", "de") == ""
+    assert tokenized("今日は良い天気ですね。", "ja") == "今日 は 良い 天気 です ね 。"
+
+
+def test_japanese_without_mecab_is_refused_with_what_to_install(monkeypatch):
+    _mecab.cache_clear()
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    with pytest.raises(MissingExtra, match=r"needs the extra ja: pip install 'assay\[ja\]'\.$"):
+        tokenized("今日は", "ja")
+    assert tokenized("Bonjour !", "fr") == "bonjour !"
+
+
+def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monkeypatch):
+    for name, module in (("_nltk", "nltk.tokenize"), ("_bleu", "sacrebleu.metrics.bleu")):
+        getattr(replies, name).cache_clear()
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=r"^ROUGE needs the extra text: pip install 'assay\[text\]'\.$"):
+        tokenized("Bonjour !", "fr")
+    with pytest.raises(MissingExtra, match=r"^BLEU needs the extra text: pip install 'assay\[text\]'\.$"):
+        replies.corpus_bleu(["a"], ["a"], seed="1")
+
+
+def test_the_reply_that_counts_is_the_one_with_the_highest_weighted_rouge_and_the_first_of_equals():
+    found = best_of(["no", "thank you so much !", "thank you !"], "thank you !")
+    assert (found.place, found.words) == (2, ("thank", "you", "!"))
+    assert found.scores.weighted == pytest.approx(1, abs=1e-7)
+    assert best_of(["no", "never"], "yes").place == 0
+    # A prediction without words, or none at all, is called empty; a reference of full stops alone is not measured.
+    assert best_of(["", ". .", "..."], "yes").words == best_of([], "yes").words == (EMPTY,)
+    assert best_of([], EMPTY).scores.one == pytest.approx(1, abs=1e-7)
+    for reference in ("", ".", "...", ". . ."):
+        assert not is_measured(reference)
+        assert is_measured(f"{reference} yes")
+
+
+def test_a_prediction_counts_to_its_hundredth_word_and_a_longer_reference_is_not_measured():
+    words = [f"w{number}" for number in range(LONGEST + 1)]
+    assert is_measured(" ".join(words[:-1]))
+    assert not is_measured(" ".join(words))
+    found = best_of([" ".join(words)], words[-1])
+    assert (found.scores.one, len(found.words)) == (0, LONGEST)
+
+
+def test_300_pairs_of_real_messages_have_the_figures_of_the_package():
+    lines = (Path(settings.BASE_DIR) / "fixtures/oasst1/messages.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = {row["id"]: (row["parent_id"], tokenized(row["text"], "en")) for row in map(json.loads, lines)}
+    answers = [(texts[parent][1], text) for parent, text in texts.values() if parent in texts]
+    # Replies to one message share more words with one another than with the message.
+    siblings = [
+        (one, other)
+        for parent in texts
+        for one, other in pairwise(text for above, text in texts.values() if above == parent)
+    ]
+    pairs = [pair for pair in [*answers, *siblings] if all(text.replace(".", "").strip() for text in pair)][:300]
+    assert len(pairs) == 300
+    found = [list(rouge(*pair)) for pair in pairs]
+    assert sum(scores[2] > 0 for scores in found) > 50
+    for pair, scores in zip(pairs, found, strict=True):
+        assert scores == pytest.approx(by_the_package(*pair), abs=1e-9)

@@ -7,8 +7,8 @@ import pytest
 from sklearn import metrics
 
 from annotate.core.estimation.proportions import jeffreys
-from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, jackknife
-from annotate.core.measures.scored_units import NO_VARIATION, Fault, Figure, check_scores, scored_units, variance
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
+from annotate.core.measures.scored_units import NO_VARIATION, Fault, Figure, check_scores, scored_units
 from annotate.core.measures.scores import (
     _roc_auc,
     average_precision,
@@ -34,9 +34,6 @@ def random_units(labels, seed, count=400):
     return truth, scores, weights
 
 
-# --- scikit-learn
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labels", [2, 3, 6])
 def test_measures_equal_those_of_scikit_learn_with_ties_and_weights(labels, weighted):
@@ -45,6 +42,7 @@ def test_measures_equal_those_of_scikit_learn_with_ties_and_weights(labels, weig
     how = {"sample_weight": weights} if weighted else {}
     every = {"labels": range(labels)} | how
     assert log_loss(units).value == pytest.approx(metrics.log_loss(truth, scores, **every), **EXACT)
+    assert cross_entropy(np.eye(labels)[truth], units) == pytest.approx(log_loss(units))  # where people are of one mind
     brier = metrics.brier_score_loss(truth, scores, scale_by_half=False, **every)
     assert brier_score(units).value == pytest.approx(brier, **EXACT)
     columns = np.eye(labels, dtype=int)[truth]
@@ -53,20 +51,6 @@ def test_measures_equal_those_of_scikit_learn_with_ties_and_weights(labels, weig
         expected = [theirs(columns[:, label], scores[:, label], **how) for label in range(labels)]
         assert [figure.value for figure in found.labels] == pytest.approx(expected, **EXACT)
         assert found.macro.value == pytest.approx(theirs(columns, scores, average="macro", **how), **EXACT)
-
-
-def test_with_two_labels_the_brier_score_is_twice_that_of_one_column():
-    truth, scores, weights = random_units(2, 5)
-    one_column = metrics.brier_score_loss(truth, scores[:, 1], sample_weight=weights)
-    assert brier_score(scored_units(truth, scores, weights)).value == pytest.approx(2 * one_column, **EXACT)
-
-
-# --- by hand
-
-
-def test_a_sure_error_costs_as_much_as_in_scikit_learn():
-    assert log_loss(scored_units([0], [[0.0, 1.0]])).value == pytest.approx(36.04, abs=0.01)
-    assert log_loss(scored_units([1], [[0.0, 1.0]])).value == pytest.approx(0)
 
 
 def test_the_calibration_error_is_the_mean_gap_over_bins_and_the_table_has_each_bin():
@@ -96,15 +80,6 @@ def test_distances_to_peoples_answers_are_those_of_the_shared_tasks():
     assert cross_entropy(people, units).value == pytest.approx((entropies[0] + 3 * entropies[1]) / 4)
 
 
-def test_where_all_answer_alike_the_cross_entropy_is_the_log_loss():
-    truth, scores, weights = random_units(3, 1)
-    units = scored_units(truth, scores, weights)
-    assert cross_entropy(np.eye(3)[truth], units) == pytest.approx(log_loss(units))
-
-
-# --- what is refused or withheld
-
-
 @pytest.mark.parametrize(
     ("row", "what"),
     [
@@ -123,12 +98,9 @@ def test_the_first_row_that_is_no_distribution_is_found(row, what):
     assert check_scores(scores) == Fault(2, what)
     with pytest.raises(ValueError, match=f"^Row 2: {what}$"):
         scored_units([0, 0, 0, 0], scores)
-
-
-@pytest.mark.parametrize("scores", [[0.5, 0.5], [[1.0], [1.0]]])
-def test_scores_of_fewer_than_two_labels_are_refused(scores):
-    with pytest.raises(ValueError, match="a column for each of two or more labels"):
-        check_scores(scores)
+    for few in ([0.5, 0.5], [[1.0], [1.0]]):
+        with pytest.raises(ValueError, match="a column for each of two or more labels"):
+            check_scores(few)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +133,27 @@ def test_a_label_without_units_or_without_others_has_no_figure_and_the_mean_leav
     assert found.labels[2] == Figure(None, reason="No unit has this label.")
     assert (found.macro.value, found.macro.reason) == (1.0, "The mean leaves out 1 of 3 labels.")
     assert found.macro.low is not None
+    nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 3)))
+    for figure in (log_loss(nobody), roc_auc(nobody).labels[0], expected_calibration_error(nobody, seed="").error):
+        assert figure == Figure(None, reason="There are no units.")
+    same = log_loss(scored_units([0] * 30, [[0.8, 0.2]] * 30))
+    assert (same.low, same.reason) == (None, NO_VARIATION)
     only = average_precision(scored_units([1] * 40, scores))
     assert only.labels[1].reason == "All units have this label."
     assert only.macro == Figure(None, reason="No label has units of its own and others.")
+
+
+def test_the_area_of_a_label_needs_enough_units_of_it_and_a_perfect_one_has_an_interval_of_the_rarer_kind():
+    scores = np.random.default_rng(1).dirichlet([1, 1], 100)
+    for own, there in ((LEAST_LEFT_OUT - 1, False), (LEAST_LEFT_OUT, True)):
+        truth = np.array([1] * own + [0] * (100 - own))
+        figure = roc_auc(scored_units(truth, scores)).labels[1]
+        assert (figure.low is not None) == there == (not figure.reason)
+    truth = np.array([1] * 20 + [0] * 1000)
+    right = np.where(truth == 1, 0.9, 0.1)
+    figure = roc_auc(scored_units(truth, np.stack([1 - right, right], axis=1))).labels[1]
+    assert (figure.value, figure.high) == (1.0, 1.0)
+    assert figure.low == pytest.approx(0.883, abs=1e-3)  # of 20 of 20, not of 1,020
 
 
 @pytest.mark.parametrize("groups", [LEAST_UNITS - 1, LEAST_UNITS])
@@ -174,25 +164,6 @@ def test_an_interval_needs_enough_groups(groups):
     for figure in found:
         assert figure.value is not None
         assert (figure.low is None) == (groups < LEAST_UNITS) == ("at least 20 independent units" in figure.reason)
-
-
-def test_the_area_of_a_label_in_few_groups_has_no_interval():
-    scores = np.random.default_rng(1).dirichlet([1, 1], 100)
-    for own, there in ((LEAST_LEFT_OUT - 1, False), (LEAST_LEFT_OUT, True)):
-        truth = np.array([1] * own + [0] * (100 - own))
-        figure = roc_auc(scored_units(truth, scores)).labels[1]
-        assert (figure.low is not None) == there == (not figure.reason)
-
-
-def test_of_no_units_nothing_is_known_and_equal_values_show_no_interval():
-    nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 3)))
-    for figure in (log_loss(nobody), roc_auc(nobody).labels[0], expected_calibration_error(nobody, seed="").error):
-        assert figure == Figure(None, reason="There are no units.")
-    same = log_loss(scored_units([0] * 30, [[0.8, 0.2]] * 30))
-    assert (same.low, same.reason) == (None, NO_VARIATION)
-
-
-# --- intervals
 
 
 def every_figure(truth, scores, weights=None, groups=None):
@@ -212,43 +183,19 @@ def test_the_influence_of_a_row_is_how_the_figure_changes_with_its_weight(own):
         assert (own(scores[:, 1], changed, truth == 1)[0] - value) / 1e-6 == pytest.approx(influence[row], abs=1e-7)
 
 
-def test_the_variance_is_nearly_that_of_the_jackknife_by_group():
-    truth, scores, weights = random_units(3, 9, count=600)
-    groups = np.arange(600) % 150
-    has = truth == 2
-    value, influence = _roc_auc(scores[:, 2], weights, has)
-    without = [_roc_auc(scores[kept, 2], weights[kept], has[kept])[0] for kept in (groups != g for g in range(150))]
-    expected = jackknife(value, np.array(without))
-    spread = variance(scored_units(truth, scores, weights + 1e-12, groups), influence)
-    assert expected.value * (1 - expected.value) / expected.count == pytest.approx(spread, rel=0.05)
-
-
 def test_units_repeated_within_their_group_and_larger_weights_say_no_more():
     truth, scores, weights = random_units(3, 10)
     once = every_figure(truth, scores, weights)
     heavier = every_figure(truth, scores, 7 * weights)
     twice = every_figure(truth.repeat(2), scores.repeat(2, axis=0), weights.repeat(2), np.arange(400).repeat(2))
+    assert once == every_figure(truth, scores, weights)
     for name, figure in once.items():
+        assert figure.low <= figure.value <= figure.high
         assert heavier[name][:3] == pytest.approx(figure[:3]), name
         if name != "calibration error" and "people" not in name:
             assert twice[name][:3] == pytest.approx(figure[:3]), name
     apart = every_figure(truth.repeat(2), scores.repeat(2, axis=0), weights.repeat(2))
     assert apart["log loss"].high < once["log loss"].high
-
-
-def test_one_seed_gives_one_interval_and_every_interval_holds_its_value():
-    truth, scores, weights = random_units(3, 11)
-    assert every_figure(truth, scores, weights) == every_figure(truth, scores, weights)
-    for figure in every_figure(truth, scores, weights).values():
-        assert figure.low <= figure.value <= figure.high
-
-
-def test_label_areas_that_are_perfect_have_an_interval_of_the_rarer_kind():
-    truth = np.array([1] * 20 + [0] * 1000)
-    right = np.where(truth == 1, 0.9, 0.1)
-    figure = roc_auc(scored_units(truth, np.stack([1 - right, right], axis=1))).labels[1]
-    assert (figure.value, figure.high) == (1.0, 1.0)
-    assert figure.low == pytest.approx(0.883, abs=1e-3)  # of 20 of 20, not of 1,020
 
 
 @pytest.mark.parametrize("name", ["overconfident, 300 units", "60 groups of 10", "weights 1 and 5, 500 units"])

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from annotate.core.measures.scored_units import Figure, scored_units, too_few
 from annotate.core.measures.scores import MOST_POINTS, Point, precision_threshold, risk_coverage
-from tests.annotate.simulated_scores import POPULATIONS, Population, sample, true_figures, true_selection
+from tests.annotate.simulated_scores import Population, sample, true_selection
 
 pytestmark = pytest.mark.slow
 
@@ -15,9 +15,6 @@ def of_confidences(confidences, right, weights=None, groups=None):
     """Units of two labels whose answer has these confidences (0.5 or more) and is right or not."""
     high = np.asarray(confidences)
     return scored_units(1 - np.asarray(right, dtype=int), np.stack([high, 1 - high], axis=1), weights, groups)
-
-
-# --- risk and coverage
 
 
 def test_the_curve_has_a_point_for_each_confidence_and_the_area_is_the_mean_risk_over_units():
@@ -49,9 +46,6 @@ def test_the_area_has_an_interval_where_enough_answers_are_wrong():
     assert risk_coverage(scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))).points == ()
 
 
-# --- the threshold for a wished precision
-
-
 @pytest.mark.parametrize("right", [58, 59])
 def test_without_an_error_59_units_show_a_precision_of_95_percent(right):
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, right), [1] * right), 0.95)
@@ -65,18 +59,18 @@ def test_without_an_error_59_units_show_a_precision_of_95_percent(right):
     assert found.precision.low == pytest.approx(0.05 ** (1 / 59))
 
 
-def test_the_bounds_are_those_of_clopper_and_pearson():
+def test_the_bounds_are_those_of_clopper_and_pearson_and_one_early_error_does_not_end_the_search():
     right = [1] * 190 + [0] * 5 + [1] * 5
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), right), 0.85)
     assert found.coverage == 1.0
     # Two chains of tests share the error.
-    assert found.precision.low == pytest.approx(binomtest(195, 200).proportion_ci(0.95).low)
-    assert found.precision.high == pytest.approx(binomtest(195, 200).proportion_ci(0.95).high)
-
-
-def test_one_error_among_the_highest_scores_does_not_end_the_search():
+    exact = binomtest(195, 200).proportion_ci(0.95)
+    assert (found.precision.low, found.precision.high) == pytest.approx((exact.low, exact.high))
     found = precision_threshold(of_confidences(np.linspace(0.999, 0.5, 1000), [0] + [1] * 999), 0.95)
     assert found.coverage == 1.0
+    # Units that tie are selected together.
+    found = precision_threshold(of_confidences(np.repeat([0.9, 0.7], 100), [1] * 100 + [0, 1] * 50), 0.9)
+    assert (found.value, found.coverage) == (0.9, 0.5)
 
 
 def test_of_a_label_its_own_score_selects_and_recall_is_that_of_its_units():
@@ -91,18 +85,17 @@ def test_of_a_label_its_own_score_selects_and_recall_is_that_of_its_units():
     assert 0.4 < found.value < 0.55
 
 
-def test_units_that_tie_are_selected_together():
-    confidences = np.repeat([0.9, 0.7], 100)
-    found = precision_threshold(of_confidences(confidences, [1] * 100 + [0, 1] * 50), 0.9)
-    assert (found.value, found.coverage) == (0.9, 0.5)
-
-
 def test_where_no_threshold_reaches_the_wish_it_is_said_how_far_they_come():
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), [1, 0] * 100), 0.9)
     assert found.value is None
     assert found.reason.startswith("The lower bound of precision reaches ")
     few = of_confidences(np.linspace(0.99, 0.6, 200), [1] * 200, groups=np.arange(200) % 9)
     assert precision_threshold(few, 0.5).reason == "An interval needs at least 10 independent units; there are 9."
+    nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))
+    assert precision_threshold(nobody, 0.9).reason == "There are no units."
+    for wish, label, message in ((1.0, None, "between 0 and 1"), (0.9, 2, "no label 2")):
+        with pytest.raises(ValueError, match=message):
+            precision_threshold(of_confidences([0.9], [1]), wish, label)
 
 
 def test_equal_weights_and_groups_of_one_change_nothing_and_unequal_ones_widen():
@@ -114,20 +107,6 @@ def test_equal_weights_and_groups_of_one_change_nothing_and_unequal_ones_widen()
     assert plain.coverage == unequal.coverage == 1.0
     assert unequal.precision.low < plain.precision.low
     assert grouped.coverage == 0.374  # 19 groups without an error show it, and 20 groups with one do not
-
-
-@pytest.mark.parametrize(("wish", "label", "message"), [(1.0, None, "between 0 and 1"), (0.9, 2, "no label 2")])
-def test_what_cannot_be_wished_is_refused(wish, label, message):
-    with pytest.raises(ValueError, match=message):
-        precision_threshold(of_confidences([0.9], [1]), wish, label)
-
-
-def test_of_no_units_there_is_no_threshold():
-    nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))
-    assert precision_threshold(nobody, 0.9).reason == "There are no units."
-
-
-# --- populations of known truth
 
 
 def lowest_uncorrected(units, wish):
@@ -173,10 +152,3 @@ def test_the_wished_precision_is_reached_in_95_percent_of_samples(population):
     for label, coverages in selected.items():
         assert len(coverages) >= 0.9 * draws
         assert np.mean(coverages) > 0.7 * truth[label].coverage(wish)
-
-
-def test_the_populations_are_as_described():
-    right = sample(POPULATIONS["accuracy 0.99, 500 units"], np.random.default_rng(1), 50_000).units.right
-    assert right.mean() == pytest.approx(0.99, abs=0.005)
-    assert true_figures(POPULATIONS["50 units"])["calibration error"] < 0.006
-    assert true_figures(POPULATIONS["overconfident, 300 units"])["calibration error"] > 0.08
