@@ -7,9 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
-from annotate.kinds.designs import DRAW_OPTIONS
 from annotate.models import Task
-from annotate.pages import action_forms
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
@@ -58,6 +56,9 @@ def test_most_of_what_is_drawn_is_where_the_two_differ(reviews):
     assert len(numbers) == 50
     assert set(numbers) >= differ  # all of them, since they are fewer than four in five of what was asked for
     assert {unit.item.language for unit in task.units.select_related("item")} == {"en", "de"}
+    with pytest.raises(CommandError, match="say the same of all 300 records"):
+        open_compared(reviews, "first@1", "same@1", size="20", name="twins")
+    assert Task.objects.count() == 1
 
 
 def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(reviews, person, tmp_path, capsys):
@@ -75,31 +76,6 @@ def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(reviews, pe
     assert (whole["measure"], whole["of"]) == ("accuracy", {})
     assert whole["value"] == pytest.approx(285 / 300 - 270 / 300)
     assert whole["low"] <= whole["value"] <= whole["high"]
-
-
-def test_the_same_seed_draws_the_same_records(reviews):
-    first, second = (
-        {unit.item.key for unit in open_compared(reviews, "first@1", "second@1", name=name, size="20").units.all()}
-        for name in ("mood", "again")
-    )
-    assert first == second
-
-
-@pytest.mark.parametrize(
-    ("systems", "options", "refusal"),
-    [
-        (("first@1",), {"size": "20"}, "--systems names 1 predictors"),
-        (("first@1", "first@1"), {"size": "20"}, "names first@1 twice"),
-        (("first@1", "same@1"), {"size": "20"}, "say the same of all 300 records"),
-        (("first@1", "third@1"), {"size": "20"}, "third@1"),
-        (("first@1", "second@1"), {}, "--size is needed"),
-        ((), {"size": "20"}, "--systems is needed"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_and_nothing_is_opened(reviews, systems, options, refusal):
-    with pytest.raises(CommandError, match=refusal):
-        open_compared(reviews, *systems, **options)
-    assert not Task.objects.exists()
 
 
 @pytest.mark.parametrize(("label", "meant"), [("22", r" \(near '2'\)"), ("great", "")])
@@ -126,8 +102,3 @@ def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
     found = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
     assert [key for key, label in found.items() if label == "und"] == [f"r{n}" for n in range(10)]
     assert open_compared(reviews, "first@1", "third@1", size="20").units.count() == 20
-
-
-def test_the_page_of_a_new_task_offers_the_predictors_of_the_corpus(reviews):
-    offered = action_forms.choices_of("open_task", DRAW_OPTIONS["systems"])
-    assert {("first@1", "first@1"), ("second@1", "second@1")} <= {*offered}

@@ -134,7 +134,6 @@ def test_a_larger_draw_has_the_posts_of_a_smaller_one(demo_corpus):
     ("systems", "options", "refusal"),
     [
         (("cld2", "cld2"), {}, "--systems names cld2 twice; name the two predictors"),
-        (("cld2",), {}, "--systems names 1 predictors; name the two"),
         (("cld2", "langid", "fasttext"), {}, "--systems names 3 predictors; name the two"),
         (("cld2", "good@2"), {}, "There is no predictor 'good@2' for corpus demo; there is: "),
         (("good@1", "same@1"), {}, "good@1 and same@1 say the same of all 1,525 posts, so nothing tells them apart"),
@@ -176,22 +175,6 @@ def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
         call_command("preferences", "duel")
     with pytest.raises(CommandError, match="compare design, whose draws cannot be enlarged; open another task"):
         call_command("open_task", "duel", extend=True, size="100", verbosity=0)
-
-
-def test_a_set_with_posts_that_wait_is_no_fair_look(demo_corpus, person, tmp_path, capsys):
-    task = open_compared("langid", "cld2", size="20", check_share="0")
-    reader = person("ann", " ".join(f"{code}:5" for code in LANGUAGES))
-    for _ in range(12):
-        lease = take(reader, task)
-        judge(reader, lease.pk, Answer(TRUTH[lease.unit.item.key]))
-    call_command("export_gold", "duel", out=tmp_path / "gold", verbosity=0)
-    with pytest.raises(CommandError, match="is unfinished: posts that still wait for people are missing from it"):
-        call_command("evaluate", "cld2", gold=[tmp_path / "gold"])
-    with pytest.raises(CommandError, match="--sequential is for finished sets of posts"):
-        call_command("evaluate", "cld2", gold=[tmp_path / "gold"], unfinished=True, sequential=True)
-    capsys.readouterr()
-    call_command("evaluate", "cld2", gold=[tmp_path / "gold"], against="langid", unfinished=True, json=True)
-    assert json.loads(capsys.readouterr().out)["comparison"]["rows"]
 
 
 def test_the_page_of_a_new_task_offers_it_with_the_predictors(demo_corpus, tmp_path, manager, client):

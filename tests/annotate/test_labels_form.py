@@ -4,7 +4,7 @@ import inspect
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.aggregation.answer_table import at_first, outcome
@@ -27,9 +27,6 @@ def test_it_is_called_like_any_form(name):
 )
 def test_ids_are_read_in_any_order_together_or_one_by_one_and_stored_sorted_as_text(sent):
     assert LABELS.read(sent) == "1565 2644 c_4ee83dea"
-
-
-def test_nothing_sent_is_no_answer():
     assert LABELS.read([]) == LABELS.read(["", " "]) == ""
 
 
@@ -57,6 +54,7 @@ def test_labels_that_are_unknown_twice_too_few_or_too_many_are_refused_with_a_se
     assert str(refused.value) == sentence
 
 
+@settings(max_examples=40)
 @given(st.sets(st.sampled_from(sorted(CODES)), min_size=1))
 def test_what_is_read_of_labels_that_there_are_may_be_given_and_comes_apart_again(ids):
     text = LABELS.read([*ids])
@@ -84,18 +82,11 @@ def test_names_are_parted_by_semicolons_since_they_have_commas():
     ],
 )
 def test_a_label_stays_that_more_than_half_chose_two_of_three(answers, kept):
-    assert labels.majority(answers) == kept
-
-
-def test_the_support_of_a_label_is_how_many_chose_it():
+    assert {labels.majority(order) for order in permutations(answers)} == {kept}
     assert labels.support(["a b", "b c", "b"]) == {"a": 1, "b": 3, "c": 1}
 
 
-@given(ANSWERS)
-def test_the_order_of_the_answers_plays_no_part(answers):
-    assert len({labels.majority(order) for order in permutations(answers[:4])}) == 1
-
-
+@settings(max_examples=40)
 @given(st.lists(ANSWERS.map(lambda answers: answers[0]), min_size=5, max_size=5), st.sampled_from([1, 3, 5]))
 def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_labels(answers, asked):
     redundancy = at_first(asked, stop_early=True)

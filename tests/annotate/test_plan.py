@@ -54,12 +54,6 @@ def test_the_plan_counts_as_agreed_what_a_task_of_all_posts_takes_as_agreed(demo
     assert stream.posts == task.units.count()
 
 
-def test_a_plan_keeps_nothing(demo_corpus, data_dir):
-    before = contents(data_dir)
-    planned_for(NAME, **WIDE)
-    assert contents(data_dir) == before
-
-
 def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
     found, stream = as_json(NAME, **WIDE), stream_of(NAME, usual_task())
     rows = [row for row in found["rows"] if row["needs"]]
@@ -74,8 +68,10 @@ def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
     assert {row["language"] for row in found["rows"]} == {"de", "en", "nl"} < set(languages_of(stream))
 
 
-def test_the_command_of_the_last_line_opens_that_draw(demo_corpus):
+def test_a_plan_keeps_nothing_and_the_command_of_its_last_line_opens_that_draw(demo_corpus, data_dir):
+    before = contents(data_dir)
     told = planned_for(NAME, **WIDE)
+    assert contents(data_dir) == before
     (command,) = re.findall(r"`assay (open_task TASK [^`]+ --dry-run)`", told.splitlines()[-1])
     found = as_json(NAME, **WIDE)
     draw, out = found["draw"], io.StringIO()
@@ -84,9 +80,7 @@ def test_the_command_of_the_last_line_opens_that_draw(demo_corpus):
     assert sum(work["stages"].values()) == draw["size"]
     assert work["audit"]["chosen"] == pytest.approx(draw["audits"], rel=0.2)
     assert draw["suits"] > sum(bool(row["needs"]) for row in found["rows"]) / 2
-
-
-def test_languages_that_no_draw_suits_are_named_with_what_helps(demo_corpus):
+    # Languages that no draw suits are named with what helps.
     told = planned_for(NAME, languages="de cy", measure=["error"], width="0.5")
     assert re.search(r"^No uniform draw suits de cy: the corpus has too few posts .* Take a larger corpus", told, re.M)
     assert told.endswith("or take a larger corpus.\n")
@@ -130,18 +124,15 @@ def test_what_is_read_where_the_audit_fails_by_chance_is_told(demo_corpus):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
+def test_what_cannot_be_planned_is_one_sentence(demo_corpus):
+    for options, sentence in (
         ({"languages": "de xx"}, "The detectors take no post of corpus demo for xx; leave it out. There is: "),
         ({"width": "5%"}, "--width: '5%' is not a number of points; write it as 5 or 2.5."),
         ({"width": "0"}, "--width is 0; it must be 0.1 to 100."),
-    ],
-)
-def test_what_cannot_be_planned_is_one_sentence(demo_corpus, options, sentence):
-    with pytest.raises(CommandError) as refused:
-        planned_for(NAME, **options)
-    assert str(refused.value).startswith(sentence)
+    ):
+        with pytest.raises(CommandError) as refused:
+            planned_for(NAME, **options)
+        assert str(refused.value).startswith(sentence)
 
 
 @pytest.mark.django_db

@@ -49,19 +49,38 @@ def circles(plot):
     return [circle.attrib["cx"] for circle in parsed(plot).iter(f"{SVG}circle")]
 
 
-def test_a_forest_shows_each_number_with_its_interval_and_count():
-    found = texts(forest([CZECH, WELSH], title="Recall"))
-    assert {"cs", "Czech", "1,204", "97.1 [95.8, 98.2]", "cy", "≈983", "93.0 [90.0, 95.0]"} <= set(found)
+def test_a_forest_is_a_picture_with_a_title_of_each_number_with_its_interval_and_count_in_the_order_of_the_rows():
+    plot = forest([WELSH, CZECH, Row("bo", "Tibetan", (Mark(None),)), Row("dv", "", (None,))], title="Recall")
+    words = texts(plot)
+    assert {"cs", "Czech", "1,204", "97.1 [95.8, 98.2]", "cy", "≈983", "93.0 [90.0, 95.0]"} <= set(words)
+    assert words.index("cy") < words.index("cs")
+    assert (len(circles(plot)), words.count("not measured")) == (2, 2)
+    for picture in (
+        forest([CZECH], title="Recall", description="One language"),
+        heat_map(["cs"], [["cs", "cs", 1]], title="Recall", description="One language"),
+    ):
+        root = parsed(picture)
+        assert root.attrib["role"] == "img"
+        assert [(child.tag, child.text) for child in root][:2] == [
+            (f"{SVG}title", "Recall"),
+            (f"{SVG}desc", "One language"),
+        ]
+        # It needs no more than a strict content security policy.
+        for forbidden in (" style=", "<style", "<script", "href=", "url(", " on"):
+            assert forbidden not in picture
+    for empty in (forest([], title="a"), heat_map([], [], title="c")):
+        assert parsed(empty).tag == f"{SVG}svg"
 
 
-def test_rows_stand_in_the_order_in_which_they_come():
-    found = texts(forest([WELSH, CZECH], title="Recall"))
-    assert found.index("cy") < found.index("cs")
-
-
-def test_a_dot_stands_where_its_value_is_on_the_axis():
-    assert circles(forest([CZECH], title="Recall", axis=(0, 100))) == ["97.1%"]
-    assert circles(forest([CZECH], title="Recall", axis=(90, 100))) == ["71%"]
+def test_a_dot_stands_where_its_value_is_and_an_axis_or_interval_that_is_cut_says_so():
+    whole, zoomed = (forest([CZECH], title="Recall", axis=axis) for axis in ((0, 100), (90, 100)))
+    assert (circles(whole), circles(zoomed)) == (["97.1%"], ["71%"])
+    assert not [text for text in texts(whole) if "axis" in text]
+    assert "The axis starts at 90%, not at 0." in texts(zoomed)
+    assert "The axis ends at 10%, not at 100%." in texts(forest([CZECH], title="Error", axis=(0, 10)))
+    wide = Row("bo", "Tibetan", (Mark(0.95, 0.4, 1.0, 3),))
+    arrows = [len([*parsed(forest([wide], title="Recall", axis=(low, 100))).iter(f"{SVG}path")]) for low in (90, 0)]
+    assert arrows == [1, 0]
 
 
 def test_two_series_are_told_apart_by_a_full_and_a_hollow_dot_and_named():
@@ -97,43 +116,6 @@ def test_no_value_is_outside_of_the_axis_and_few_intervals_are():
         assert sum(mark.low < start / 100 for mark in marks) <= 0.1 * len(marks)
 
 
-def test_a_zoomed_axis_says_so_and_a_whole_one_is_silent():
-    assert "The axis starts at 90%, not at 0." in texts(forest([CZECH], title="Recall", axis=(90, 100)))
-    assert "The axis ends at 10%, not at 100%." in texts(forest([CZECH], title="Error", axis=(0, 10)))
-    assert not [text for text in texts(forest([CZECH], title="Recall", axis=(0, 100))) if "axis" in text]
-
-
-def test_an_interval_that_leaves_the_axis_ends_in_an_arrow():
-    wide = Row("bo", "Tibetan", (Mark(0.95, 0.4, 1.0, 3),))
-    assert len(list(parsed(forest([wide], title="Recall", axis=(90, 100))).iter(f"{SVG}path"))) == 1
-    assert not list(parsed(forest([wide], title="Recall", axis=(0, 100))).iter(f"{SVG}path"))
-
-
-def test_what_was_not_measured_has_no_dot():
-    plot = forest([Row("bo", "Tibetan", (Mark(None),)), Row("dv", "Maldivian", (None,))], title="Recall")
-    assert circles(plot) == []
-    assert texts(plot).count("not measured") == 2
-
-
-@pytest.mark.parametrize("rows", [[], [CZECH]])
-def test_empty_plots_are_plots(rows):
-    for plot in (forest(rows, title="a"), heat_map([], [], title="c")):
-        assert parsed(plot).tag == f"{SVG}svg"
-
-
-def test_a_plot_is_one_picture_with_a_title_and_a_description():
-    for plot in (
-        forest([CZECH], title="Recall", description="One language"),
-        heat_map(["cs"], [["cs", "cs", 1]], title="Recall", description="One language"),
-    ):
-        root = parsed(plot)
-        assert root.attrib["role"] == "img"
-        assert [(child.tag, child.text) for child in root][:2] == [
-            (f"{SVG}title", "Recall"),
-            (f"{SVG}desc", "One language"),
-        ]
-
-
 def test_plots_escape_all_their_texts_and_stay_xml():
     row = Row(NASTY, NASTY, (Mark(0.5, 0.4, 0.6, 3), Mark(0.5, 0.4, 0.6, 3)))
     words = {"title": NASTY, "description": NASTY}
@@ -144,12 +126,6 @@ def test_plots_escape_all_their_texts_and_stay_xml():
         root = parsed(plot)
         assert not list(root.iter(f"{SVG}b"))
         assert root[0].text == '<b onload="x">&amp; "���'
-
-
-def test_plots_need_no_more_than_a_strict_content_security_policy():
-    plots = forest([CZECH], title="a") + heat_map(["cs"], [["cs", "cs", 1]], title="c")
-    for forbidden in (" style=", "<style", "<script", "href=", "url(", " on"):
-        assert forbidden not in plots
 
 
 CELLS = [
@@ -167,9 +143,6 @@ CELLS = [
 def test_the_commonest_confusions_come_first_and_what_is_right_never():
     assert top_confusions(CELLS, 3) == [("sk", "cs", 40.0), ("und", "cs", 13.0), ("cs", "sk", 12.4)]
     assert top_confusions([list(cell) for cell in CELLS], 99)[-1] == ("en", "und", 1.0)
-
-
-def test_the_labels_that_are_confused_most_are_in_order_with_und_at_the_end():
     assert confused_labels(CELLS, 2) == ["cs", "sk"]
     assert confused_labels(CELLS, 9) == ["cs", "en", "sk", "und"]
     assert confused_labels([("cs", "cs", 1.0)], 9) == []
@@ -182,9 +155,7 @@ def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
     assert "cs taken for sk: ≈12, 1.4% of cs" in tooltips
     assert "cs, right: 900, 98.6% of cs" in tooltips
     assert "labels that are not shown, right or not: 9,001, 99.9% of others" in tooltips
-
-
-def test_no_post_is_lost_between_the_cells():
+    # No post is lost between the cells.
     plot = heat_map(["cs"], [(gold, said, 1.0) for gold, said, _ in CELLS], title="Confusions")
     tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")][1:]
     assert sum(int(re.search(r": (\d+), ", tooltip)[1]) for tooltip in tooltips) == len(CELLS)
@@ -234,22 +205,13 @@ def test_numbers_on_every_shade_can_be_read_in_light_and_dark(mode):
     assert contrast(colours["paper"], colours["accent"]) >= 4.5
 
 
-def test_what_is_not_quite_all_is_not_written_as_all():
-    assert [percent(share) for share in (1, 0.99996, 0.971, 0.0004, 0, None)] == [
-        *("100.0%", ">99.9%", "97.1%", "<0.1%", "0.0%", "–"),
-    ]
-
-
-def test_an_effective_count_that_is_not_whole_is_marked_so():
-    assert [count(number) for number in (1234, 1234.0, 120575.1, 3.25, 0.1 + 0.2 + 0.7, None)] == [
-        *("1,234", "1,234", "≈120,575", "≈3.2", "1", "–"),
-    ]
-
-
-def test_an_estimate_is_written_with_its_interval_and_a_missing_one_as_a_dash():
+def test_numbers_are_written_so_that_they_say_neither_too_much_nor_too_little():
+    shares, counts = (1, 0.99996, 0.971, 0.0004, 0, None), (1234, 1234.0, 120575.1, 3.25, 0.1 + 0.2 + 0.7, None)
+    assert [*map(percent, shares)] == ["100.0%", ">99.9%", "97.1%", "<0.1%", "0.0%", "–"]
+    assert [*map(count, counts)] == ["1,234", "1,234", "≈120,575", "≈3.2", "1", "–"]
+    assert [*map(p_value, (1e-9, 0.0312, 1.0, None))] == ["<0.001", "0.031", "1.000", "–"]
     assert estimate({"value": 0.971, "low": 0.958, "high": 0.982}) == "97.1% [95.8, 98.2]"
     assert estimate({"value": None, "low": 0.0, "high": 1.0}) == estimate(None) == "–"
-    assert [p_value(p) for p in (1e-9, 0.0312, 1.0, None)] == ["<0.001", "0.031", "1.000", "–"]
 
 
 @pytest.mark.parametrize(
@@ -267,9 +229,7 @@ def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages
     assert [len(words) <= most for words, most in zip(shown, (24, 9), strict=False)] == [True] * len(shown)
     # Alone, without a style sheet, one of them shows.
     assert made.count("<text") - made.count('display="none"') == 1
-
-
-def test_rows_whose_names_begin_and_end_alike_can_be_told_apart_on_a_phone():
+    # Rows whose names begin and end alike can be told apart on a phone.
     names = ["with und all labels", "without und all labels", "with und 30+ posts", "without und 30+ posts"]
     made = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
     narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', made) if "…" in words]
@@ -277,25 +237,16 @@ def test_rows_whose_names_begin_and_end_alike_can_be_told_apart_on_a_phone():
     assert all(len(words) <= 9 for words in narrow)
 
 
-def test_rows_that_a_terminal_has_no_room_for_can_be_told_apart():
+def test_rows_that_a_terminal_has_no_room_for_can_be_told_apart_and_an_empty_column_takes_none():
     columns = (Column("of", "of"), *(Column(f"n{n}", "a" * 20, NUMBER) for n in range(4)))
     slices = ("agreement among people all agree", "agreement among people most agree", "language de")
     rows = [{"of": of} | {f"n{n}": "1" for n in range(4)} for of in slices]
     lines = as_lines(table("rows", columns, rows)).splitlines()[1:]
     assert len({line[:14].strip() for line in lines}) == 3
     assert max(map(len, lines)) <= 100
-
-
-def test_a_column_without_heading_and_words_takes_no_room():
     columns = Column("of", "of"), Column("stuck", ""), Column("n", "units", NUMBER)
-    rows = [{"of": "de", "stuck": "", "n": "1"}]
-    assert [line.split() for line in as_lines(table("rows", columns, rows)).splitlines()] == [
-        ["of", "units"],
-        ["de", "1"],
-    ]
-
-
-# --- of the manager's pages
+    lines = as_lines(table("rows", columns, [{"of": "de", "stuck": "", "n": "1"}])).splitlines()
+    assert [line.split() for line in lines] == [["of", "units"], ["de", "1"]]
 
 
 def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_are():
@@ -316,9 +267,15 @@ def test_columns_over_time_reach_as_high_as_their_counts():
     assert heights == [80, 0, 160]
     assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
     assert parsed(columns([], title="nothing")) is not None
+    # A long number stands above its line and begins at the edge.
+    plot = parsed(columns([Moment("", "a week", 21317)], title="x"))
+    [number] = [each for each in plot.iter(f"{SVG}text") if each.text == "21,317"]
+    [line, *_] = plot.iter(f"{SVG}line")
+    assert (number.get("x"), number.get("text-anchor")) == ("0%", None)
+    assert float(number.get("y")) < float(line.get("y1"))
 
 
-@pytest.mark.parametrize("hours", [1, 2, 3, 6, 7, 24, 72])
+@pytest.mark.parametrize("hours", [1, 3, 7, 72])
 def test_the_ticks_over_time_have_room_on_a_phone(hours):
     start = datetime(2026, 11, 26, 10, tzinfo=UTC)
     since = [{"at": start + timedelta(hours=number), "answers": number} for number in range(hours)]
@@ -329,14 +286,6 @@ def test_the_ticks_over_time_have_room_on_a_phone(hours):
     assert places
     assert all(half <= x + 1e-4 and x + half <= 1 + 1e-4 for x, half in places)
     assert all(x + half < after - other for (x, half), (after, other) in pairwise(places))
-
-
-def test_a_long_number_over_time_stands_above_its_line_and_begins_at_the_edge():
-    plot = parsed(columns([Moment("", "a week", 21317)], title="x"))
-    [number] = [each for each in plot.iter(f"{SVG}text") if each.text == "21,317"]
-    [line, *_] = plot.iter(f"{SVG}line")
-    assert (number.get("x"), number.get("text-anchor")) == ("0%", None)
-    assert float(number.get("y")) < float(line.get("y1"))
 
 
 def test_ranges_stand_where_their_quartiles_are():

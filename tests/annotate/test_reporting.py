@@ -163,24 +163,62 @@ class Tree(HTMLParser):
         return "".join(self.words)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "number",
-    [
-        *("93.4% [92.8, 93.9]", "97.0% [96.9, 97.1]", "120,575", "≈9,022"),  # accuracy, and the naive one
-        *("97.1% [95.8, 98.2]", "1,204", "≈983", "91.2%", "92.3%"),  # recall
-        *("96.5% [95.0, 97.0]", "98.5% [97.0, 99.0]", "87.6%"),  # precision
-        *("99.0% [98.5, 99.5]", "0.002", "0.004"),  # the check of recall
-        *("4,000", "1,320", "33.0%"),  # what was never shown
-        *("99.1% [98.0, 99.9]", "70.0% [34.0, 95.7]"),  # balanced
-        *("+1.4 [+0.2, +2.5]", "0.0 [−1.1, +1.2]", "−8.1 [−9.5, −6.7]", "1,700"),  # the comparison
-        *("31,000", "420", "377", "0.137"),
-        *("≈41", "3.6%"),  # confusions
-        *("1,213", "0123456789ab"),  # what is gone, digests
-    ],
+NUMBERS = (
+    *("93.4% [92.8, 93.9]", "97.0% [96.9, 97.1]", "120,575", "≈9,022"),  # accuracy, and the naive one
+    *("97.1% [95.8, 98.2]", "1,204", "≈983", "91.2%", "92.3%"),  # recall
+    *("96.5% [95.0, 97.0]", "98.5% [97.0, 99.0]", "87.6%"),  # precision
+    *("99.0% [98.5, 99.5]", "0.002", "0.004"),  # the check of recall
+    *("4,000", "1,320", "33.0%"),  # what was never shown
+    *("99.1% [98.0, 99.9]", "70.0% [34.0, 95.7]"),  # balanced
+    *("+1.4 [+0.2, +2.5]", "0.0 [−1.1, +1.2]", "−8.1 [−9.5, −6.7]", "1,700"),  # the comparison
+    *("31,000", "420", "377", "0.137"),
+    *("≈41", "3.6%"),  # confusions
+    *("1,213", "0123456789ab"),  # what is gone, digests
 )
-def test_the_numbers_are_there(form, report, number):
-    assert number in form(report).replace("&lt;", "<")
+SENTENCES = (
+    "mine@2 against cld2, measured on",
+    "mine@2 is better: mine@2 less cld2, in accuracy, with und",
+    "Compared with: cld2.",
+    "A is mine@2, B is cld2",
+    "A less B",
+    "differ at the 5% level: 1 of 1",
+    "Listed as vanished: 1,213.",
+    "HYPOTHETICAL",
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_has_all_numbers_and_sentences_and_its_warnings_first(form, report):
+    before = copy.deepcopy(report)
+    written = form(report)
+    assert [number for number in NUMBERS if number not in written.replace("&lt;", "<")] == []
+    words = " ".join(written.split())
+    assert [sentence for sentence in SENTENCES if sentence not in words] == []
+    assert "has no label" not in words
+    assert written.index("77 of its posts") < written.index("Another one") < written.index("93.4%")
+    # It is made the same twice, and leaves the report as it was.
+    assert form(report) == written
+    assert report == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured(form, report):
+    def words(**changes):
+        return " ".join(form(copy.deepcopy(report) | changes).split())
+
+    comparison = report["comparison"]
+    counted = words(comparison=comparison | {"rows": comparison["rows"][2:3]})
+    assert "of 1 figure by label, mine@2 in 0 and cld2 in 1 is better" in counted
+    assert "A less B" not in words(comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": []})
+    assert "cld2" not in words(comparison=None)
+    nothing = words(rows=[], comparison=None, confusion=None)
+    # No example is given that could be read as the result.
+    assert "x% [a, b], is an estimate" in nothing
+    assert not re.findall(r"\d% \[", nothing)
+    lost = {"value": None, "low": None, "high": None, "p": None, "p_holm": None}
+    for part in (report, comparison):
+        part["rows"] = [row | {key: lost[key] for key in lost if key in row} for row in part["rows"]]
+    assert "–" in form(report)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -194,80 +232,6 @@ def test_what_was_not_measured_has_no_section_and_breaks_none(form, report):
         )
     nothing = report | {"rows": [], "comparison": None, "confusion": None, "warnings": []}
     assert "What was measured against what" in form(nothing)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_number_in_a_report_may_be_unmeasured(form, report):
-    lost = {"value": None, "low": None, "high": None, "p": None, "p_holm": None}
-    for part in (report, report["comparison"]):
-        part["rows"] = [row | {key: lost[key] for key in lost if key in row} for row in part["rows"]]
-    assert "–" in form(report)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_lists_that_are_empty_are_no_tables(form, report):
-    assert "A less B" in form(report)
-    report["comparison"]["rows"] = []
-    report["confusion"] = {"labels": [], "cells": []}
-    assert "A less B" not in form(report)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_report_is_made_the_same_twice_and_leaves_the_dict_as_it_was(form, report):
-    before = copy.deepcopy(report)
-    assert form(report) == form(report)
-    assert report == before
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_comparison_is_named_in_the_title_the_summary_and_its_section(form, report):
-    told = " ".join(form(report).split())
-    assert "mine@2 against cld2, measured on" in told
-    assert "mine@2 is better: mine@2 less cld2, in accuracy, with und" in told
-    assert "Compared with: cld2." in told
-    report["comparison"] = None
-    assert "cld2" not in form(report)
-
-
-def test_a_picture_with_nothing_measured_is_not_drawn(large):
-    recalls = [row for row in large["rows"] if row["measure"] == "recall"]
-    for row in recalls[21:]:
-        row |= {"value": None, "low": 0.0, "high": 1.0}
-    told = as_html(large)
-    assert "<title>Recall by label</title>" in told
-    assert "<title>Recall by label, part 2</title>" not in told
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_no_example_is_given_that_could_be_read_as_the_result(form, report):
-    report |= {"rows": [], "comparison": None, "confusion": None}
-    told = " ".join(form(report).split())
-    assert "x% [a, b], is an estimate" in told
-    assert not re.findall(r"\d% \[", told)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_vanished_posts_are_said_to_be_left_out_because_they_are_listed(form, report):
-    told = " ".join(form(report).split())
-    assert "Listed as vanished: 1,213." in told
-    assert "has no label" not in told
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_warnings_come_before_every_number(form, report):
-    written = form(report)
-    assert written.index("77 of its posts") < written.index("Another one") < written.index("93.4%")
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_balanced_distribution_is_called_hypothetical_aloud(form, report):
-    assert "HYPOTHETICAL" in form(report)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_better_of_two_is_named_and_the_recalls_that_differ(form, report):
-    assert "A is mine@2, B is cld2" in form(report)
-    assert "differ at the 5% level: 1 of 1" in " ".join(form(report).split())
 
 
 def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
@@ -290,12 +254,6 @@ def test_no_system_is_named_better_where_the_printed_interval_touches_zero(repor
     assert "−8.1 [−9.5, 0.0]" in [cell.shown for cell in recall.rows[0]]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_without_a_uniform_set_the_better_figures_are_counted(form, report):
-    report["comparison"]["rows"] = report["comparison"]["rows"][2:3]
-    assert "of 1 figure by label, mine@2 in 0 and cld2 in 1 is better" in " ".join(form(report).split())
-
-
 PLAIN = ("kind", "measure", "measures", "plotted", "slug", "sections", "head", "reading", "unit")
 
 
@@ -311,27 +269,18 @@ def nasty(part):
     return NASTY if isinstance(part, str) else part
 
 
-def test_no_text_in_the_html_is_taken_for_markup(report):
-    written = as_html(nasty(report))
-    tree = Tree(written)
+def test_no_text_is_taken_for_markup_or_for_a_command_of_the_terminal(report):
+    tree = Tree(as_html(nasty(report)))
     assert "b" not in {tag for tag, _ in tree.seen}
     assert "<b>|*x*" in tree.text
-
-
-def test_no_text_in_the_markdown_is_taken_for_markup(report):
-    source = as_markdown(nasty(report))
-    rendered = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(source)
-    tree = Tree(rendered)
+    markdown = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    tree = Tree(markdown.render(as_markdown(nasty(report))))
     assert {tag for tag, _ in tree.seen} <= {
         *("h1", "h2", "p", "blockquote", "strong", "ol", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),
     }
     assert "<b>|*x*_y_`z`[a](javascript:b) & \x1b[31m # c" in tree.text
-
-
-def test_no_text_reaches_the_terminal_as_a_command(report):
-    written = as_text(nasty(report))
-    assert "\x1b" not in written
-    assert all(letter.isprintable() or letter == "\n" for letter in written)
+    assert "\\" not in as_markdown(report | {"comparison": None})  # no more is escaped than must be
+    assert all(letter.isprintable() or letter == "\n" for letter in as_text(nasty(report)))
 
 
 def test_the_rows_of_a_markdown_table_have_as_many_cells_as_its_head(large):
@@ -342,10 +291,6 @@ def test_the_rows_of_a_markdown_table_have_as_many_cells_as_its_head(large):
             rows = [len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()]
             assert len(set(rows)) == 1, block
             assert re.fullmatch(r"\|(-{3}:?\|)+", block.splitlines()[1])
-
-
-def test_markdown_escapes_no_more_than_it_must(report):
-    assert "\\" not in as_markdown(report | {"comparison": None})
 
 
 @pytest.mark.parametrize("wide", ["precision-oriented-set-of-july-2014-by-three-readers", "日本語のデータセット" * 6])
@@ -369,6 +314,7 @@ def test_a_note_stands_once_below_a_terminals_table_with_its_languages(report):
 def test_tables_are_in_the_order_of_the_rows_and_pictures_in_that_of_the_values(report):
     codes = re.findall(r"^(bo|cs|cy) .*\d", as_text(report), re.MULTILINE)
     assert codes[:3] == ["bo", "cs", "cy"]
+    assert re.search(r"^found .*\bNO\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
     plot = next(svg for svg in svgs(as_html(report)) if "<title>Recall by label</title>" in svg)
     assert re.findall(r">(bo|cs|cy)<", plot) == ["cs", "cy", "bo"]
 
@@ -381,6 +327,12 @@ def test_every_picture_is_xml_and_the_html_is_well_formed(large):
     source = as_html(large)
     Tree(source)
     assert len(svgs(source)) >= 8
+    assert source.count("<details>") >= 5  # long tables are folded
+    # Where nothing is measured no picture is drawn.
+    assert "<title>Recall by label, part 2</title>" in source
+    for row in [row for row in large["rows"] if row["measure"] == "recall"][21:]:
+        row |= {"value": None, "low": 0.0, "high": 1.0}
+    assert "<title>Recall by label, part 2</title>" not in as_html(large)
     for svg in svgs(source):
         ElementTree.fromstring(svg)
 
@@ -397,14 +349,6 @@ def test_the_html_fetches_nothing_and_runs_nothing(large):
     assert re.findall(r'https?://[^"\s<]+', source.replace("http://www.w3.org/2000/svg", "")) == []
 
 
-def test_the_contents_lead_to_the_sections(report):
-    tree = Tree(as_html(report))
-    targets = [attributes["href"][1:] for tag, attributes in tree.seen if tag == "a"]
-    targets = [target for target in targets if not target.startswith("row-")]
-    assert len(targets) == 15
-    assert set(targets) == {attributes["id"] for tag, attributes in tree.seen if tag == "section"}
-
-
 def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
     source = as_html(report)
     linked = dict(re.findall(r'<th scope="col" class="number"><a href="#(row-[^"]*)">([^<]*)</a>', source))
@@ -415,18 +359,11 @@ def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
     assert set(re.findall(r'href="#(row-[^"]*)"', source)) <= set(listed)
     assert len(set(listed)) == len(listed)
     assert "- Recall: recall\n" in as_markdown(report)
-
-
-def test_long_tables_are_folded_and_short_ones_open(report, large):
-    assert as_html(large).count("<details>") >= 5
-    report["confusion"] = None
-    for part in (report, report["comparison"]):
-        part["rows"] = [row for row in part["rows"] if row["of"].get("label", "qaa") in languages(3)]
-    assert "<details>" not in as_html(report)
-
-
-def test_an_unfinished_gold_set_is_marked(report):
-    assert re.search(r"^found .*\bNO\b", as_text(report), re.MULTILINE)
+    # The contents lead to the sections.
+    tree = Tree(source)
+    targets = {each["href"][1:] for tag, each in tree.seen if tag == "a" and not each["href"].startswith("#row-")}
+    assert targets == {attributes["id"] for tag, attributes in tree.seen if tag == "section"}
+    assert len(targets) == 15
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -104,9 +104,7 @@ def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
     assert not narrow(share - 0.001)
     assert rows["accuracy"]["share"] < share
     assert draw_of(task(), 10_000).share == 0.2
-
-
-def test_no_share_gives_a_width_for_which_too_few_posts_are_drawn():
+    # For some widths too few posts are drawn.
     rows = {row["measure"]: row for row in needed(task(), STREAM, 400, 0.01, Expected(), 12)}
     assert rows["recall"] == {"measure": "recall", "share": None, "audits": None, "read": None, "hours": None}
 
