@@ -1,4 +1,4 @@
-"""All figures of a uniform set against known truth, small: the benchmark `stream` does this on real streams."""
+"""Uniform sets against known truth, small: the benchmarks `stream` and `audits` do this on real streams."""
 
 import json
 from collections import Counter
@@ -6,13 +6,16 @@ from collections import Counter
 import pytest
 from django.conf import settings as django_settings
 
+from annotate.core import stages
 from annotate.evaluation.subjects import Subject
 from annotate.models import Annotator, Judgment, Task
 from benchmarks import audits_work, stream_work
+from benchmarks.audits_work import Crew, Frame, measured, work
 from benchmarks.material import MissingData, mixed
 from benchmarks.stream import Figure, held, report, report_rule
 from benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 from corpora.core.languages import UND, confusable_with
+from tests.annotate.acts import open_task
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.slow
@@ -28,11 +31,16 @@ ABOUT = {
 
 
 @pytest.fixture
-def done(demo_corpus, tmp_path, monkeypatch, capsys):  # noqa: F811
+def truth():
+    lines = (django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+@pytest.fixture
+def done(demo_corpus, truth, tmp_path, monkeypatch, capsys):  # noqa: F811
     """Runs the benchmark's program on the demo's posts and returns what it prints."""
     monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
-    lines = (django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
-    (tmp_path / "truth.json").write_text(json.dumps(dict(line.split("\t") for line in lines)))
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
     return lambda *arguments: _printed(tmp_path / "truth.json", arguments, capsys)
 
 
@@ -65,6 +73,28 @@ def test_a_confirmed_answer_in_another_language_costs_further_answers_and_is_rig
     assert confirmed["elsewhere"] <= confirmed["further"] < confirmed["judgments"]
     assert single["further"] == 0
     assert confirmed["elsewhere_wrong"] < single["elsewhere_wrong"]
+
+
+def test_the_audit_covers_the_error_of_agreement_and_the_naive_accuracy_flatters(demo_corpus, truth, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
+    task = open_task("audited", demo_corpus, 400, "1", audit_least=5, audit_limit=1.0).task
+    work(task, Crew(truth, slip=0.015, adjudicator_slip=0.0, seed="1"))
+    assert not task.units.exclude(stage__in=stages.FINISHED).exists()
+    found = measured(task, Frame(task, truth))
+
+    def covered(row, way):
+        return row[way]["low"] <= row["truth"] <= row[way]["high"]
+
+    cells = found["languages"]
+    assert len(cells) > 30
+    assert sum(covered(row, "blind") for row in cells) / len(cells) >= 0.93
+    # Readers slip: their word alone finds errors where there are none.
+    assert sum(covered(row, "not adjudicated") for row in cells) <= sum(covered(row, "blind") for row in cells)
+    assert covered(found["overall"], "blind")
+    for row in found["accuracy"].values():
+        assert covered(row, "by stratum")
+        # Against its own labels a detector looks better than it is.
+        assert row["naive"]["value"] > row["by stratum"]["value"]
 
 
 def test_a_mixed_stream_has_the_least_number_of_posts_of_each_language(tmp_path):
@@ -120,29 +150,24 @@ def test_the_truth_of_a_figure_counts_what_is_off_the_list_as_und_and_a_class_as
     assert known.precision("fr", with_und=True) is None
 
 
-def test_the_table_counts_figures_without_an_interval_or_a_truth_apart(capsys):
-    report(
-        [
-            Figure("1", "recall", "en", 30, 0.9, 0.8, 1.0, 0.85),
-            Figure("1", "recall", "de", 40, 0.9, 0.8, 1.0, 0.75),
-            Figure("1", "recall", "nl", 29, 0.5, None, None, 0.6),
-            Figure("1", "recall", "cy", 1, 0.5, 0.1, 0.9, None),
-        ]
-    )
+def test_the_table_counts_figures_without_an_interval_or_a_truth_apart_and_shows_what_confirmation_cost(capsys):
+    rows = [
+        ("1", "recall", "en", 30, 0.9, 0.8, 1.0, 0.85),
+        ("1", "recall", "de", 40, 0.9, 0.8, 1.0, 0.75),
+        ("1", "recall", "nl", 29, 0.5, None, None, 0.6),
+        ("1", "recall", "cy", 1, 0.5, 0.1, 0.9, None),
+    ]
+    report([Figure(*row) for row in rows])
     many, few, fewest, missed = (part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n"))
     assert many[0] == "30 posts read or more"
     assert many[3].split() == ["recall", "2", "0", "0", "2", "50.00%", "20.00", "10.00"]
     assert few[3].split() == ["recall", "1", "1", "0", "0", "-", "-", "-10.00"]
     assert fewest[3].split() == ["recall", "1", "0", "1", "0", "-", "-", "-"]
     assert [line.split() for line in missed[3:]] == [["recall", "1", "de", "40", "90.00", "80.00", "100.00", "75.00"]]
-
-
-def test_each_recall_of_the_languages_asked_for_is_shown_with_what_confirmation_cost(capsys):
-    counted = {"languages": 2, "read": 30, "judgments": 40, "seconded": 1}
+    counted = {"seed": "1", "languages": 2, "read": 30, "judgments": 40, "seconded": 1}
     elsewhere = {"elsewhere": 3, "elsewhere_wrong": 0, "further": 4}
-    figures = [("1", "recall", "da", 30, 0.9, 0.8, 1.0, 0.85), ("1", "recall", "de", 9, 0.9, None, None, 0.75)]
-    report_rule("confirmed", [{"seed": "1", **counted, **elsewhere, "figures": figures}], ["de"])
+    report_rule("confirmed", [{**counted, **elsewhere, "figures": rows}], ["nl"])
     work, *_, recalls = (part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n"))
     assert work[0] == "Answers in another language: confirmed. Work"
     assert work[3].split() == ["1", "2", "30", "40", "1", "3", "0", "4", "10.00%"]
-    assert [line.split() for line in recalls[3:]] == [["recall", "1", "de", "9", "90.00", "-", "-", "75.00"]]
+    assert [line.split() for line in recalls[3:]] == [["recall", "1", "nl", "29", "50.00", "-", "-", "60.00"]]
