@@ -22,25 +22,21 @@ def of_counts(*counts):
     return [Drawn(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
 
 
-def test_the_value_is_the_weighted_mean_of_the_classes():
-    assert mean(of_counts((9, 10), (5, 10))).value == pytest.approx(0.7)
-    heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
-    assert mean(heavy).value == pytest.approx(0.625)
-
-
 def test_the_effective_count_is_that_of_the_variance_by_class():
     # One more in each class, as all together: (9 + 0.7) of 11, and (5 + 0.7) of 11, each squares less 11 times the mean
     # squared, over ten documents twice; and half of each.
     spread = sum((hits - hits**2 / 11) / 10**2 / 4 for hits in (9.7, 5.7))
     found = mean(of_counts((9, 10), (5, 10)))
     assert found.count == pytest.approx(0.7 * 0.3 / spread)
+    assert found.value == pytest.approx(0.7)
     assert (found.low, found.high) == jeffreys(found.hits, found.count)
-
-
-@pytest.mark.parametrize("hits", [0, 20])
-def test_where_all_are_right_or_none_the_interval_is_the_plain_one(hits):
-    found = mean(of_counts((hits, 20), (hits, 20)))
-    assert (found.low, found.high) == pytest.approx(jeffreys(2 * hits, 40))
+    heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
+    assert mean(heavy).value == pytest.approx(0.625)
+    # Where all are right or none, the interval is the plain one; documents that count half each count once.
+    for hits in (0, 20):
+        found = mean(of_counts((hits, 20), (hits, 20)))
+        assert (found.low, found.high) == pytest.approx(jeffreys(2 * hits, 40))
+    assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
 
 
 def test_nothing_is_known_of_no_documents_and_a_class_without_any_does_not_count():
@@ -50,20 +46,6 @@ def test_nothing_is_known_of_no_documents_and_a_class_without_any_does_not_count
     classes = of_counts((9, 10), (5, 10))
     assert mean([*classes, empty]) == mean(classes)
     assert difference([*classes, empty], [*classes, empty]) == difference(classes, classes)
-
-
-def test_systems_that_are_right_on_the_same_documents_tell_no_more_than_one():
-    of_one = np.array([1.0] * 15 + [0.0] * 5)
-    alike = np.mean([of_one, of_one], axis=0)
-    apart = np.mean([of_one, np.roll(of_one, 5)], axis=0)
-    one, same, other = (mean([Drawn(1.0, values)]) for values in (of_one, alike, apart))
-    assert same == one
-    assert other.value == one.value
-    assert other.high - other.low < one.high - one.low
-
-
-def test_documents_that_count_half_each_are_as_good_as_counted_once():
-    assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
 
 
 COUNTS = st.lists(st.integers(1, 60).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=1)
@@ -90,9 +72,6 @@ def test_a_difference_is_that_of_the_means_turns_round_with_the_two_and_leaves_t
     assert same.low == pytest.approx(-same.high)
 
 
-# --- populations whose truth is known
-
-
 def is_held(interval, truth):
     return interval.low <= truth <= interval.high
 
@@ -101,7 +80,6 @@ def is_held(interval, truth):
     ("recalls", "documents"),
     [
         ((0.3, 0.6, 0.75, 0.9, 0.97, 0.99, 0.8), 20),  # of each class
-        ((0.3, 0.6, 0.75, 0.9, 0.97, 0.99, 0.8), 100),
         ((0.93, 0.97, 0.9, 0.98), 250),
         ((0.8,) * 7, 5),
     ],
@@ -121,7 +99,7 @@ def test_95_percent_intervals_of_accuracy_hold_the_truth_in_about_95_percent_of_
     assert fmean(widths) < fmean(plain) * (1.05 if len(set(recalls)) == 1 else 1.01)
 
 
-@pytest.mark.parametrize(("languages", "systems", "documents"), [(3, 3, 10), (4, 5, 40), (2, 8, 100)])
+@pytest.mark.parametrize(("languages", "systems", "documents"), [(3, 3, 10), (2, 8, 100)])
 def test_means_over_systems_and_their_differences_are_held_though_the_systems_err_on_the_same_documents(
     languages, systems, documents
 ):
@@ -151,9 +129,6 @@ def test_means_over_systems_and_their_differences_are_held_though_the_systems_er
     assert fmean(as_others) < (0.93 if systems == 3 else 0.85)
 
 
-# --- translations
-
-
 def test_translations_of_a_document_are_one_value_their_mean():
     chance = np.random.default_rng(3)
     values = chance.random((2, 3, 20)).round()  # by class and language
@@ -162,15 +137,12 @@ def test_translations_of_a_document_are_one_value_their_mean():
     by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
     assert mean(by_language).as_dict() == pytest.approx(mean(by_unit).as_dict())
     others = [Drawn(1 / 6, chance.random(20).round(), each.units) for each in by_language]
-    apart, back = difference(by_language, others), difference(others, by_language)
-    assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
-    assert apart.value == pytest.approx(mean(by_language).value - mean(others).value)
-
-
-def test_documents_without_translations_are_documents_by_themselves():
+    apart = difference(by_language, others)
+    # Documents without translations are documents by themselves.
     classes = of_counts((9, 10), (5, 10), (8, 20))
     numbers = np.split(np.arange(40), [10, 20])
     assert mean([each._replace(units=own) for each, own in zip(classes, numbers, strict=True)]) == mean(classes)
+    assert apart.value == pytest.approx(mean(by_language).value - mean(others).value)
 
 
 @pytest.mark.parametrize("documents", [20, 33])

@@ -59,10 +59,13 @@ def crowd(made, tmp_path_factory):
 
 @pytest.fixture
 def reviews(person, tmp_path):
-    """reviews(60, size=30) opens a task of a kind of one's own on some of so many records, whose people say what
-    `answer` returns for a person's name and an id, and exports it."""
+    """reviews(60, answer, size=30) opens a task of a kind of one's own on some of 60 records, whose people say what
+    `answer` returns for a person's name and an id, and exports it.
 
-    def make(number, answer, people=("ann",), size=None, **options):
+    read: language -> how many records one reader of it reads, in place of people who read all.
+    """
+
+    def make(number, answer, people=("ann",), size=None, read=None, **options):
         (tmp_path / "mood.toml").write_text(KIND)
         rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(number)]
         made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
@@ -71,10 +74,14 @@ def reviews(person, tmp_path):
         size = {"size": str(size)} if size else {}
         call_command("open_task", "mood", **how, **size, test_items="0", gold_share="0", verbosity=0)
         task = Task.objects.get()
-        for name in people:
-            each = person(name, "en:5 de:5")
-            while lease := take(each, task):
-                judge(each, lease.pk, Answer(answer(name, lease.unit.item.key)))
+        readers = [(name, "en:5 de:5", number) for name in people]
+        if read:
+            readers = [(f"reader-{code}", f"{code}:5", count) for code, count in read.items()]
+        for name, languages, count in readers:
+            reader = person(name, languages)
+            while count and (lease := take(reader, task)):
+                judge(reader, lease.pk, Answer(answer(name, lease.unit.item.key)))
+                count -= 1
         call_command("export_gold", "mood", out=tmp_path / "gold", verbosity=0)
         return tmp_path / "gold"
 

@@ -56,6 +56,21 @@ def refusal(*arguments):
     return str(refused.value)
 
 
+def in_three_forms(out, capsys, *arguments):
+    """What evaluate prints, its HTML, its report, and the words of the three forms with single blanks."""
+    capsys.readouterr()
+    call_command("evaluate", *map(str, arguments), "--out", str(out))
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
+    words = [" ".join(form.split()) for form in (text, markdown, html)]
+    return text, html, json.loads((out / "report.json").read_text()), words
+
+
+def as_percent(row):
+    return f"{100 * row['value']:.1f}% [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+
+
 def run(subject, *folders, unfinished=False, allow_erased=False, **options):
     return evaluate(subject, read_sets(folders, unfinished=unfinished, allow_erased=allow_erased), **options)
 
@@ -96,9 +111,6 @@ def close(number):
 
 def interval(estimate):
     return estimate["low"], estimate["high"]
-
-
-# --- any set of one label a unit
 
 
 def rows_of(gold):

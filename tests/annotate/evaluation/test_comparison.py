@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.estimation.detector_error import slips_of
@@ -14,7 +13,7 @@ from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision
 from annotate.evaluation.uniform import Cell, Uniform
 from benchmarks import comparing_work
-from benchmarks.made_posts import SMALL, World, draw, populate
+from benchmarks.made_posts import SMALL, World
 
 pytestmark = pytest.mark.slow
 
@@ -31,30 +30,15 @@ def test_the_interval_holds_the_difference_and_turns_with_the_two(one, other, co
     assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
 
 
-@given(COUNTS, COUNTS, st.tuples(CORRELATIONS, CORRELATIONS))
-def test_the_more_two_estimates_go_together_the_narrower(one, other, correlations):
-    less, more = (paired(proportion(*one), proportion(*other), each) for each in sorted(correlations))
-    assert more.high - more.low <= less.high - less.low + 1e-9
-
-
-def test_against_what_is_known_the_interval_is_that_of_the_estimate():
-    known = proportion(0, 10**12)
-    low, high = jeffreys(3, 50)
-    found = paired(proportion(3, 50), known, 0.0)
-    assert (found.value, found.low, found.high) == pytest.approx((0.06, low, high), abs=1e-6)
-
-
-def test_what_is_unknown_is_not_compared_and_a_correlation_is_none_beyond_1():
-    assert paired(UNKNOWN, proportion(1, 2), 0.0) is None
-    assert paired(proportion(1, 2), UNKNOWN, 0.0) is None
+def test_what_is_unknown_is_not_compared_and_without_an_interval_of_both_there_is_none_of_the_difference():
+    assert paired(UNKNOWN, proportion(1, 2), 0.0) is paired(proportion(1, 2), UNKNOWN, 0.0) is None
     with pytest.raises(ValueError, match=r"A correlation is from -1 to 1; 1\.5 is none\."):
         paired(proportion(1, 2), proportion(1, 2), 1.5)
-
-
-def test_where_one_of_the_two_has_no_interval_neither_has_the_difference():
-    known, wide = proportion(40, 50), Estimate(0.9, 0.0, 1.0, 1.8, 2.0)
-    found = paired(known, wide, 0.0)
+    found = paired(proportion(40, 50), Estimate(0.9, 0.0, 1.0, 1.8, 2.0), 0.0)
     assert (found.value, found.has_interval, found.better) == (pytest.approx(-0.1), False, None)
+    low, high = jeffreys(3, 50)
+    against_the_known = paired(proportion(3, 50), proportion(0, 10**12), 0.0)
+    assert (against_the_known.low, against_the_known.high) == pytest.approx((low, high), abs=1e-6)
     # But what is known of it besides holds.
     assert (found.within(0.3).low, found.within(0.3).high, found.within(0.3).better) == (-0.3, 0.3, None)
 
@@ -87,25 +71,6 @@ def test_a_detector_that_voted_is_not_worse_for_the_disputed_posts_that_people_r
     assert found["better"] == "first"
 
 
-def test_the_difference_is_that_of_the_two_accuracies_in_a_draw(population):
-    both = draw(*population).both
-    other = Uniform({key: cell._replace(said=cell.other) for key, cell in both.posts.items()})
-    apart = accuracy(both, with_und=True).estimate.value - accuracy(other, with_und=True).estimate.value
-    assert differences(both)["accuracy", "with und"]["value"] == pytest.approx(apart, abs=3e-3)
-
-
-def test_twins_are_not_apart():
-    both = uniform(
-        (50, "", True, "de", "de", "de"), (9, "", True, "de", "nl", "nl"), (40, "de", True, "de", "de", "de")
-    )
-    for found in differences(both).values():
-        assert found["value"] is None or (
-            found["value"] == 0 and found["better"] is None and found["low"] <= 0 <= found["high"]
-        )
-    # Twins on what was drawn may differ elsewhere.
-    assert differences(both)["accuracy", "with und"]["high"] > 0.01
-
-
 def test_where_two_never_differ_nothing_is_uncertain_though_few_were_read():
     disputed = [(60, "", True, "de", "de", "nl"), (20, "", True, "de", "nl", "de"), (120, "", True, "de", "nl", "nl")]
     audited = [(30, "en", True, "en", "en", "en"), (770, "en", False, "en", "en", "en")]
@@ -122,23 +87,17 @@ def alike_where_read(first_only, second_only):
     return uniform(*alike, *others, (first_only, "y", False, *"yxy"), (second_only, "y", False, *"yyx"))
 
 
-@pytest.mark.parametrize("alone", [(3, 1), (5, 1), (3, 0), (0, 3), (20, 3)])
+@pytest.mark.parametrize("alone", [(3, 1), (0, 3), (20, 3)])
 def test_no_predictor_is_better_where_both_say_the_same_of_every_post_that_was_read(alone):
     found = differences(alike_where_read(*alone))
-    assert {figure: told["better"] for figure, told in found.items() if told["better"]} == {}
+    assert not any(row["better"] for row in found.values())
     recall = found["recall", "x"]
     assert recall["value"] != 0
-    assert recall["low"] < -0.02
-    assert recall["high"] > 0.02
-
-
-def test_nor_where_both_miss_the_same_of_the_posts_that_were_read():
-    """The shares of both vary among the posts that were read, and always together."""
+    assert recall["low"] < -0.02 < 0.02 < recall["high"]
+    # Nor where the shares of both vary among the posts that were read, and always together.
     read = [(20, "", True, "x", "x", "x"), (9, "", True, "x", "y", "y"), (60, "y", True, *"yyy")]
-    for alone in ((6, 0), (6, 1), (1, 6)):
-        unread = [(200, "y", False, *"yyy"), (alone[0], "y", False, *"yxy"), (alone[1], "y", False, *"yyx")]
-        found = differences(uniform(*read, *unread))
-        assert {figure for figure, told in found.items() if told["better"]} == set(), alone
+    unread = [(200, "y", False, *"yyy"), (alone[0], "y", False, *"yxy"), (alone[1], "y", False, *"yyx")]
+    assert not any(row["better"] for row in differences(uniform(*read, *unread)).values())
 
 
 LABELS = st.sampled_from(["de", "en", "nl", "und"])
@@ -160,6 +119,7 @@ def sets_of_two(draw):
     return Uniform({str(number): cell for number, cell in enumerate(cells)}, slips=slips)
 
 
+@settings(max_examples=40)
 @given(sets_of_two())
 def test_accuracies_are_no_further_apart_than_the_share_of_posts_of_which_the_two_say_otherwise(both):
     found = differences(both)["accuracy", "with und"]
@@ -169,6 +129,7 @@ def test_accuracies_are_no_further_apart_than_the_share_of_posts_of_which_the_tw
     assert found["value"] is None or found["low"] is not None or most > 0.99
 
 
+@settings(max_examples=40)
 @given(sets_of_two())
 def test_a_comparison_turns_round_with_the_two(both):
     turned = differences(both.of_other)
@@ -181,12 +142,14 @@ def test_a_comparison_turns_round_with_the_two(both):
         assert turned[figure]["value"] == pytest.approx(-found["value"], abs=1e-9)
 
 
+@settings(max_examples=40)
 @given(sets_of_two())
 def test_what_was_not_read_names_no_winner(both):
     alike = both.with_each(lambda key, cell: cell._replace(other=cell.said) if cell.read else cell)
     assert not any(told["better"] for told in differences(alike).values())
 
 
+@settings(max_examples=40)
 @given(sets_of_two(), st.data())
 def test_what_is_true_where_both_say_the_same_does_not_matter_to_which_is_more_accurate(both, data):
     """Where all was read; else what is true of one post is a guide to others."""
@@ -227,17 +190,6 @@ def test_few_checks_of_one_reader_s_word_say_little_of_a_predictor_and_widen_no_
     )
 
 
-def test_a_check_of_another_post_moves_two_no_further_apart_than_the_posts_on_which_they_differ():
-    """The one post on which they differ stands for five, and the one check found the reader wrong."""
-    agreed = [(4, "de", False, "de", "de", "de"), (1, "", True, "de", "de", "de")]
-    posts = dict(uniform(*agreed).posts)
-    posts["alone"] = Cell("de", "de", True, "de", "de", "en", "read")
-    posts["checked"] = Cell("", "", True, "de", "de", "de", "read", "en")
-    found = differences(Uniform(posts))["accuracy", "with und"]
-    most = proportion(1, 7).high
-    assert -most <= found["low"] <= found["value"] <= found["high"] <= most
-
-
 def test_precisions_are_no_further_apart_than_the_posts_that_one_of_the_two_alone_labels_so_allow():
     """Of 900 posts 30 were read, and all of them are right: what both label so may be wrong, and is so for both."""
     agreed = [(30, "de", True, "de", "de", "de"), (870, "de", False, "de", "de", "de")]
@@ -248,19 +200,10 @@ def test_precisions_are_no_further_apart_than_the_posts_that_one_of_the_two_alon
     assert (found["low"], found["high"]) == (-proportion(5, 905).high, proportion(5, 905).high)
 
 
-WORLD = World(drawn=2_000, labels=10, posts=200_000)
-
-
-@pytest.fixture(scope="module")
-def population():
-    chance = np.random.default_rng(1)
-    return populate(WORLD, chance), WORLD, chance
-
-
 @pytest.mark.parametrize(
     "world",
     [
-        WORLD,
+        World(drawn=2_000, labels=10, posts=200_000),
         World(drawn=1_000, labels=10, posts=200_000, all_read=True),
         replace(SMALL["151 posts, readers slip in 1.5%"], posts=200_000),
         replace(SMALL["151 posts, audits of 5"], posts=200_000),

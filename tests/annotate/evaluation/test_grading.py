@@ -3,12 +3,10 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 import assay
-from annotate.actions.commands import call_command
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.ranked_labels import ndcg
@@ -16,7 +14,7 @@ from annotate.core.measures.replies import corpus_bleu
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
-from tests.annotate.evaluation.figures import figures, refusal
+from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 
 FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
@@ -77,6 +75,12 @@ def truth_of(folder, published, language):
     return [row[0] for row in benchmarks.read_xglue(folder / f"xglue.{published}.{language}.test.labels", 1)]
 
 
+def confirmed_questions(folder):
+    """Language -> the questions that people confirmed."""
+    files = {code: folder / f"xglue.qg.{code}.tgt.test" for code in ("en", "de")}
+    return {code: [row[0] for row in benchmarks.read_xglue(path, 1)] for code, path in files.items()}
+
+
 def of_languages(report, task, measure):
     return [
         row
@@ -85,7 +89,7 @@ def of_languages(report, task, measure):
     ]
 
 
-def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported, predict, run):
+def test_each_language_has_accuracy_with_its_interval_and_f1_and_their_mean(exported, predict, run):
     gold = exported("qadsm", {"en": 40, "de": 30})
     mine = predict("QADSM", en=["Good"] * 40, de=[*truth_of(gold, "qadsm", "de")[:-3], "Bad", "Bad", "Good"])
     report = run("--gold", gold, mine)
@@ -95,61 +99,33 @@ def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported
     assert (german["value"], german["units"], english["units"]) == (28 / 30, 30, 40)
     average = figures(report, "accuracy", task="QADSM")
     assert average["value"] == (28 / 30 + 0.5) / 2
+    widths = [each["high"] - each["low"] for each in (english, german)]
+    assert average["high"] - average["low"] == pytest.approx(sum(width**2 for width in widths) ** 0.5 / 2, rel=0.05)
     assert (average["note"], report["warnings"]) == ("mean over 2 languages", [])
-
-
-def test_an_average_has_an_interval_as_wide_as_that_of_independent_languages(exported, predict, run):
-    gold = exported("qadsm", dict.fromkeys(("de", "en", "fr", "it"), 100))
-    mine = predict("QADSM", **dict.fromkeys(("de", "en", "fr", "it"), ["Good"] * 100))
-    report = run("--gold", gold, mine)
-    one, average = of_languages(report, "QADSM", "accuracy")[0], figures(report, "accuracy", task="QADSM")
-    assert average["high"] - average["low"] == pytest.approx((one["high"] - one["low"]) / 2)
-
-
-def test_beside_accuracy_stands_f1_which_a_system_of_one_answer_loses(exported, predict, run):
-    gold = exported("qadsm", {"en": 40})
-    report = run("--gold", gold, predict("QADSM", en=["Good"] * 40))
+    # A system that gives one label alone loses in F1.
     assert figures(report, "macro_f1", task="QADSM", language="en")["value"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("name", ["zh", "zh-CN"])
 def test_predictions_for_chinese_have_the_published_name_or_ours(exported, predict, run, name):
     gold = exported("wpr", {"zh-CN": 20, "de": 20})
-    mine = predict("WPR", de=["1"] * 20, **{name: ["1"] * 20})
-    report = run("--gold", gold, mine)
-    found = of_languages(report, "WPR", "ndcg")
-    assert [(row["of"]["language"], row["note"][:8]) for row in found] == [("de", "20 pages"), ("zh", "20 pages")]
+    report = run("--gold", gold, predict("WPR", de=["1"] * 20, **{name: ["1"] * 20}))
+    assert [row["of"]["language"] for row in of_languages(report, "WPR", "ndcg")] == ["de", "zh"]
     assert report["warnings"] == []
 
 
-def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
-    gold = exported("wpr", {"en": 105, "fr": 11})
-    mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]])
-    english, french = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
+def test_ndcg_is_over_the_queries_of_the_test_file_and_ranks_pages_by_any_finite_numbers(exported, predict, run):
+    gold = exported("wpr", {"en": 105, "fr": 11, "it": 10})
+    numbers = ["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"]
+    mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]], it=numbers)
+    english, french, italian = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
     few = "fewer than 20 units, or all are alike"
     assert english["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
     assert (english["units"], english["note"]) == (21, f"105 pages; {few}")
-    assert french["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+    half_turned = pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+    assert french["value"] == italian["value"] == half_turned
     assert (french["units"], french["note"]) == (2, f"11 pages; of one page, left out: 1; {few}")
     assert french["low"] is None
-
-
-def test_pages_are_ranked_by_any_finite_numbers(exported, predict, run):
-    gold = exported("wpr", {"en": 10})
-    mine = predict("WPR", en=["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"])
-    [row] = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
-    assert row["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
-
-
-@pytest.mark.parametrize("value", ["nan", "inf", "Perfect", ""])
-def test_what_no_page_can_be_ranked_by_is_told_with_its_line(exported, predict, value):
-    gold = exported("wpr", {"en": 2})
-    mine = predict("WPR", en=["3", value])
-    assert refusal("--gold", gold, mine) == (
-        f"{mine}/WPR/en.prediction, line 2: {value!r} is not a finite number; the pages of a query are ranked by "
-        "numbers, "
-        "such as 3 or 0.72, the highest first."
-    )
 
 
 def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
@@ -168,59 +144,28 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
     assert report["words"]["qg"][1].startswith("BLEU’s signature: nrefs:1|")
 
 
-def test_several_sets_are_measured_at_once(exported, predict, run):
-    ads, pages = exported("qadsm", {"en": 4}), exported("wpr", {"en": 5})
-    predict("QADSM", en=["Good"] * 4)
-    report = run("--gold", ads, "--gold", pages, predict("WPR", en=["4"] * 5))
-    assert [gold["name"] for gold in report["gold"]] == ["qadsm", "wpr"]
-    assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
-    assert figures(report, "ndcg", task="WPR")["note"] == "mean over 1 language"
-
-
-def test_blanks_and_carriage_returns_around_a_label_do_not_matter(exported, predict, run):
-    gold = exported("qam", {"en": 2})
-    mine = predict("QAM", en=[])
-    (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
-    assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
-
-
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
     gold, pages = exported("qam", {"en": 60, "de": 10}), exported("wpr", {"en": 105})
-    confirmed = {
-        code: [row[0] for row in benchmarks.read_xglue(gold / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")
-    }
     predict("QAM", en=["1"] * 60, de=["1"] * 10)
-    predict("QG", **confirmed)
+    predict("QG", **confirmed_questions(gold))
     mine = predict("WPR", en=["2"] * 105)
-    out = tmp_path / "report"
-    call_command("evaluate", "--gold", str(gold), "--gold", str(pages), str(mine), "--out", str(out))
-    text = capsys.readouterr().out
-    low, high = jeffreys(30, 60)
-    interval = f"50.0% [{100 * low:.1f}, {100 * high:.1f}]"
-    markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
-    for written in (text, markdown, html):
-        assert interval in written
-        assert "mine, measured on" in written
-        assert "Does the passage answer the question? Measured on the set qam." in written
-        assert "80.5%" in written
+    sets = ("--gold", gold, "--gold", pages)
+    text, html, report, forms = in_three_forms(tmp_path / "report", capsys, *sets, mine)
+    for words in forms:
+        assert as_percent(dict(zip(("value", "low", "high"), (0.5, *jeffreys(30, 60)), strict=True))) in words
+        assert "mine, measured on" in words
+        assert "Does the passage answer the question? Measured on the set qam." in words
+        assert "80.5%" in words
     assert re.search(r"Accuracy +50\.0% \[34\.8, 65\.2\] +QAM, mean over 2 languages", text)
-    assert max(map(len, text.splitlines())) <= 100
     assert html.count("<svg") >= 3
     assert ">80.5</text>" in html
     assert "[80.5, 80.5]" not in html
-    assert figures(json.loads((out / "report.json").read_text()), "bleu4", task="QG")["value"] == pytest.approx(1)
-    # Written again it replaces itself.
-    call_command("evaluate", "--gold", str(pages), str(mine), "--out", str(out))
-
-
-# --- two systems
+    assert figures(report, "bleu4", task="QG")["value"] == pytest.approx(1)
 
 
 def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exported, predict, tmp_path, run):
     pairs, pages = exported("qam", {"en": 60, "de": 40}), exported("wpr", {"en": 150})
-    confirmed = {
-        code: [row[0] for row in benchmarks.read_xglue(pairs / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")
-    }
+    confirmed = confirmed_questions(pairs)
     truth = {code: truth_of(pairs, "qam", code) for code in ("en", "de")}
     predict("QAM", **truth)
     predict("WPR", en=truth_of(pages, "wpr", "en"))
@@ -257,9 +202,6 @@ def test_an_average_difference_needs_every_language_and_a_comparison_a_task(expo
     assert (average["value"], average["note"]) == (None, "not measured in every language")
     assert (german["value"], german["note"], german["p"]) == (None, "fewer than 20 units", mcnemar(2, 0))
     assert english["value"] == 0.5
-    assert refusal("--gold", gold, good, "--against", good) == (
-        f"{good} cannot be compared with itself; name other predictions with --against."
-    )
     shutil.rmtree(poor)
     other = predict("QG", **{code: ["what?"] * size for code, size in (("en", 30), ("de", 2))})
     assert refusal("--gold", gold, good, "--against", other) == (
@@ -267,35 +209,51 @@ def test_an_average_difference_needs_every_language_and_a_comparison_a_task(expo
     )
 
 
-# --- what is refused
+REFUSED = {
+    "too many lines": (
+        "qadsm",
+        {"en": ["Good"] * 3},
+        "{mine}/QADSM/en.prediction has 3 lines, and xglue.qadsm.en.test has 2 rows; predict one line for each, in "
+        "their order.",
+    ),
+    "a label of another task": (
+        "qadsm",
+        {"en": ["Good", "good"]},
+        "{mine}/QADSM/en.prediction, line 2: 'good' is not a label of the task; it must be one of Good, Bad.",
+    ),
+    "a language left out": (
+        "qadsm",
+        {"de": ["Good", "Bad"]},
+        "{mine}/QADSM has no en.prediction, and the set qadsm has 2 test rows in en; predict every language of en.",
+    ),
+    **{
+        f"no rank: {value!r}": (
+            "wpr",
+            {"en": ["3", value]},
+            f"{{mine}}/WPR/en.prediction, line 2: {value!r} is not a finite number; the pages of a query are ranked by "
+            "numbers, such as 3 or 0.72, the highest first.",
+        )
+        for value in ("nan", "inf", "Perfect", "")
+    },
+}
 
 
-def test_a_wrong_number_of_lines_is_told(exported, predict):
-    gold = exported("qadsm", {"en": 4})
-    mine = predict("QADSM", en=["Good"] * 5)
-    assert refusal("--gold", gold, mine) == (
-        f"{mine}/QADSM/en.prediction has 5 lines, and xglue.qadsm.en.test has 4 rows; predict one line for each, in "
-        "their order."
-    )
+@pytest.mark.parametrize("case", REFUSED)
+def test_predictions_that_do_not_fit_are_refused_with_file_and_line(exported, predict, case):
+    kind, predictions, sentence = REFUSED[case]
+    gold, mine = exported(kind, {"en": 2}), predict(kind.upper(), **predictions)
+    assert refusal("--gold", gold, mine) == sentence.format(mine=mine)
 
 
-def test_a_label_that_is_none_is_told_with_its_line(exported, predict):
-    gold = exported("qadsm", {"en": 2})
-    mine = predict("QADSM", en=["Good", "good"])
-    assert refusal("--gold", gold, mine) == (
-        f"{mine}/QADSM/en.prediction, line 2: 'good' is not a label of the task; it must be one of Good, Bad."
-    )
+def test_a_prediction_file_may_have_a_mark_blanks_and_carriage_returns_and_is_utf_8(exported, predict, run):
+    gold, mine = exported("qam", {"en": 2}), predict("QAM", en=[])
+    (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
+    assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
+    (mine / "QAM" / "en.prediction").write_bytes(b"\xff\n")
+    assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not UTF-8; save it as UTF-8."
 
 
-def test_a_language_without_predictions_is_told(exported, predict):
-    gold = exported("qadsm", {"en": 2, "fr": 3})
-    mine = predict("QADSM", en=["Good", "Bad"])
-    assert refusal("--gold", gold, mine) == (
-        f"{mine}/QADSM has no fr.prediction, and the set qadsm has 3 test rows in fr; predict every language of en, fr."
-    )
-
-
-def test_predictions_in_a_language_without_rows_are_told_and_not_measured(exported, predict, run):
+def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(exported, predict, run):
     gold = exported("qadsm", {"en": 1})
     report = run("--gold", gold, predict("QADSM", en=["Good"], it=["Good"]))
     assert report["warnings"] == [
@@ -319,32 +277,23 @@ def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", ["qadsm", "wpr", "qam"])
-def test_an_empty_set_says_that_nothing_has_a_label(exported, predict, kind):
-    gold = exported(kind, {})
-    assert refusal("--gold", gold, predict(kind.upper(), en=["Good"])) == (
-        f"The gold set {kind} in {gold} is empty: nothing was drawn, or nothing that was drawn has a label. Leave it "
+def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predict):
+    mine = predict("QADSM", en=["Good"])
+    empty = exported("qadsm", {}, name="empty")
+    assert refusal("--gold", empty, mine) == (
+        f"The gold set empty in {empty} is empty: nothing was drawn, or nothing that was drawn has a label. Leave it "
         "out, or export it again when people have labelled some."
     )
-
-
-def test_a_set_without_published_files_says_why(exported, predict):
-    mine = predict("QADSM", en=["Good"])
     refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
-    assert refusal("--gold", kept, mine) == (f"The set qadsm in {kept} has no files to predict for. {refused}")
-    none = exported("qadsm", {"en": 1}, name="none", published=None)
-    assert refusal("--gold", none, mine) == f"{mine} is a directory; name the files in it."
-
-
-def test_sets_of_two_formats_or_of_one_without_measures_are_told(exported, predict):
-    gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
-    other = exported("qam", {"en": 1}, published={"format": "Other", "files": {}})
-    assert refusal("--gold", other, mine) == f"{mine} is a directory; name the files in it."
-    assert refusal("--gold", gold, "--gold", other, mine) == (
-        f"{gold} and {other} are sets of different kinds, whose predictions are not one file; measure on each by "
-        "itself."
-    )
+    assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no files to predict for. {refused}"
+    for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):
+        unpublished = exported("qadsm", {"en": 1}, name=name, published=published)
+        assert refusal("--gold", unpublished, mine) == f"{mine} is a directory; name the files in it."
+        assert refusal("--gold", kept, "--gold", unpublished, mine) == (
+            f"{kept} and {unpublished} are sets of different kinds, whose predictions are not one file; measure on "
+            "each by itself."
+        )
 
 
 def test_a_set_that_was_edited_is_refused(exported, predict):
@@ -376,11 +325,3 @@ def test_what_is_for_other_sets_is_refused_by_name(exported, predict):
     for options in ({"map": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
         with pytest.raises(assay.AssayError, match=f"^{next(iter(options))} is for sets of posts, and"):
             assay.evaluate(mine, gold, **options)
-    posts = exported("qadsm", {"en": 1}, name="posts", design="uniform")
-    assert refusal(mine, "--gold", gold, "--gold", posts).startswith(f"{gold} and {posts} are sets of different kinds")
-
-
-def test_a_file_of_predictions_that_is_not_utf_8_is_told(exported, predict):
-    gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=[])
-    Path(mine / "QADSM" / "en.prediction").write_bytes(b"\xff\n")
-    assert refusal("--gold", gold, mine) == (f"{mine}/QADSM/en.prediction is not UTF-8; save it as UTF-8.")

@@ -95,16 +95,8 @@ def test_posts_on_which_no_judge_can_be_certified_are_refused(judged, world, tmp
     assert refusal("--judge", judge, "--gold", gold, "--gold", recall).startswith("A judge's certificate takes one")
 
 
-def test_a_judge_of_posts_labels_every_post_of_the_corpus(judged, tmp_path):
+def test_a_judge_of_posts_labels_every_post_of_the_corpus(judged):
     gold, judge = judged(TABLE)
-    lines = judge.read_text().splitlines(keepends=True)
-    some = tmp_path / "some.tsv"
-    some.write_text("".join(lines[:500]))
-    assert "has labels for 500 of the 760 items from which the gold set stream" in refusal(
-        "--judge", some, "--gold", gold
-    )
-    some.write_text("".join(lines[:380]))
-    assert "has labels for the 380 units of the set alone" in refusal("--judge", some, "--gold", gold)
-    assert "was drawn from corpus corpus, not other" in refusal("--judge", judge, "--gold", gold, "--corpus", "other")
-    some.write_text("".join([*lines, lines[0]]))
-    assert "repeats 1 id: stream-0" in refusal("--judge", some, "--gold", gold)
+    judge.write_text("".join(judge.read_text().splitlines(keepends=True)[:500]))
+    sentence = "has labels for 500 of the 760 items from which the gold set stream"
+    assert sentence in refusal("--judge", judge, "--gold", gold)

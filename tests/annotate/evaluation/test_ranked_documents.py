@@ -1,14 +1,10 @@
-"""Ranked labels of documents, from a run to a report."""
+"""Ranked labels of documents, from a TREC run or a table to a report."""
 
+import gzip
 import json
-import math
-from collections import Counter
 from math import log2
-from pathlib import Path
-from statistics import fmean
 
 import pytest
-from django.conf import settings
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -17,7 +13,8 @@ import assay
 from annotate.actions.commands import call_command
 from annotate.core.estimation.differences import holm
 from annotate.evaluation.measurement import evaluate
-from tests.annotate.evaluation.figures import figures, refusal
+from annotate.evaluation.ranked_documents import read_ranking, sentences
+from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 from tests.annotate.labelled_sets import labelled_set, run_of
 
 PARENTS = {
@@ -70,9 +67,6 @@ def answered(report, answers="plain"):
     return precision["note"].split(";")[0], recall["note"].split(";")[0], f1["value"]
 
 
-# --- what is measured
-
-
 def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say, run):
     report = run("--gold", gold, say(SAID))
     assert (report["kind"], report["predictor"]["spelled"]) == ("evaluation", "mine")
@@ -92,15 +86,12 @@ def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say,
         }
     )
     assert values(report, "all", 10)["R"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-
-
-def test_of_a_bucket_only_its_labels_and_the_documents_that_have_them_are_measured(gold, say, run):
-    report = run("--gold", gold, say(SAID))
-    assert documents(report) == {"all": 3, "frequent": 2, "few": 2, "zero": 2}
-    assert "Labels used: 1 frequent (in more than 1 document of train), 2 few-shot" in report["words"]["gold"][-1]
-    assert values(report, "frequent", 1)["RP"] == 1 / 2  # a has cat, c not
-    assert values(report, "few", 1)["RP"] == 1 / 2  # of b dog comes first, c lacks it
-    assert values(report, "zero", 1)["RP"] == 1
+    assert report == assay.report(say(SAID), gold).to_dict() == run("--gold", gold, say(SAID))
+    with pytest.raises(assay.AssayError, match="first is 0; it must be 1 or more"):
+        assay.evaluate(say(SAID), gold, first=0)
+    report = run("--gold", gold, say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
+    assert report["words"]["gold"][0].startswith("Measured on 1 document of the split dev")
+    assert values(report, "all", 2)["RP"] == 1
 
 
 def test_buckets_are_counted_anew_from_the_train_documents_where_another_limit_is_named(gold, say, run):
@@ -113,12 +104,10 @@ def test_buckets_are_counted_anew_from_the_train_documents_where_another_limit_i
     assert (frequent["units"], frequent["value"], frequent["note"]) == (0, None, "no document has such a label")
     as_exported = run("--gold", gold, say(SAID), "--frequent-over", 1)
     assert as_exported == run("--gold", gold, say(SAID))
-
-
-def test_another_split_is_measured_where_it_is_named(gold, say, run):
-    report = run("--gold", gold, say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
-    assert report["words"]["gold"][0].startswith("Measured on 1 document of the split dev")
-    assert values(report, "all", 2)["RP"] == 1
+    assert documents(as_exported) == {"all": 3, "frequent": 2, "few": 2, "zero": 2}
+    assert "Labels used: 1 frequent (in more than 1 document of train), 2 few-shot" in as_exported["words"]["gold"][-1]
+    # Only the labels of a bucket and the documents that have them count: of the frequent ones a has cat, c not.
+    assert [values(as_exported, bucket, 1)["RP"] for bucket in ("frequent", "few", "zero")] == [1 / 2, 1 / 2, 1]
 
 
 def test_the_first_labels_are_the_answer_or_those_above_a_threshold(gold, say, run):
@@ -140,95 +129,20 @@ def test_with_all_ancestors_on_both_sides_a_near_miss_costs_less(gold, say, run)
     assert figures(report, "micro_precision", answers="with_ancestors")["value"] == pytest.approx(2 / 3)
 
 
-def test_documents_outside_the_split_and_those_without_a_line_are_told(gold, say, run, capsys):
-    mine = say({"a": {"cat": 1}, "t1": {"cat": 1}, "nowhere": {"dog": 1}})
-    report = run("--gold", gold, mine)
-    assert report["told"] == [
-        "mine: 2 documents are not among those measured, without effect on any figure.",
-        "mine: 2 documents measured have no line; there nothing counts as found.",
-    ]
-    call_command("evaluate", str(mine), gold=[str(gold)])
-    assert "mine: 2 documents are not among those measured" in " ".join(capsys.readouterr().out.split())
-
-
-def test_documents_without_labels_count_for_the_answers_alone(tmp_path, say, run, capsys):
-    gold = labelled_set(tmp_path / "bare", {**SPLITS, "test": {"a": ["cat"], "b": []}}, PARENTS)
-    mine = say({"a": {"cat": 1}, "b": {"dog": 1}})
+def test_documents_without_labels_count_for_the_answers_alone_and_others_are_reported(tmp_path, say, run, capsys):
+    gold = labelled_set(tmp_path / "bare", {**SPLITS, "test": {"a": ["cat"], "b": [], "c": []}}, PARENTS)
+    mine = say({"a": {"cat": 1}, "b": {"dog": 1}, "t1": {"cat": 1}, "nowhere": {"dog": 1}})
     report = run("--gold", gold, mine)
     precision = figures(report, "micro_precision", answers="plain")
-    assert (documents(report)["all"], precision["units"], precision["value"]) == (1, 2, 0.5)
+    assert (documents(report)["all"], precision["units"], precision["value"]) == (1, 3, 0.5)
     call_command("evaluate", str(mine), gold=[str(gold)])
-    assert "1 document has no gold label, and no part in the measures at K." in capsys.readouterr().out
-
-
-# --- acts of the EU
-
-
-@pytest.fixture(scope="module")
-def acts(tmp_path_factory):
-    """The acts of the fixtures as a set, and a run of all their labels by the train count, then the id as text."""
-    folder = tmp_path_factory.mktemp("acts")
-    root = Path(settings.BASE_DIR) / "fixtures"
-    lines = {
-        split: map(json.loads, (root / f"eurlex/{split}.jsonl").read_text(encoding="utf-8").splitlines())
-        for split in ("train", "dev", "test")
-    }
-    splits = {split: {act["celex_id"]: act["eurovoc_concepts"] for act in acts} for split, acts in lines.items()}
-    concepts = json.loads((root / "eurovoc/concepts.json").read_text(encoding="utf-8"))
-    used = {label for documents in splits.values() for labels in documents.values() for label in labels}
-    parents = {label: [] for label in used} | {key: concept["parents"] for key, concept in concepts.items()}
-    count = Counter(label for labels in splits["train"].values() for label in labels)
-    scores = {key: {label: count[label] for label in sorted(used, reverse=True)} for key in splits["test"]}
-    gold = labelled_set(folder / "gold", splits, parents, frequent_over=2)
-    ranking = sorted(used, key=lambda label: (-count[label], label))
-    return gold, run_of(folder / "by-count.run", scores, "by-count"), splits, count, ranking
-
-
-def test_labels_ranked_by_count_have_the_figures_of_the_published_formulas(acts, run):
-    gold, by_count, splits, count, ranking = acts
-    report = run("--gold", gold, by_count)
-    buckets = {
-        "all": set(ranking),
-        "frequent": {label for label in ranking if count[label] > 2},
-        "few": {label for label in ranking if 1 <= count[label] <= 2},
-        "zero": {label for label in ranking if not count[label]},
-    }
-    assert all(buckets.values())
-    for name, labels in buckets.items():
-        listed = [label for label in ranking if label in labels]
-        truths = [truth for document in splits["test"].values() if (truth := set(document) & labels)]
-        assert documents(report)[name] == len(truths)
-        for k in range(1, 11):
-            hits = [[label in truth for label in listed[:k]] for truth in truths]
-            sizes = [min(k, len(truth)) for truth in truths]
-            expected = {
-                "P": fmean(sum(each) / k for each in hits),
-                "R": fmean(sum(each) / len(truth) for each, truth in zip(hits, truths, strict=True)),
-                "RP": fmean(sum(each) / size for each, size in zip(hits, sizes, strict=True)),
-                "nDCG": fmean(
-                    sum(hit / log2(rank + 1) for rank, hit in enumerate(each, 1))
-                    / sum(1 / log2(rank + 1) for rank in range(1, size + 1))
-                    for each, size in zip(hits, sizes, strict=True)
-                ),
-            }
-            assert values(report, name, k) == pytest.approx(expected)
-
-
-def test_every_figure_of_twenty_acts_has_an_interval_that_holds_it(acts, run):
-    gold, by_count, *_ = acts
-    report = run("--gold", gold, by_count)
-    estimates = [
-        row for row in report["rows"] if row["measure"] != "nDCG" and row["of"].get("answers") in (None, "plain")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "2 documents have no gold label, and no part in the measures at K." in printed
+    assert report["told"][:2] == [
+        "mine: 2 documents are not among those measured, without effect on any figure.",
+        "mine: 1 document measured has no line; there nothing counts as found.",
     ]
-    assert all(each["low"] < each["high"] and each["low"] <= each["value"] <= each["high"] for each in estimates)
-
-
-def test_the_same_files_give_the_same_report(acts, run):
-    gold, by_count, *_ = acts
-    assert run("--gold", gold, by_count) == run("--gold", gold, by_count)
-
-
-# --- two systems
+    assert report["told"][0] in printed
 
 
 LABELS = st.sampled_from(sorted(PARENTS))
@@ -248,17 +162,6 @@ def test_a_system_against_itself_differs_by_nothing_in_anything(gold, tmp_path, 
     assert {(row["p"], row["p_holm"]) for row in found["rows"] if row["p"] is not None} == {(1, 1)}
     # Both runs say "mine", so the report tells them by their files.
     assert (report["predictor"]["spelled"], found["other"]["spelled"]) == ("one.run", "other.run")
-
-
-@ONCE
-@given(RUNS)
-def test_at_1_the_r_precision_is_the_precision_and_more_labels_never_lower_the_recall(gold, tmp_path, scores):
-    report = evaluate(str(run_of(tmp_path / "any.run", scores)), [gold])
-    for labels in documents(report):
-        first = values(report, labels, 1)
-        assert first["RP"] == first["P"] == first["nDCG"]
-        recall = [values(report, labels, k)["R"] for k in range(1, 11)]
-        assert recall == sorted(recall)
 
 
 @pytest.fixture
@@ -306,57 +209,22 @@ def test_the_tests_are_corrected_together_and_only_of_groups_that_have_documents
     assert tested[0]["better"] is None
 
 
-def test_a_run_is_not_compared_with_itself(gold, say):
-    mine = say(SAID)
-    assert refusal("--gold", gold, mine, "--against", mine) == (
-        f"{mine} cannot be compared with itself; name other predictions with --against."
-    )
-
-
-# --- the report
-
-
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, say, tmp_path, capsys):
     gold, right_in = many
-    mine, other, out = say(right_in(36)), say(right_in(12), "other"), tmp_path / "report"
-    capsys.readouterr()
-    call_command("evaluate", str(mine), gold=[str(gold)], against=str(other), out=out, threshold="2")
-    text = capsys.readouterr().out
-    markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
-    report = json.loads((out / "report.json").read_text())
-    whole = figures(report, "RP", labels="all", k="5")
-    shown = f"{100 * whole['value']:.1f}% [{100 * whole['low']:.1f}, {100 * whole['high']:.1f}]"
-    for written in (text, markdown, html):
-        said = " ".join(written.split())
-        assert "mine against other, measured on" in said
-        assert shown in said
-        assert "its labels with a score of 2 or more" in said
-        assert "mine is better: mine less other, in RP@K, all labels, K 5" in said
-        assert "No document has such a label" in said
-        assert "Labels are ranked by their scores, and those of equal scores by their ids as text." in said
+    sides = say(right_in(36)), "--against", say(right_in(12), "other")
+    text, html, report, forms = in_three_forms(tmp_path / "report", capsys, *sides, "--gold", gold, "--threshold", 2)
+    for words in forms:
+        assert "mine against other, measured on" in words
+        assert as_percent(figures(report, "RP", labels="all", k="5")) in words
+        assert "its labels with a score of 2 or more" in words
+        assert "mine is better: mine less other, in RP@K, all labels, K 5" in words
+        assert "No document has such a label" in words
+        assert "Labels are ranked by their scores, and those of equal scores by their ids as text." in words
     tables = text.split("\nK  ")[1:]
     assert len(tables) == 6  # all, frequent and zero-shot, of one system and of both
-    assert all(
-        [line.split()[0] for line in part.splitlines()[1:11]] == [str(k) for k in range(1, 11)] for part in tables
-    )
-    assert max(map(len, text.splitlines())) <= 100
+    for part in tables:
+        assert [line.split()[0] for line in part.splitlines()[1:11]] == [str(k) for k in range(1, 11)]
     assert html.count("<svg xmlns") == 4  # all, frequent and zero-shot labels, and answers
-
-
-def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, say, run):
-    mine = say(SAID)
-    found = assay.report(mine, gold, threshold=0.5, frequent_over=2)
-    assert found.to_dict() == run("--gold", gold, mine, "--threshold", 0.5, "--frequent-over", 2)
-    rows = found.to_pandas().set_index(["measure", "labels", "k", "answers"]).value
-    assert rows["RP", "all", "1", ""] == pytest.approx(2 / 3)
-    assert rows["micro_f1", "", "", "plain"] == pytest.approx(6 / 11)
-    assert math.isnan(rows["P", "frequent", "1", ""])
-    assert "Labels taken for the answer" in found._repr_html_()
-    with pytest.raises(assay.AssayError, match="first is 0; it must be 1 or more"):
-        assay.evaluate(mine, gold, first=0)
-
-
-# --- tables of scores
 
 
 def table_of(path, scores, labels):
@@ -376,32 +244,6 @@ def test_a_table_of_scores_is_a_ranking_too(gold, say, tmp_path, run):
         assert (report["rows"], report["predictor"]["spelled"]) == (as_run["rows"], path.name)
     report = run("--gold", gold, say(SAID), "--against", table)
     assert {row["value"] for row in report["comparison"]["rows"]} <= {0, None}
-
-
-def test_a_table_that_does_not_fit_is_refused_in_a_sentence(gold, tmp_path):
-    path, labels = tmp_path / "mine.tsv", sorted(PARENTS)
-    for scores, columns, said in (
-        ({"a": {"cat": "much"}}, labels, "line 2: the score of cat is 'much'; write a finite number such as 0.93."),
-        ({"a": {"cat": "nan"}}, labels, "line 2: the score of cat is 'nan'; write a finite number such as 0.93."),
-        (SAID, ["cat", "dgo"], "has the column 'dgo', which is not one of the 6 labels; correct it, or leave it out."),
-        ({"x": {"cat": 1}}, labels, "has no line of any of the 3 documents measured; give the run of these documents."),
-    ):
-        assert said in refusal("--gold", gold, table_of(path, scores, columns))
-    path.write_text("id\tcat\na\t1\na\t2\n")
-    assert "line 3: a has a row already; give each document one." in refusal("--gold", gold, path)
-
-
-# --- sets that are not measured on
-
-
-def test_an_unfinished_set_is_measured_only_where_that_is_said(tmp_path, say, run):
-    half, mine = labelled_set(tmp_path / "half", SPLITS, PARENTS, finished=False), say(SAID)
-    assert "is unfinished: records that still wait" in refusal("--gold", half, mine)
-    report = run("--gold", half, mine, "--unfinished")
-    assert values(report, "all", 1)["P"] == pytest.approx(2 / 3)
-    assert report["warnings"] == [
-        "The gold set half is unfinished: records that still wait for people are missing from it."
-    ]
 
 
 def test_a_set_without_the_split_is_refused_with_the_splits_that_it_has(tmp_path, say):
@@ -424,3 +266,43 @@ def test_a_label_that_the_vocabulary_lacks_is_refused_with_its_line(tmp_path, sa
         f"{gold}/gold.jsonl, line 4 has the concept 'unicorn', which the vocabulary lacks. Restore it, or export or "
         "import the set again."
     )
+
+
+DOCUMENTS = ["31999R1400", "32001D0712"]
+LABELS = {"1565", "2443", "2644", "c_4ee83dea"}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def of(text, documents=DOCUMENTS):
+        path = tmp_path / "mysystem.run"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_ranking(path, documents, LABELS)
+
+    return of
+
+
+def test_the_score_decides_and_not_the_rank_nor_the_order_of_the_lines(read):
+    found = read(
+        "31999R1400 Q0 2443 1 0.2 mysystem\n32001D0712\tQ0\t2644\t1\t-3e-2\tmysystem\n\n"
+        "31999R1400 Q0 1565 2 0.93 mysystem\r\n  31999R1400  Q0 c_4ee83dea 3   .5 mysystem"
+    )
+    assert found.system == "mysystem"
+    assert found.rankings() == {"31999R1400": ["1565", "c_4ee83dea", "2443"], "32001D0712": ["2644"]}
+    assert found.scores["32001D0712"] == {"2644": -0.03}
+    assert sentences(found) == []
+    # Equal scores stand in the order of their ids as text; a run may be packed, and a name hold a no-break space.
+    line = "31999R1400 Q0 {} 2 1 syst\u00e8me\u00a01"
+    packed = read(gzip.compress("\n".join(map(line.format, ["c_4ee83dea", "2644", "1565"])).encode()))
+    assert packed.system == "syst\u00e8me\u00a01"
+    assert packed.rankings()["31999R1400"] == ["1565", "2644", "c_4ee83dea"]
+
+
+def test_documents_that_are_not_measured_and_those_without_a_line_are_counted_and_told(read):
+    found = read("31999R1400 Q0 2443 1 1 s\n3 Q0 2443 1 1 s\n3 Q0 2644 2 1 s\n4 Q0 2443 1 1 s\n")
+    assert (found.outside, found.without) == (["3", "4"], 1)
+    assert found.rankings() == {"31999R1400": ["2443"], "32001D0712": []}
+    assert sentences(found) == [
+        "2 documents are not among those measured, without effect on any figure.",
+        "1 document measured has no line; there nothing counts as found.",
+    ]

@@ -28,9 +28,6 @@ from tests.annotate.evaluation.figures import (
 pytestmark = pytest.mark.slow
 
 
-# --- recall sets
-
-
 # The stratum agreed to be English, where German may be missed.
 ENGLISH = Stratum(20, 10, 0, 0, Guess(0, 0, (Turn(1, 0, 20, 10, 0),)))
 
@@ -50,11 +47,10 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
     beside = by_label(both, "recall")["de"]
     assert beside | {"note": german["note"]} == german
     assert beside["note"].startswith("of the posts of its authors; which part of the language that is, is not known")
+    assert visible(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
+    assert visible(proportion(900, 1000), UNKNOWN) is None
     # Where there is one kind only, it stands alone.
     assert by_label(both, "recall")["en"]["value"] == close("28/32")
-
-
-# --- both kinds of sets, where it is known which posts of the uniform set the authors wrote
 
 
 def stream_of(inside, outside):
@@ -70,32 +66,24 @@ def set_of(posts, found):
     return {f"set-{number}": "de" if number < found else "nl" for number in range(posts)}
 
 
+def recall_of_both(inside, outside, found=950):
+    """Recall of German on a uniform set and on a recall set of 1,000 posts, and its parts."""
+    uniform, reached = stream_of(inside, outside)
+    both = metrics.recall("de", uniform, {"de": set_of(1000, found)}, {"de": reached})
+    return both, metrics.two_frames("de", uniform, set_of(1000, found), reached)
+
+
 def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_elsewhere():
-    uniform, reached = stream_of((60, 57), (40, 32))
-    found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
+    found, parts = recall_of_both((60, 57), (40, 32))
     assert found.estimate.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
     assert found.posts == 1100
     assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
-    both = metrics.two_frames("de", uniform, set_of(1000, 950), reached)
-    assert tuple(each.estimate.value for each in (both.part, both.inside, both.outside)) == (0.6, 0.95, 0.8)
-
-
-def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
-    uniform, reached = stream_of((30, 29), (0, 0))
-    found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
-    part = metrics.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
-    assert part.value == 1
-    assert found.estimate.low <= part.low * 0.95 + 0.001
-
-
-def test_sets_that_differ_within_the_reach_give_no_estimate():
-    uniform, reached = stream_of((60, 30), (40, 32))
-    assert metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached}).estimate.value is None
-
-
-def test_the_check_says_which_difference_it_would_see():
-    assert visible(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
-    assert visible(proportion(900, 1000), UNKNOWN) is None
+    assert tuple(each.estimate.value for each in (parts.part, parts.inside, parts.outside)) == (0.6, 0.95, 0.8)
+    # What nobody knows of posts out of reach is anything, and sets that differ within it give no estimate.
+    found, parts = recall_of_both((30, 29), (0, 0))
+    assert parts.part.estimate.value == 1
+    assert found.estimate.low <= parts.part.estimate.low * 0.95 + 0.001
+    assert recall_of_both((60, 30), (40, 32))[0].estimate.value is None
 
 
 def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_the_number_of_tests(world, stream):
@@ -114,9 +102,6 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     assert by_label(report, "recall_set")["de"]["units"] == 100
     assert rows["de"]["units"] == 35
     assert "recall_set" not in measures_of(run(world.subject(), german))
-
-
-# --- false Yes, by what readers said of decoys
 
 
 def test_false_yes_moves_the_ends_of_recall_and_of_precision():
@@ -163,18 +148,6 @@ def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
     assert "If readers said Yes by mistake" in as_markdown(without)
 
 
-def test_precision_of_a_set_without_decoys_says_what_false_yes_would_make_of_it(world):
-    folder, _ = world.verify("precision", "de", [(57, "de", "de"), (3, "not-de", "de")])
-    report = run(world.subject("cld2", built_in=True), folder)
-    row = by_label(report, "precision")["de"]
-    two, five = (figures(report, "precision", label="de", false_yes=share) for share in ("2%", "5%"))
-    assert five["low"] < two["low"] < row["low"]
-    assert "false Yes is unknown" in row["note"]
-
-
-# --- precision sets
-
-
 def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or_not_at_all(world):
     folder, _ = world.verify(
         "precision", "de", [(12, "de", "de"), (3, "not-de", "de"), (5, "und", "de"), (7, "de", "nl"), (4, "und", "nl")]
@@ -188,6 +161,16 @@ def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or
     assert measures_of(report) == {"precision", "precision_without_und", "mean_precision"}
     assert report["confusion"] is None
     assert report["warnings"] == []
+    # It has no decoys: what false Yes would make of it is stated.
+    two, five = (figures(report, "precision", label="de", false_yes=share) for share in ("2%", "5%"))
+    assert five["low"] < two["low"] < german["low"]
+    assert "false Yes is unknown" in german["note"]
+    # A file with the predictor's name is not taken for it, and without its corpus the unseen cannot be counted.
+    of_file = run(replace(world.subject("cld2", built_in=True), predictor=None), folder)
+    assert "were drawn by cld2, not by cld2" in of_file["warnings"][0]
+    other = run(world.subject(), folder)
+    assert never_shown(other) == {}
+    assert "cannot be counted here" in other["warnings"][1]
 
 
 def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world, stream):
@@ -199,17 +182,6 @@ def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world
     assert german["units"] == 17 + 34
     assert german["count"] == pytest.approx(17 + rest.count)
     assert german["value"] * german["count"] == pytest.approx(13 + rest.hits)
-
-
-def test_the_mean_precision_is_of_languages_that_were_found(world):
-    folder, _ = world.uniform([(3, "", "disputed", "de", "de"), (1, "", "disputed", "de", "nl")])
-    report = run(world.subject(), folder)
-    assert values(report, "precision") == {"de": 1, "nl": 0}
-    assert by_label(report, "precision")["nl"]["note"] == "no post in it was found; not in the mean"
-    assert means(report, "precision") == [("with und", 1, "1 language"), ("without und", 1, "1 language")]
-
-
-# --- a predictor that the precision set was not drawn for
 
 
 def never_shown(report):
@@ -241,6 +213,11 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     assert never_shown(run(first, stream, folder)) == {}
 
 
+def test_where_the_first_predictor_is_gone_what_is_outside_of_it_is_not_known(world, stream):
+    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="old@1")
+    assert never_shown(run(world.subject(), stream, folder)) == {"de": (66, 30, close("30/66"), None)}
+
+
 def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_not_count(world):
     first, _ = world.verify("precision", "de", [(10, "de", "de")], predictor="mine@1", name="first")
     second, _ = world.verify(
@@ -252,27 +229,6 @@ def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_n
         assert "drawn by" not in by_label(report, "precision")["de"]["note"]
         [warning] = report["warnings"]
         assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
-
-
-def test_a_file_with_a_predictor_s_name_is_not_taken_for_it(world):
-    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="cld2")
-    file = replace(world.subject("cld2", built_in=True), predictor=None)
-    assert "were drawn by cld2, not by cld2" in run(file, folder)["warnings"][0]
-
-
-def test_where_the_first_predictor_is_gone_what_is_outside_of_it_is_not_known(world, stream):
-    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="old@1")
-    assert never_shown(run(world.subject(), stream, folder)) == {"de": (66, 30, close("30/66"), None)}
-
-
-def test_without_a_corpus_or_a_uniform_set_the_unseen_cannot_be_counted_and_that_is_said(world):
-    folder, _ = world.verify("precision", "de", [(12, "de", "de")])
-    report = run(world.subject(), folder)
-    assert never_shown(report) == {}
-    assert "cannot be counted here" in report["warnings"][1]
-
-
-# --- precision on recall sets
 
 
 def test_precision_from_a_recall_set_is_refused_and_named_hypothetical_where_it_is_wanted(world):
@@ -304,9 +260,6 @@ def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
     # Ten posts tell little of its own recall.
     assert rows["nl"]["low"] < by_triggers[0] < by_triggers[1] < rows["nl"]["high"]
     assert rows["de"]["value"] == pytest.approx(0.9 / (0.9 + 0.1 / 50))
-
-
-# --- two predictors
 
 
 def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_once(world, stream):

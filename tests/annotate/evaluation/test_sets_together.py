@@ -13,8 +13,6 @@ from annotate.models import Unit
 from corpora.system import VERSION
 from tests.annotate.evaluation.figures import VOTER, accuracy, close, measures_of, run, values
 
-# --- what is gone
-
 
 def test_a_set_whose_posts_have_all_vanished_measures_nothing_and_is_said_to_be_nothing_else(world):
     folder, keys = world.uniform(VOTER)
@@ -49,9 +47,6 @@ def test_rows_that_were_erased_are_counted_where_they_are_allowed(world, stream)
     assert report["gold"][0]["rows"] == 98
 
 
-# --- sets that do not go together
-
-
 def test_sets_that_do_not_go_together_are_refused(world, stream, tmp_path):
     second, _ = world.uniform([(1, "", "disputed", "de", "de")], "second")
     with pytest.raises(EvaluationError, match="are both uniform sets, and an evaluation takes one; extend the task"):
@@ -77,9 +72,11 @@ def test_an_unfinished_set_is_refused_without_leave_and_warned_of_with_it(world)
     with pytest.raises(EvaluationError, match=r"The gold set stream in .* is unfinished: .* or pass --unfinished"):
         run(world.subject(), folder)
     report = run(world.subject(), folder, unfinished=True)
-    assert report["gold"][0]["finished"] is False
+    assert (report["gold"][0]["finished"], accuracy(report)["units"]) == (False, 1)
     assert "is unfinished" in report["warnings"][0]
-    assert accuracy(report)["units"] == 1
+    # A measure that is asked for comes alone.
+    report = run(world.subject(), folder, unfinished=True, measures=["recall"])
+    assert measures_of(report) == {"recall", "mean_recall"}
 
 
 @pytest.mark.parametrize(
@@ -98,14 +95,6 @@ def test_what_the_sets_cannot_tell_and_sets_that_tell_nothing_asked_for_are_refu
         options = {"against": world.subject("other")}
     with pytest.raises(EvaluationError, match=told):
         run(world.subject(), *folders, **options)
-
-
-def test_a_measure_that_is_asked_for_comes_alone(world, stream):
-    report = run(world.subject(), stream, measures=["recall"])
-    assert measures_of(report) == {"recall", "mean_recall"}
-
-
-# --- on disk
 
 
 def test_a_report_replaces_an_earlier_one_of_the_predictor_and_nothing_else(world, stream, tmp_path):

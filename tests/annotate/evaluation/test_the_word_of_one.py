@@ -48,7 +48,7 @@ def test_a_label_that_a_check_found_wrong_stands_for_as_many_as_its_chance_says(
     assert Uniform(read_by_one((10, "de", "de", ""))).errors(None) == {}
 
 
-def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
+def test_a_predictor_is_not_blamed_for_what_readers_got_wrong_and_is_lowered_where_it_repeats_it():
     """It is right on all posts; the reader slips in every tenth, and one in five labels was checked."""
     table = [(720, "de", "de", ""), (80, "nl", "de", ""), (180, "de", "de", "de"), (20, "de", "de", "nl")]
     posts = read_by_one(*table)
@@ -59,13 +59,9 @@ def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
     assert found.value == pytest.approx(1, abs=0.001)
     assert found.low < 0.99
     assert precision("de", uniform, {}, with_und=True).estimate.value == pytest.approx(1, abs=0.001)
-
-
-def test_a_predictor_that_repeats_what_readers_got_wrong_is_lowered():
-    table = [(800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")]
-    found = accuracy(Uniform(read_by_one(*table)), with_und=True).estimate
-    assert found.value == pytest.approx(0.9, abs=0.001)
-    assert recall("nl", Uniform(read_by_one(*table)), {}).estimate.value == 1  # what is no Dutch is not missed
+    repeats = Uniform(read_by_one((800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")))
+    assert accuracy(repeats, with_und=True).estimate.value == pytest.approx(0.9, abs=0.001)
+    assert recall("nl", repeats, {}).estimate.value == 1  # what is no Dutch is not missed
 
 
 def test_few_checks_that_find_nothing_leave_room_for_slips():
@@ -135,15 +131,21 @@ def test_the_width_is_that_of_its_sources():
     assert narrower == pytest.approx(sqrt(1 - unsure.sources[SECONDS]), rel=0.05)
 
 
-def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task, person):
-    """No check can be added to them, so a report names what widens their part less: audits."""
-    options = {"audit_share": 0.5, "audit_least": 0, "audit_recheck": 0.3, "audit_limit": 1.0}
-    task = make_task([{"votes": AGREED, "key": f"post-{n}"} for n in range(60)], **options)
+def read_and_settled(make_task, person, votes, **options):
+    """A task whose posts one reader and then one adjudicator call German."""
+    entries = [{"votes": each, "key": f"post-{n}"} for n, each in enumerate(votes)]
+    task = make_task(entries, audit_least=0, audit_limit=1.0, **options)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     for unit in list(to_adjudicate(task, ada)):
         settle(ada, unit.pk, Answer("de", "I read it"))
+    return task
+
+
+def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task, person):
+    """No check can be added to them, so a report names what widens their part less: audits."""
+    task = read_and_settled(make_task, person, [AGREED] * 60, audit_share=0.5, audit_recheck=0.3)
     world.said |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
     notes = {
         each["of"]["source"]: each["note"]
@@ -176,26 +178,16 @@ def test_labels_of_one_reader_that_nobody_checked_are_counted():
 
 @pytest.mark.parametrize(
     ("audit_recheck", "check_share", "options"),
-    [
-        (0.0, 1.0, "--audit-recheck"),
-        (1.0, 0.0, "--check-share"),
-        (0.0, 0.0, "--audit-recheck and --check-share"),
-    ],
+    [(0.0, 1.0, "--audit-recheck"), (1.0, 0.0, "--check-share"), (0.0, 0.0, "--audit-recheck and --check-share")],
 )
 def test_the_options_are_named_by_which_such_labels_would_be_checked(
     world, make_task, person, audit_recheck, check_share, options
 ):
-    audit = {"audit_share": 1.0, "audit_least": 0, "audit_recheck": audit_recheck, "audit_limit": 1.0}
-    entries = [{"votes": votes, "key": f"post-{n}"} for n, votes in enumerate([AGREED, DISPUTED] * 5)]
-    task = make_task(entries, **audit, check_share=check_share)
-    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("de"))
-    for unit in list(to_adjudicate(task, ada)):
-        settle(ada, unit.pk, Answer("de", "I read it"))
-    world.said |= {entry["key"]: "de" for entry in entries}
-    [said] = [each for each in run(world.subject(), world.export(task))["warnings"] if "one reader" in each]
-    assert f"(open_task {options})" in said
+    checks = {"audit_share": 1.0, "audit_recheck": audit_recheck, "check_share": check_share}
+    task = read_and_settled(make_task, person, [AGREED, DISPUTED] * 5, **checks)
+    world.said |= {f"post-{n}": "de" for n in range(10)}
+    [warning] = [each for each in run(world.subject(), world.export(task))["warnings"] if "one reader" in each]
+    assert f"(open_task {options})" in warning
 
 
 def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_that_there_are(world, make_task, person):

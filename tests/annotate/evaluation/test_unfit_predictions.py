@@ -1,5 +1,4 @@
-"""Predictions and sets that do not fit: one sentence for each fault, on records, posts, labels and replies, and no
-report."""
+"""Predictions and sets that do not fit: one sentence for each fault, and no report."""
 
 import json
 
@@ -8,11 +7,6 @@ import pytest
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import refusal, rows_of, written
-from tests.annotate.labelled_sets import labelled_set
-from tests.annotate.reply_sets import reply_set, responses_file
-
-DOCUMENTS = {"train": {"t": ["cat"]}, "test": {"a": ["cat", "dog"], "b": ["dog"], "c": ["cat"]}}
-PAIRS = [("Are you coming?", "Yes."), ("Is it far?", "No."), ("Tea?", "Please.")]
 
 
 def record_set(folder, labels, chances=(1.0,), *, finished=True, names=("yes", "no")):
@@ -36,82 +30,38 @@ def records(tmp_path):
     return gold, [(row["id"], row["label"]) for row in rows_of(gold)]
 
 
-@pytest.fixture
-def posts(stream):
-    return stream, [(row["id"], row["label"]) for row in rows_of(stream)]
-
-
-@pytest.fixture
-def labels(tmp_path):
-    gold = labelled_set(tmp_path / "gold", DOCUMENTS, {"cat": [], "dog": []})
-    return gold, [(key, " ".join(of)) for key, of in DOCUMENTS["test"].items()]
-
-
 def scored(rows, *columns, shares):
     """A table with these columns of scores; the first row is u0."""
     return [("id", *columns), *((key, *shares) for key, _ in rows)]
 
 
-# Form and fault -> what is made of right rows, and the sentence.
+# Fault -> what is made of right rows, and the sentence.
 UNFIT = {
-    ("records", "none of the units"): (lambda rows: [("x", "yes")], "its first id is x, and the set's is u0."),
-    ("records", "some of the units"): (lambda rows: rows[2:], "has no prediction for 2 of the 30 units of the set: u0"),
-    ("records", "a unit twice"): (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
-    ("records", "a near miss"): (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, near 'yes')"),
-    ("records", "NaN"): (lambda rows: scored(rows, "yes", "no", shares=("nan", 1)), "the score of yes is 'nan'"),
-    ("records", "no sum of one"): (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
-    ("records", "no scores of a label"): (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'; give"),
-    ("records", "words for a refusal"): (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "an empty label where the"),
-    ("records", "other columns"): (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
-    ("posts", "none of the units"): (lambda rows: [("x", "de")], "has no label for 100 of 100 posts of the gold sets"),
-    ("posts", "some of the units"): (lambda rows: rows[2:], "has no label for 2 of 100 posts of the gold sets"),
-    ("posts", "a unit twice"): (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
-    ("posts", "a near miss"): (lambda rows: [(rows[0][0], "dee"), *rows[1:]], "'dee'"),
-    ("posts", "no label"): (lambda rows: [(rows[0][0], ""), *rows[1:]], "line 1: The label is empty; write und if"),
-    ("labels", "none of the units"): (lambda rows: [("x", "cat")], "has no line of any of the 3 documents measured"),
-    ("labels", "a unit twice"): (lambda rows: [*rows, rows[0]], "line 4: a has the label cat twice; give it once."),
-    ("labels", "a near miss"): (lambda rows: [("a", "cta"), *rows[1:]], "line 1: 'cta' is not one of the 2 labels"),
-    ("labels", "NaN"): (lambda rows: scored(rows, "cat", "dog", shares=("nan", 1)), "the score of cat is 'nan'"),
-    ("labels", "other columns"): (lambda rows: [("id", "lable"), *rows], "has the column 'lable', which is not one"),
+    "none of the units": (lambda rows: [("x", "yes")], "its first id is x, and the set's is u0."),
+    "some of the units": (lambda rows: rows[2:], "has no prediction for 2 of the 30 units of the set: u0"),
+    "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
+    "a near miss": (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, near 'yes')"),
+    "NaN": (lambda rows: scored(rows, "yes", "no", shares=("nan", 1)), "the score of yes is 'nan'"),
+    "no sum of one": (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
+    "no scores of a label": (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'; give"),
+    "words for a refusal": (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "an empty label where the"),
+    "no label at all": (
+        lambda rows: [(key, "") for key, _ in rows],
+        "has an empty label for all 30 units",
+    ),
+    "other columns": (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
 }
 
 
-def check(gold, rows, tmp_path, form, fault):
-    made, sentence = UNFIT[form, fault]
+@pytest.mark.parametrize("fault", UNFIT)
+def test_predictions_that_do_not_fit_are_refused_in_one_sentence(records, tmp_path, fault):
+    gold, rows = records
+    made, sentence = UNFIT[fault]
     path = written(tmp_path / "judge.tsv", made(rows))
     told = refusal(path, "--gold", gold, "--out", tmp_path / "out")
     assert sentence in told
     assert str(path) in told
-    assert form == "posts" or len(told.split(". ")) <= 2
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("form", "fault"), [case for case in UNFIT if case[0] != "posts"])
-def test_predictions_that_do_not_fit_are_refused_in_one_sentence(request, tmp_path, form, fault):
-    check(*request.getfixturevalue(form), tmp_path, form, fault)
-
-
-@pytest.mark.parametrize("fault", [fault for form, fault in UNFIT if form == "posts"])
-def test_predictions_that_do_not_fit_posts_are_refused_in_one_sentence(posts, tmp_path, fault):
-    check(*posts, tmp_path, "posts", fault)
-
-
-@pytest.mark.parametrize(
-    ("made", "sentence"),
-    [
-        (lambda rows: [("Hello?", "Hi.", "Hi.")], "has no line of any of the 3 test pairs of en"),
-        (lambda rows: rows[1:], "lacks a line for 1 of the 3 test pairs of en"),
-        (lambda rows: [("Are you coming?", "Yes!", "Yes."), *rows[1:]], "lacks a line for 1 of the 3 test pairs"),
-        (lambda rows: [*rows, ("one cell",)], "one cell"),
-    ],
-)
-def test_replies_that_do_not_fit_are_refused_in_one_sentence(tmp_path, made, sentence):
-    gold = reply_set(tmp_path / "gold", {"en": PAIRS}, {})
-    rows = [(message, reply, "Yes.") for message, reply in PAIRS]
-    path = responses_file(tmp_path / "mine", "en", made(rows))
-    told = refusal(path, "--gold", gold, "--out", tmp_path / "out")
-    assert str(path) in told
-    assert sentence in told or "line 4" in told
+    assert len(told.split(". ")) <= 2
     assert not (tmp_path / "out").exists()
 
 

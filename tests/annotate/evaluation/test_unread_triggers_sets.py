@@ -53,45 +53,26 @@ def test_what_was_verified_counts_in_the_precision_and_recall_of_its_label_and_i
     for measure in ("precision", "recall"):
         assert both["words"][measure][0].startswith("Measured on the triggers set and uniform set")
     assert both["warnings"] == []
-
-
-def test_measures_of_other_labels_do_not_use_it_since_a_no_does_not_say_what_a_post_is(world, verified):
-    stream, told = verified(["de"] * 4 + ["not-de"] * 6)
-    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
-    assert by_label(both, "recall")["en"] == by_label(alone, "recall")["en"]
-    assert by_label(both, "precision")["en"] == by_label(alone, "precision")["en"]
+    # Measures of other labels do not use it, since a No does not say what a post is.
+    for measure in ("recall", "precision"):
+        assert by_label(both, measure)["en"] == by_label(alone, measure)["en"]
     assert both["confusion"] == alone["confusion"]
     assert by_label(both, "precision").keys() == {"de", "en"}
 
 
-def test_undefined_posts_are_wrong_with_und_and_left_out_without(world, verified):
-    stream, told = verified(["de"] * 4 + ["und"] * 6)
-    report = run(world.subject(), stream, told)
-    assert values(report, "precision")["de"] == close("64/70")
-    assert values(report, "precision_without_und")["de"] == close("64/64")
-    assert accuracy(report, "without und")["value"] == close("154/154")
-
-
-def test_some_that_were_drawn_by_lot_stand_for_all_of_them(world, verified):
-    stream, some = verified(["de"] * 2 + ["not-de"] * 3)
-    report = run(world.subject(), stream, some)
+def test_five_drawn_by_lot_stand_for_all_ten_of_them(world, verified):
+    sets = verified(["de"] * 2 + ["not-de"] * 3)
+    report = run(world.subject(), *sets)
     assert values(report, "precision")["de"] == close("64/70")
     assert accuracy(report)["value"] == close("154/160")
 
 
-def test_the_more_of_them_are_read_the_narrower_is_precision(world):
-    stream, keys = world.uniform(STREAM)
-    widths = []
-    for number in (0, 2, 4, 6, 8, 10):
-        labels = ["de", "not-de"] * (number // 2)
-        shared = list(zip(keys[TRIGGERS], labels, strict=False))
-        told, _ = world.verify(
-            "triggers", "de", [], shared=shared, predictor="mine@1", of="stream", name=f"read-{number}"
-        )
-        sets = [stream, told] if number else [stream]
-        widths.append(width(by_label(run(world.subject(), *sets), "precision")["de"]))
-    assert widths == sorted(widths, reverse=True)
-    assert widths[-1] < 0.6 * widths[0]
+def test_undefined_posts_are_wrong_with_und_and_left_out_without(world, verified):
+    sets = verified(["de"] * 4 + ["und"] * 6)
+    report = run(world.subject(), *sets)
+    assert values(report, "precision")["de"] == close("64/70")
+    assert values(report, "precision_without_und")["de"] == close("64/64")
+    assert accuracy(report, "without und")["value"] == close("154/154")
 
 
 def test_the_bounds_meet_where_all_triggers_were_read(world, verified):
@@ -133,9 +114,6 @@ def test_a_post_that_was_audited_since_counts_as_the_audit_found_it(world):
     assert values(run(world.subject(), stream, told), "precision")["de"] == 1
 
 
-# --- what is refused, or ignored
-
-
 def test_the_set_alone_is_refused_and_so_is_it_beside_another_uniform_set(world, verified):
     _, told = verified(["de"] * 10)
     why = r"triggers-de holds the posts of the uniform set stream that a predictor labels otherwise .*; give that"
@@ -146,13 +124,12 @@ def test_the_set_alone_is_refused_and_so_is_it_beside_another_uniform_set(world,
         run(world.subject(), other, told)
 
 
-@pytest.mark.parametrize("predictor", ["mine@2", "other@1"])
-def test_triggers_of_another_predictor_are_told_and_left_out(world, verified, predictor):
-    stream, told = verified(["de"] * 10, predictor=predictor)
+def test_triggers_of_another_predictor_are_reported_and_left_out(world, verified):
+    stream, told = verified(["de"] * 10, predictor="mine@2")
     alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
     [warning] = both["warnings"]
     assert warning == (
-        f"The gold set triggers-de holds unread triggers of {predictor}; they tell nothing of mine@1 and are left out."
+        "The gold set triggers-de holds unread triggers of mine@2; they tell nothing of mine@1 and are left out."
     )
     assert both["rows"] == alone["rows"]
 
