@@ -390,6 +390,7 @@ class QualificationAdmin(Undeletable):
     by = column(lambda row: "test" if row.trial_id else f"let in by {row.granted_by}", "by")
 
     def save_model(self, request: HttpRequest, obj: Qualification, form: Any, change: bool) -> None:
+        assert isinstance(request.user, User)
         made = grant(obj.annotator, obj.task, obj.language, by=request.user)
         obj.pk, obj.major, obj.at = made.pk, made.major, made.at
 
