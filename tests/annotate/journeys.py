@@ -1,5 +1,8 @@
 """Journeys of one unit: what people do with it in turn, and where each step takes it."""
 
+import ast
+import inspect
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -36,17 +39,41 @@ def history(task):
     return [(t.event, t.to_stage, t.round, t.language) for t in the_unit(task).transitions.all()]
 
 
-def journey(rule, people, steps, **options):
-    """A case of a table, for `follow`.
+def journeys(table):
+    """Parametrize a test that takes `post`, `options`, `people` and `steps` with the journeys of a table.
 
-    rule: what the journey proves, as a sentence
-    people: names with languages, as in "ann:de both:de+en | bea:de"; without languages they adjudicate, and those after
-        the bar come with the step "bea joins"
-    steps: as in "ann fr > named QUEUED fr 2; fay skip", with the last event, if it matters, and the stage, queue, round
-        and label that follow
-    options: of the task; `post`: the votes or the kind of its unit, disputed by default
+    Each is a line with its rule, and indented lines such as "redundancy=2 ann:de both:de+en | bea:de = ann fr > named
+    QUEUED fr 2; both skip": options of the task, then people with their languages, then steps.
+
+    post: among the options, what the unit is: votes, or the kind of a record; disputed by default
+    people: without languages they adjudicate; those after the bar come with the step "bea joins"
+    steps: with the last event, if it matters, and the stage, queue, round and label that follow
     """
-    return pytest.param(options.pop("post", DISPUTED), options, people, steps, id=rule)
+    rows = []
+    for line in inspect.cleandoc(table).splitlines():
+        if line.startswith(" "):
+            rows[-1].append(line.strip())
+        else:
+            rows.append([line])
+    return pytest.mark.parametrize(("post", "options", "people", "steps"), [_row(*row) for row in rows])
+
+
+def _row(rule, *lines):
+    before, _, steps = " ".join(lines).partition(" = ")
+    words = before.split()
+    options = {"post": DISPUTED} | dict(_option(*word.split("=")) for word in words if "=" in word)
+    people = " ".join(word for word in words if "=" not in word)
+    return pytest.param(options.pop("post"), options, people, steps, id=rule)
+
+
+def _option(name, value):
+    if "," in value:
+        values = [each.replace("+", " ") for each in value.split(",")]
+        return name, tuple(values) if name == "post" else values
+    try:
+        return name, ast.literal_eval(value)
+    except ValueError:
+        return name, value
 
 
 def follow(task, people, steps):

@@ -12,7 +12,7 @@ from annotate.actions.commands import call_command
 from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Guidelines, Note, Unit
-from annotate.work import accounts, flags, notes
+from annotate.work import accounts, flags
 from annotate.work.permit import acting, permits
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -164,15 +164,15 @@ def test_a_note_says_something_is_for_somebody_and_is_not_repeated_with_each_ans
 ):
     for text, language in ((" ", ""), ("x" * 2001, ""), ("x", "nl")):
         with pytest.raises(InvalidAnswer):
-            notes.write(task, text, by=manager, language=language)
-    other = notes.write(make_task([DISPUTED], name="other"), "x", by=manager)
+            flags.write_note(task, text, by=manager, language=language)
+    other = flags.write_note(make_task([DISPUTED], name="other"), "x", by=manager)
     with pytest.raises(NotFound):
-        notes.withdraw(task, other.pk)
-    notes.write(task, "To all.", by=manager)
+        flags.withdraw_note(task, other.pk)
+    flags.write_note(task, "To all.", by=manager)
     assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
     # An adjudicator who reads no language of the task is told what is for everybody.
     for annotator, texts in ((person("ada", adjudicates=True), ["To all."]), (person("bea", "nl"), [])):
-        assert [str(note.text) for note in notes.to_read(permits(annotator, [task]))] == texts
+        assert [str(note.text) for note in flags.notes_to_read(permits(annotator, [task]))] == texts
 
 
 # --- work that disturbs

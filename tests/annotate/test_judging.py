@@ -13,7 +13,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, read_answer, skip
 from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.journeys import ENGLISH, GERMAN, answer, follow, history, journey, pass_on, where
+from tests.annotate.journeys import ENGLISH, GERMAN, answer, follow, history, journeys, pass_on, where
 
 pytestmark = pytest.mark.both_databases
 
@@ -137,58 +137,28 @@ def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
 # --- redundancy
 
 
-@pytest.mark.parametrize(
-    ("post", "options", "people", "steps"),
-    [
-        journey(
-            "the label of several answers is that of the majority",
-            "ann:de bea:de cem:de",
-            "ann de > QUEUED de 1; bea en > QUEUED de 1; cem de > LABELLED de 1 de",
-            redundancy=3,
-        ),
-        *(
-            journey(
-                f"answers that all differ lead to {stage}",
-                "ann:de bea:de cem:de",
-                f"ann de; bea en; cem fr > conflicted {stage} de 1",
-                redundancy=3,
-                on_conflict=stage,
-            )
-            for stage in ("ADJUDICATION", "DISCARDED")
-        ),
-        journey("two who differ give no label", "ann:de bea:de", "ann de; bea en > ADJUDICATION de 1", redundancy=2),
-        journey(
-            "answers of an earlier round count on",
-            "ann:de bea:de ben:en",
-            "ann de; bea skip > QUEUED en 2; ben de > LABELLED en 2 de",
-            redundancy=2,
-        ),
-        journey(
-            "a unit goes on when too few readers remain for the answers that are missing",
-            "ann:de ben:en",
-            "ann de > QUEUED en 2; ben de > LABELLED en 2 de",
-            redundancy=2,
-        ),
-        journey(
-            "a skip from a round that is over does not end the next",
-            "ann:de bea:de ben:en bob:en",
-            "ann takes; bea skip; ann skip > QUEUED en 2",
-            redundancy=2,
-        ),
-        journey(
-            "a skip leaves a post of the overlap to its other readers",
-            "ann:de bea:de cem:de",
-            "ann skip > QUEUED de 1; bea de; cem de > LABELLED de 1 de",
-            redundancy=1.999999,
-            skip_limit=2,
-        ),
-        journey(
-            "where no second reader is to be had the first stands alone",
-            "ann:de",
-            "ann de > LABELLED de 1 de",
-            redundancy=1.999999,
-        ),
-    ],
+@journeys(
+    """
+    the label of several answers is that of the majority
+      redundancy=3 ann:de bea:de cem:de = ann de > QUEUED de 1; bea en > QUEUED de 1; cem de > LABELLED de 1 de
+    two who differ give no label
+      redundancy=2 ann:de bea:de = ann de; bea en > ADJUDICATION de 1
+    answers of an earlier round count on
+      redundancy=2 ann:de bea:de ben:en = ann de; bea skip > QUEUED en 2; ben de > LABELLED en 2 de
+    a unit goes on when too few readers remain for the answers that are missing
+      redundancy=2 ann:de ben:en = ann de > QUEUED en 2; ben de > LABELLED en 2 de
+    a skip from a round that is over does not end the next
+      redundancy=2 ann:de bea:de ben:en bob:en = ann takes; bea skip; ann skip > QUEUED en 2
+    a skip leaves a post of the overlap to its other readers
+      redundancy=1.999999 skip_limit=2 ann:de bea:de cem:de = ann skip > QUEUED de 1; bea de; cem de > LABELLED de 1
+      de
+    where no second reader is to be had the first stands alone
+      redundancy=1.999999 ann:de = ann de > LABELLED de 1 de
+    answers that all differ go to an adjudicator
+      redundancy=3 ann:de bea:de cem:de = ann de; bea en; cem fr > conflicted ADJUDICATION de 1
+    or are discarded, as the task says
+      redundancy=3 on_conflict=DISCARDED ann:de bea:de cem:de = ann de; bea en; cem fr > conflicted DISCARDED de 1
+    """
 )
 def test_of_several_readers(make_task, post, options, people, steps):
     follow(make_task([post], **options), people, steps)

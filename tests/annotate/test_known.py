@@ -235,10 +235,11 @@ def test_a_decoy_that_nobody_can_tell_or_on_which_readers_differ_is_left_and_tro
     labelled, posts, ann, person, verify
 ):
     labelled([(DUTCH, "nl")])
-    for name, answers in (("skipped", {"ann": None}), ("differed", {"ann": "de", "bea": "not-de"})):
-        task = verify({"de": posts(1)}, name=name, decoy_share=1, redundancy=len(answers)).task
-        for reader, label in answers.items():
-            say(task, ann if reader == "ann" else person(reader, "de"), [label, label])
+    for state, answers in (("skipped", {"ann": None}), ("differed", {"ann": "de", "bea": "not-de"})):
+        task = verify({"de": posts(1)}, name=state, decoy_share=1, redundancy=len(answers)).task
+        readers = {name: ann if name == "ann" else person(name, "de") for name in answers}
+        for name, label in answers.items():
+            say(task, readers[name], [label, label])
         assert sorted(task.units.values_list("known_answer", "stage")) == [
             ("", stages.ADJUDICATION),
             ("not-de", stages.DISCARDED),
@@ -418,7 +419,7 @@ def test_undefined_is_reused_for_what_it_meant_to_who_had_a_list_and_not_where_a
         say(uniform, lea, [answer])
         if answer is None:
             settle(ada, unit.pk, Answer("und", "it is Swahili"))
-        task = verify({"de": [unit.item]}, name=f"verify{number}", reuse=True).task
+        task = verify({"de": [unit.item]}, name=f"verify{number}", reuse=True, decoy_share=0).task
         assert task.units.get().label == label, (listed, answer)
 
 

@@ -21,7 +21,7 @@ from annotate.work.routes import Routes
 from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
-from tests.annotate.journeys import answer, follow, journey, the_unit
+from tests.annotate.journeys import answer, follow, journeys, the_unit
 
 pytestmark = pytest.mark.both_databases
 
@@ -29,61 +29,32 @@ THREE, FOUR = "ann:en bea:en cem:en", "ann:en bea:en cem:en dan:en"
 DIFFER = "ann 4; bea 2; cem 0"
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "people", "steps"),
-    [
-        journey(
-            "two of three decide, and a fourth is given nothing",
-            FOUR,
-            "ann 1; bea takes; cem takes; dan nothing; bea 0 > QUEUED en 1; cem 1 > LABELLED en 1 1; dan nothing",
-            post="qa_match",
-        ),
-        journey("where all differ it is dropped", THREE, f"{DIFFER} > conflicted DISCARDED en 1", post="web_ranking"),
-        journey(
-            "or adjudicated as the task says",
-            THREE,
-            f"{DIFFER} > ADJUDICATION en 1",
-            post="web_ranking",
-            on_conflict=stages.ADJUDICATION,
-        ),
-        journey(
-            "or given the grade in the middle",
-            THREE,
-            f"{DIFFER} > LABELLED en 1 2",
-            post="web_ranking",
-            aggregation="median",
-        ),
-        journey(
-            "where two agree early the third is not asked",
-            THREE,
-            "ann 1; bea 1 > LABELLED en 1 1; cem nothing",
-            post="qa_match",
-            stop_early=True,
-        ),
-        journey(
-            "and where they differ the third decides, who is not asked before",
-            THREE,
-            "ann 1; bea takes; cem nothing; bea 0; cem 0 > LABELLED en 1 0",
-            post="qa_match",
-            stop_early=True,
-        ),
-        journey(
-            "a skip gives the place to another person",
-            FOUR,
-            "ann skip; ann nothing; bea 1; cem 1; dan 1 > LABELLED en 1 1",
-            post="qa_match",
-        ),
-        journey(
-            "too many skips drop it",
-            THREE,
-            "ann skip > QUEUED en 1; bea skip > exhausted DISCARDED en 1",
-            post="qa_match",
-        ),
-        journey("that too few people are there yet drops nothing", "ann:en", "ann 1 > QUEUED en 1", post="qa_match"),
-    ],
+@journeys(
+    """
+    that too few people are there yet drops nothing
+      post=qa_match ann:en = ann 1 > QUEUED en 1
+    two of three decide, and a fourth is given nothing
+      post=qa_match ann:en bea:en cem:en dan:en = ann 1; bea takes; cem takes; dan nothing; bea 0 > QUEUED en 1;
+      cem 1 > LABELLED en 1 1; dan nothing
+    where all differ it is dropped
+      post=web_ranking ann:en bea:en cem:en = ann 4; bea 2; cem 0 > conflicted DISCARDED en 1
+    or adjudicated, as the task says
+      post=web_ranking on_conflict=ADJUDICATION ann:en bea:en cem:en = ann 4; bea 2; cem 0 > ADJUDICATION en 1
+    or given the grade in the middle
+      post=web_ranking aggregation=median ann:en bea:en cem:en = ann 4; bea 2; cem 0 > LABELLED en 1 2
+    where two agree early the third is not asked
+      post=qa_match stop_early=True ann:en bea:en cem:en = ann 1; bea 1 > LABELLED en 1 1; cem nothing
+    and where they differ the third decides, who is not asked before
+      post=qa_match stop_early=True ann:en bea:en cem:en = ann 1; bea takes; cem nothing; bea 0;
+      cem 0 > LABELLED en 1 0
+    a skip gives the place to another person
+      post=qa_match ann:en bea:en cem:en dan:en = ann skip; ann nothing; bea 1; cem 1; dan 1 > LABELLED en 1 1
+    too many skips drop it
+      post=qa_match ann:en bea:en cem:en = ann skip > QUEUED en 1; bea skip > exhausted DISCARDED en 1
+    """
 )
-def test_a_record_goes(make_records_task, kind, options, people, steps):
-    task = make_records_task(kind, 1, **{"skip_limit": 2} | options)
+def test_a_record_goes(make_records_task, post, options, people, steps):
+    task = make_records_task(post, 1, **{"skip_limit": 2} | options)
     follow(task, people, steps)
 
 

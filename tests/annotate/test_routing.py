@@ -13,7 +13,7 @@ from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import reroute
 from tests.annotate.conftest import AGREED, DISPUTED
-from tests.annotate.journeys import FRENCH, answer, follow, history, journey, the_unit, where
+from tests.annotate.journeys import FRENCH, answer, follow, history, journeys, the_unit, where
 
 pytestmark = pytest.mark.both_databases
 
@@ -79,117 +79,59 @@ def test_units_of_a_queue_whose_readers_are_gone_are_sent_on_and_at_last_to_adju
         assert history(task)[-1] == last
 
 
-@pytest.mark.parametrize(
-    ("post", "options", "people", "steps"),
-    [
-        journey(
-            "skips send a post to the second language, then to adjudication",
-            "ann:de ben:en",
-            "ben nothing; ann skip > skipped QUEUED en 2; ben skip > exhausted ADJUDICATION en 2",
-        ),
-        journey(
-            "a language that nobody reads is passed over",
-            "ann:de ben:fr",
-            "ann skip > QUEUED fr 2",
-            post=("de en", "de en", "en fr"),
-        ),
-        journey("nobody is asked twice, in another language", "both:de+en", "both skip > ADJUDICATION de 1"),
-        journey("rounds end where the task says", "ann:de ben:en", "ann skip > ADJUDICATION de 1", rounds=1),
-        journey(
-            "a task may ask for two skips a round",
-            "ann:de bea:de ben:en",
-            "ann skip > QUEUED de 1; bea skip > QUEUED en 2",
-            skip_limit=2,
-        ),
-        journey(
-            "a named language is confirmed by another reader",
-            "ann:de fay:fr",
-            "ann fr > QUEUED fr 2; ann nothing; fay fr > LABELLED fr 2 fr",
-        ),
-        journey(
-            "a skipped confirmation goes to another reader of the language, then to adjudication",
-            "ann:de fay:fr flo:fr ben:en",
-            "ann fr; fay skip > QUEUED fr 2; flo skip > ADJUDICATION fr 2",
-            skip_limit=2,
-        ),
-        journey(
-            "a named language that nobody else reads goes to adjudication",
-            "both:de+fr",
-            "both fr > named ADJUDICATION de 1",
-        ),
-        journey(
-            "a confirmation whose readers leave is adjudicated",
-            "ann:de fay:fr ben:en",
-            "ann fr; fay leaves; task rerouted > ADJUDICATION fr 2",
-        ),
-        journey(
-            "a named language is confirmed though the rounds are used up",
-            "ann:de ben:en fay:fr",
-            "ann skip; ben fr > QUEUED fr 3; fay fr > LABELLED fr 3 fr",
-            rounds=2,
-        ),
-        journey(
-            "what was skipped in a queue comes back to its other readers where its language is named",
-            "ann:de ben:en | bea:de",
-            "ann skip > QUEUED en 2; bea joins; ben de > QUEUED de 3; ann nothing; bea de > LABELLED de 3 de",
-        ),
-        journey("Undefined stays the word of its reader", "ann:de fay:fr", "ann und > LABELLED de 1 und"),
-        journey("so does a language of the same queue", "hana:hr goran:sr", "hana bs > LABELLED hr 1 bs", **SHARED),
-        journey(
-            "two readers of one queue confirm each other",
-            "ann:de bea:de fay:fr",
-            "ann fr; bea fr > LABELLED de 1 fr",
-            redundancy=2,
-        ),
-        journey(
-            "a confirmation can be taken back after what it confirmed",
-            "ann:de fay:fr",
-            "ann fr; fay fr; ann undo; fay undo > QUEUED fr 2; fay fr > ADJUDICATION fr 2",
-        ),
-        journey(
-            "an answer that named another language can be taken back",
-            "ann:de fay:fr",
-            "ann fr; ann undo > QUEUED de 1; fay nothing; ann de > LABELLED de 1 de",
-        ),
-        journey(
-            "a skip given anew sends the post on as the first time, whatever was answered meanwhile",
-            "ann:de bea:de fay:en x:de+en y:de+en z:de+en",
-            "ann skip; bea skip; fay de > QUEUED en 2; bea undo > QUEUED de 1; bea skip > QUEUED en 2",
-            redundancy=3,
-            skip_limit=2,
-        ),
-        journey(
-            "the second reader's answer stays when the first is given again",
-            "ann:de fay:fr",
-            "ann fr; fay fr; ann undo; ann fr > LABELLED de 1 fr",
-        ),
-        journey(
-            "and an adjudicator decides where the first is then another",
-            "ann:de fay:fr",
-            "ann fr; fay fr; ann undo; ann de > ADJUDICATION de 1",
-        ),
-        journey(
-            "an answer changed to another language is no last word",
-            "ann:de fay:fr",
-            "ann de; ann changes fr > ADJUDICATION de 1",
-        ),
-        journey("nor is one changed from another", "ann:de fay:fr", "ann fr; ann changes de > ADJUDICATION fr 2"),
-        journey(
-            "where the first answer is voided another reader is asked",
-            "ann:de fay:fr flo:fr",
-            "ann fr; fay fr; ann voided > QUEUED fr 2; flo fr > LABELLED fr 2 fr",
-        ),
-        journey(
-            "and so where the confirmation is voided",
-            "ann:de fay:fr flo:fr",
-            "ann fr; fay fr; fay voided > QUEUED fr 2; flo fr > LABELLED fr 2 fr",
-        ),
-        journey(
-            "an answer voided before it is confirmed leaves the post to one reader",
-            "ann:de fay:fr",
-            "ann fr; ann voided; fay fr > LABELLED fr 2 fr",
-        ),
-    ],
+@journeys(
+    """
+    skips send a post to the second language, then to adjudication
+      ann:de ben:en = ben nothing; ann skip > skipped QUEUED en 2; ben skip > exhausted ADJUDICATION en 2
+    nobody is asked twice, in another language
+      both:de+en = both skip > ADJUDICATION de 1
+    rounds end where the task says
+      rounds=1 ann:de ben:en = ann skip > ADJUDICATION de 1
+    a task may ask for two skips a round
+      skip_limit=2 ann:de bea:de ben:en = ann skip > QUEUED de 1; bea skip > QUEUED en 2
+    a named language is confirmed by another reader
+      ann:de fay:fr = ann fr > QUEUED fr 2; ann nothing; fay fr > LABELLED fr 2 fr
+    a skipped confirmation goes to another reader of the language, then to adjudication
+      skip_limit=2 ann:de fay:fr flo:fr ben:en = ann fr; fay skip > QUEUED fr 2; flo skip > ADJUDICATION fr 2
+    a named language that nobody else reads goes to adjudication
+      both:de+fr = both fr > named ADJUDICATION de 1
+    a confirmation whose readers leave is adjudicated
+      ann:de fay:fr ben:en = ann fr; fay leaves; task rerouted > ADJUDICATION fr 2
+    a named language is confirmed though the rounds are used up
+      rounds=2 ann:de ben:en fay:fr = ann skip; ben fr > QUEUED fr 3; fay fr > LABELLED fr 3 fr
+    what was skipped in a queue comes back to its other readers where its language is named
+      ann:de ben:en | bea:de = ann skip > QUEUED en 2; bea joins; ben de > QUEUED de 3; ann nothing; bea de >
+      LABELLED de 3 de
+    Undefined stays the word of its reader
+      ann:de fay:fr = ann und > LABELLED de 1 und
+    two readers of one queue confirm each other
+      redundancy=2 ann:de bea:de fay:fr = ann fr; bea fr > LABELLED de 1 fr
+    a confirmation can be taken back after what it confirmed
+      ann:de fay:fr = ann fr; fay fr; ann undo; fay undo > QUEUED fr 2; fay fr > ADJUDICATION fr 2
+    an answer that named another language can be taken back
+      ann:de fay:fr = ann fr; ann undo > QUEUED de 1; fay nothing; ann de > LABELLED de 1 de
+    a skip given anew sends the post on as the first time, whatever was answered meanwhile
+      redundancy=3 skip_limit=2 ann:de bea:de fay:en x:de+en y:de+en z:de+en = ann skip; bea skip; fay de > QUEUED
+      en 2; bea undo > QUEUED de 1; bea skip > QUEUED en 2
+    the second reader's answer stays when the first is given again
+      ann:de fay:fr = ann fr; fay fr; ann undo; ann fr > LABELLED de 1 fr
+    and an adjudicator decides where the first is then another
+      ann:de fay:fr = ann fr; fay fr; ann undo; ann de > ADJUDICATION de 1
+    an answer changed to another language is no last word
+      ann:de fay:fr = ann de; ann changes fr > ADJUDICATION de 1
+    nor is one changed from another
+      ann:de fay:fr = ann fr; ann changes de > ADJUDICATION fr 2
+    where the first answer is voided another reader is asked
+      ann:de fay:fr flo:fr = ann fr; fay fr; ann voided > QUEUED fr 2; flo fr > LABELLED fr 2 fr
+    and so where the confirmation is voided
+      ann:de fay:fr flo:fr = ann fr; fay fr; fay voided > QUEUED fr 2; flo fr > LABELLED fr 2 fr
+    an answer voided before it is confirmed leaves the post to one reader
+      ann:de fay:fr = ann fr; ann voided; fay fr > LABELLED fr 2 fr
+    a language that nobody reads is passed over
+      post=de+en,de+en,en+fr ann:de ben:fr = ann skip > QUEUED fr 2
+    a language of the same queue stays so too
+      post=bs,hr,sr labels=bs,hr,sr,en hana:hr goran:sr = hana bs > LABELLED hr 1 bs
+    """
 )
 def test_a_post_goes(make_task, post, options, people, steps):
     follow(make_task([post], **options), people, steps)

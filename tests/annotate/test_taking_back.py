@@ -14,7 +14,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.journeys import GERMAN, answer, follow, history, journey, pass_on, the_unit
+from tests.annotate.journeys import GERMAN, answer, follow, history, journeys, pass_on, the_unit
 
 pytestmark = pytest.mark.both_databases
 
@@ -34,97 +34,49 @@ def test_an_answer_is_taken_back_and_given_anew_and_the_unit_that_was_open_goes_
     assert [move.event for move in unit.transitions.all()] == ["disputed", "answered", "undone", "answered"]
 
 
-@pytest.mark.parametrize(
-    ("post", "options", "people", "steps"),
-    [
-        journey(
-            "from the queue of the next language",
-            "ann:de ben:en",
-            "ann skip > QUEUED en 2; ann undo > undone QUEUED de 1; ben nothing; ann skip > QUEUED en 2",
-        ),
-        journey("from adjudication", "ann:de", "ann skip > ADJUDICATION de 1; ann undo > QUEUED de 1"),
-        journey(
-            "from a conflict",
-            "ann:de bea:de",
-            "ann de; bea en > ADJUDICATION de 1; bea undo > QUEUED de 1; bea de > LABELLED de 1 de",
-            redundancy=2,
-        ),
-        journey(
-            "from a conflict that discarded it",
-            "ann:de bea:de",
-            "ann de; bea en > DISCARDED de 1; bea undo > QUEUED de 1; bea de > LABELLED de 1 de",
-            redundancy=2,
-            on_conflict="DISCARDED",
-        ),
-        journey(
-            "while other answers are missing",
-            "ann:de bea:de cem:de",
-            "ann de; bea en; bea undo > QUEUED de 1; bea de; cem en > LABELLED de 1 de",
-            redundancy=3,
-        ),
-        journey(
-            "after the last of three answers",
-            "ann:de bea:de cem:de",
-            "ann de; bea de; cem de; cem undo > QUEUED de 1; cem en > LABELLED de 1 de",
-            redundancy=3,
-        ),
-        journey(
-            "to where it is, not to where it was when the lease began",
-            "ann:de bea:de ben:en bob:en",
-            "ann takes; bea skip; ann de; ann undo > QUEUED en 2",
-            redundancy=2,
-        ),
-        journey(
-            "where rerouting has sent it on",
-            "ann:de bea:de ben:en",
-            "ann de; bea leaves; task rerouted > QUEUED en 1; ann undo > QUEUED en 1; ann takes",
-            redundancy=2,
-        ),
-        journey(
-            "from where rerouting has sent it to adjudication",
-            "ann:de bea:de",
-            "ann de; bea leaves; task rerouted > ADJUDICATION de 1; ann undo > QUEUED de 1",
-            redundancy=2,
-        ),
-        journey(
-            "while it is in the queue of another language",
-            "ann:de bea:de ben:en",
-            "ann de; bea skip > QUEUED en 2; ann undo; ann en > QUEUED en 2; ben en > LABELLED en 2 en",
-            redundancy=2,
-        ),
-        *(
-            journey(
-                f"though another person has it, {order} answers first and says {theirs}",
-                "ann:de ben:en",
-                f"ann skip; ben takes; {steps} > {end}",
-            )
-            for theirs, order, steps, end in (
-                ("de", "who", "ben de; ann undo; ann de", "LABELLED de 1 de"),
-                ("en", "who", "ben en; ann undo; ann de", "ADJUDICATION de 1"),
-                ("de", "ann", "ann undo; ann de; ben de", "LABELLED en 2 de"),
-                ("en", "ann", "ann undo; ann de; ben en", "ADJUDICATION en 2"),
-            )
-        ),
-        journey(
-            "though others judged it since, and it is decided anew",
-            "ann:de bea:de",
-            "bea takes; ann de; bea en > ADJUDICATION de 1; ann undo; ann en > LABELLED de 1 en",
-            redundancy=2,
-        ),
-        journey(
-            "while a third person keeps it, whom the difference brought in",
-            "ann:de bea:de cem:de",
-            "ann de; bea en; cem takes; ann undo; cem fr; ann en > LABELLED de 1 en",
-            redundancy=3,
-            stop_early=True,
-        ),
-        journey(
-            "though somebody had it open before",
-            "ann:de bea:de",
-            "bea takes; ann de; ann undo; bea en > QUEUED de 1",
-            redundancy=2,
-        ),
-    ],
+@journeys(
+    """
+    from the queue of the next language
+      ann:de ben:en = ann skip > QUEUED en 2; ann undo > undone QUEUED de 1; ben nothing; ann skip > QUEUED en 2
+    from adjudication
+      ann:de = ann skip > ADJUDICATION de 1; ann undo > QUEUED de 1
+    from a conflict
+      redundancy=2 ann:de bea:de = ann de; bea en > ADJUDICATION de 1; bea undo > QUEUED de 1; bea de > LABELLED de
+      1 de
+    from a conflict that discarded it
+      redundancy=2 on_conflict=DISCARDED ann:de bea:de = ann de; bea en > DISCARDED de 1; bea undo > QUEUED de 1;
+      bea de > LABELLED de 1 de
+    while other answers are missing
+      redundancy=3 ann:de bea:de cem:de = ann de; bea en; bea undo > QUEUED de 1; bea de; cem en > LABELLED de 1 de
+    after the last of three answers
+      redundancy=3 ann:de bea:de cem:de = ann de; bea de; cem de; cem undo > QUEUED de 1; cem en > LABELLED de 1 de
+    to where it is, not to where it was when the lease began
+      redundancy=2 ann:de bea:de ben:en bob:en = ann takes; bea skip; ann de; ann undo > QUEUED en 2
+    where rerouting has sent it on
+      redundancy=2 ann:de bea:de ben:en = ann de; bea leaves; task rerouted > QUEUED en 1; ann undo > QUEUED en 1;
+      ann takes
+    from where rerouting has sent it to adjudication
+      redundancy=2 ann:de bea:de = ann de; bea leaves; task rerouted > ADJUDICATION de 1; ann undo > QUEUED de 1
+    while it is in the queue of another language
+      redundancy=2 ann:de bea:de ben:en = ann de; bea skip > QUEUED en 2; ann undo; ann en > QUEUED en 2; ben en >
+      LABELLED en 2 en
+    though others judged it since, and it is decided anew
+      redundancy=2 ann:de bea:de = bea takes; ann de; bea en > ADJUDICATION de 1; ann undo; ann en > LABELLED de 1
+      en
+    while a third person keeps it, whom the difference brought in
+      redundancy=3 stop_early=True ann:de bea:de cem:de = ann de; bea en; cem takes; ann undo; cem fr; ann en >
+      LABELLED de 1 en
+    though somebody had it open before
+      redundancy=2 ann:de bea:de = bea takes; ann de; ann undo; bea en > QUEUED de 1
+    though another person has answered it, and both decide
+      ann:de ben:en = ann skip; ben takes; ben de; ann undo; ann de > LABELLED de 1 de
+    or differ
+      ann:de ben:en = ann skip; ben takes; ben en; ann undo; ann de > ADJUDICATION de 1
+    though another person has it, who answers later, and both decide
+      ann:de ben:en = ann skip; ben takes; ann undo; ann de; ben de > LABELLED en 2 de
+    or differ then
+      ann:de ben:en = ann skip; ben takes; ann undo; ann de; ben en > ADJUDICATION en 2
+    """
 )
 def test_a_unit_comes_back(make_task, post, options, people, steps):
     follow(make_task([post], **options), people, steps)

@@ -16,7 +16,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of, running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.journeys import follow, journey
+from tests.annotate.journeys import follow, journeys
 from tests.annotate.pausing.answering import NO, YES, live, work, wrong
 
 pytestmark = pytest.mark.both_databases
@@ -160,20 +160,14 @@ def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_record
     assert take(ann, task) is None
 
 
-@pytest.mark.parametrize(
-    ("post", "options", "people", "steps"),
-    [
-        journey(
-            "a skip that only sent it on takes it nowhere",
-            "ann:de bea:en",
-            "ann skip; bea skip > ADJUDICATION en 2; ann voided > ADJUDICATION en 2; bea voided > QUEUED en 2",
-        ),
-        journey(
-            "it goes back to the queue it was in last",
-            "ann:de bea:en | cem:en",
-            "ann skip; bea en; bea voided > QUEUED en 2; cem joins; cem en > LABELLED en 2 en",
-        ),
-    ],
+@journeys(
+    """
+    a skip that only sent it on takes it nowhere
+      ann:de bea:en = ann skip; bea skip > ADJUDICATION en 2; ann voided > ADJUDICATION en 2; bea voided > QUEUED en
+      2
+    it goes back to the queue it was in last
+      ann:de bea:en | cem:en = ann skip; bea en; bea voided > QUEUED en 2; cem joins; cem en > LABELLED en 2 en
+    """
 )
 def test_of_posts(make_task, post, options, people, steps):
     follow(make_task([post], **options), people, steps)
