@@ -1,5 +1,5 @@
-"""Programs that know all that an annotator and whoever has the exported set can know predict where gold answers stand
-and which posts are audited: no better than by chance. Where lots go by the seed, the same programs find all of them.
+"""Secrecy attacks: programs that know all that annotators and readers of an export can know predict where gold answers
+stand and which posts are audited no better than by chance. Where draws go by the seed, the same programs find them all.
 """
 
 import hashlib
@@ -228,10 +228,10 @@ ON_AUDITS = {
 }
 
 
-def audited(make_task, **fields):
-    task = make_task([AGREED] * POSTS, audit_share=AUDITED / POSTS, **fields)
-    told = make_task([AGREED], name="another-audited").secret
-    return public(task, told, {}), set(task.units.filter(audited=True).values_list("item__key", flat=True))
+def audited(make_task):
+    task = make_task([AGREED] * POSTS, audit_share=AUDITED / POSTS)
+    other = make_task([AGREED], name="another-audited").secret
+    return public(task, other, {}), set(task.units.filter(audited=True).values_list("item__key", flat=True))
 
 
 def test_nobody_foresees_more_audits_than_by_chance(make_task):

@@ -48,12 +48,17 @@ def task(make_task, person):
 
 
 def test_a_plan_with_the_tasks_counts_has_what_was_chosen(task):
-    counted = measured(task).counted
-    assert counted.agreed == {"de": 90, "fr": 60}
-    assert counted.disputed == {"de": 50}
-    assert sum(counted.audited.values()) == task.units.filter(audited=True).count()
-    assert counted.checked == {"de": 6}
-    assert measured(task).seconds == pytest.approx(7.0)
+    of = measured(task)
+    assert of.counted.agreed == {"de": 90, "fr": 60}
+    assert of.counted.disputed == {"de": 50}
+    assert sum(of.counted.audited.values()) == task.units.filter(audited=True).count()
+    assert (of.counted.checked, of.seconds) == ({"de": 6}, pytest.approx(7.0))
+    [larger] = [row for row in narrowing(of._replace(frame=2_000), 0.0)["rows"] if row["work"] == POSTS]
+    assert (larger["amount"], larger["enough"]) == (2_000, False)  # at most the frame
+
+
+def test_a_task_without_answers_is_planned_by_default(make_task):
+    assert measured(make_task([AGREED] * 5)).expected == Expected()
 
 
 def test_each_kind_of_work_reaches_the_wished_width_or_is_all_there_is(task):
@@ -136,31 +141,23 @@ def test_checks_that_would_be_refused_are_not_proposed(make_task, person):
 
 def test_audits_do_nothing_where_all_is_audited(task):
     add_audits(task, 1000)
-    found = further_work(task)
-    assert AUDITS not in {row["work"] for row in found["rows"]}
-    assert {row["work"] for row in found["rows"]} <= {CHECKS, SECONDS, POSTS}
+    assert {row["work"] for row in further_work(task)["rows"]} <= {CHECKS, SECONDS, POSTS}
 
 
-def test_a_larger_draw_is_at_most_the_frame(task):
-    of = measured(task)._replace(frame=2_000)
-    row = next(row for row in narrowing(of, 0.0)["rows"] if row["work"] == POSTS)
-    assert (row["amount"], row["enough"]) == (2_000, False)
+def test_the_report_names_the_predictor_and_the_width_as_it_was_typed(task):
+    def report(*options):
+        call_command("audit", "task", *options, stdout=(out := io.StringIO()))
+        return " ".join(out.getvalue().split())
 
-
-def test_what_is_narrow_enough_needs_no_further_work(task):
-    out = io.StringIO()
-    call_command("audit", "task", "--width", "100", stdout=out)
-    assert "which is as narrow as wished." in " ".join(out.getvalue().split())
-
-
-def test_the_words_name_the_predictor_and_the_width_as_it_was_typed(task):
-    call_command("audit", "task", "--width", "3.25", stdout=(out := io.StringIO()))
-    said = " ".join(out.getvalue().split())
-    assert "For a predictor that is right in 95.0% of the posts, the 95% interval of accuracy will be about" in said
-    assert "Further work for 3.25 points, at" in said
+    assert "which is as narrow as wished." in report("--width", "100")
+    page = report("--width", "3.25")
+    assert "For a predictor that is right in 95.0% of the posts, the 95% interval of accuracy will be about" in page
+    assert "Further work for 3.25 points, at" in page
     by_default = further_work(task)
     typed = further_work(task, float(in_points(by_default["wished"]).split()[0]) / 100)
     assert [row["amount"] for row in typed["rows"]] == [row["amount"] for row in by_default["rows"]]
+    with pytest.raises(CommandError, match=r"--width is an option of the report"):
+        report("--add", "5", "--width", "3")
 
 
 def test_the_tasks_page_links_what_begins_the_work(task, client, manager):
@@ -186,12 +183,3 @@ def test_a_task_for_one_language_has_no_accuracy_to_narrow(make_task):
     assert further_work(make_task([DISPUTED] * 3, asked="de")) is None
     with pytest.raises(CommandError, match=r"^Task task measures no accuracy of a stream.*Leave out --width\.$"):
         call_command("audit", "task", "--width", "3")
-
-
-def test_a_width_is_refused_where_no_report_is_shown(task):
-    with pytest.raises(CommandError, match=r"--width is an option of the report"):
-        call_command("audit", "task", "--add", "5", "--width", "3")
-
-
-def test_the_default_is_that_of_a_plan(make_task):
-    assert measured(make_task([AGREED] * 5)).expected == Expected()

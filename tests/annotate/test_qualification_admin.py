@@ -1,4 +1,4 @@
-"""The manager's desk before the work: versions of guidelines, corrected gold answers, and letting people in."""
+"""Qualification in the admin: versions of guidelines, corrected gold answers, and letting people in."""
 
 import re
 
@@ -11,20 +11,14 @@ from annotate.controls.gold_answers import correct
 from annotate.controls.qualification import grant, next_question
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
-from annotate.models import GoldAnswer, Guidelines, Qualification, Task
+from annotate.models import GoldAnswer, Guidelines, Qualification
 from annotate.quality.guideline_versions import new_version
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from tests.annotate.acts import answer, begin, state
+from tests.annotate.acts import answer, begin, state, words
 
 GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
 ADMIN = "/admin/annotate"
-
-
-@pytest.fixture
-def desk(client, manager):
-    client.force_login(manager)
-    return client
 
 
 @pytest.fixture
@@ -42,11 +36,6 @@ def pass_test(annotator, task):
         trial = begin(annotator, task, "en", kind)
         while question := next_question(trial):
             answer(annotator, question.pk, question.gold_answer.label)
-
-
-def said(response):
-    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", response.text))
-    return text.replace("&#x27;", "'").replace("&quot;", '"')
 
 
 # --- guidelines
@@ -71,7 +60,7 @@ def test_which_qualifications_hold_is_shown_by_as_many_queries_however_many_ther
 def test_a_version_that_was_read_is_never_changed(desk, task):
     version = Guidelines.objects.get()
     page = desk.get(f"{ADMIN}/guidelines/{version.pk}/change/")
-    assert "Read." in said(page)
+    assert "Read." in words(page)
     assert "<textarea" not in page.text
     assert desk.post(f"{ADMIN}/guidelines/{version.pk}/change/", {"text": "x"}).status_code == 403
     assert desk.post(f"{ADMIN}/guidelines/{version.pk}/delete/", {"post": "yes"}).status_code == 403
@@ -108,7 +97,7 @@ def test_a_correction_changes_what_counts_in_the_queue(honeypot, ann):
     assert correct(honeypot, "0", "") == (0, 0)
 
 
-def test_a_correction_leaves_tests_that_are_over(task, ann):
+def test_a_correction_leaves_tests_that_are_over_and_is_refused_without_answer_or_explanation(task, ann, desk):
     pass_test(ann, task)
     trial = ann.trials.get(kind="test")
     for question in trial.answers.all():
@@ -116,14 +105,13 @@ def test_a_correction_leaves_tests_that_are_over(task, ann):
         assert correct(gold, "0" if gold.label == "1" else "1", "") == (0, 1)
     trial.refresh_from_db()
     assert (trial.right, trial.passed) == (2, True)
-
-
-def test_a_correction_that_cannot_be_is_refused(task):
     practice = task.gold_answers.get(purpose="practice")
     with pytest.raises(InvalidAnswer, match="is not an answer here"):
         correct(practice, "2", "Because.")
     with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
         correct(practice, "0", " ")
+    page = desk.post(f"{ADMIN}/goldanswer/{practice.pk}/change/", {"label": "0", "explanation": ""})
+    assert "Say in a sentence why" in words(page)
 
 
 def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk, honeypot, task, ann):
@@ -140,49 +128,31 @@ def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk,
 def test_a_label_is_corrected_at_the_desk_which_says_what_follows(desk, honeypot):
     path = f"{ADMIN}/goldanswer/{honeypot.pk}/change/"
     page = desk.get(path).text
-    assert "past accuracies change" in said(desk.get(path))
+    assert "past accuracies change" in words(desk.get(path))
     assert honeypot.item.fields["passage"] in page
     assert re.findall(r'<option value="(\w)"[^>]*>([^<]*)</option>', page) == [("1", "Yes"), ("0", "No")]
     after = desk.post(path, {"label": "0", "explanation": "Looked at again."}, follow=True)
-    assert "Of the answers given to it 1 are right now and 1 wrong" in said(after)
+    assert "Of the answers given to it 1 are right now and 1 wrong" in words(after)
     assert GoldAnswer.objects.get(pk=honeypot.pk).label == "0"
-    assert "Select a valid choice" in said(desk.post(path, {"label": "5", "explanation": ""}))
+    assert "Select a valid choice" in words(desk.post(path, {"label": "5", "explanation": ""}))
     assert desk.get(f"{ADMIN}/goldanswer/add/").status_code == 403
     assert desk.post(f"{ADMIN}/goldanswer/{honeypot.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
-def test_practice_keeps_an_explanation(desk, task):
-    practice = task.gold_answers.get(purpose="practice")
-    path = f"{ADMIN}/goldanswer/{practice.pk}/change/"
-    assert "Say in a sentence why" in said(desk.post(path, {"label": "0", "explanation": ""}))
 
 
 # --- tests and qualifications
 
 
-def test_tests_and_qualifications_can_be_read(desk, task, ann):
+def test_tests_and_qualifications_can_be_read_and_a_manager_lets_somebody_in(desk, manager, task, ann, person):
     pass_test(ann, task)
-    assert "2 of 2" in said(desk.get(f"{ADMIN}/trial/"))
-    trial = ann.trials.get(kind="test")
-    assert desk.get(f"{ADMIN}/trial/{trial.pk}/change/").status_code == 200
-    begin_page = desk.get(f"{ADMIN}/qualification/")
-    assert ">test</td>" in begin_page.text
-    assert desk.get(f"{ADMIN}/qualification/{Qualification.objects.get().pk}/change/").status_code == 200
-
-
-def test_a_manager_lets_somebody_in(desk, manager, task, ann):
-    page = desk.post(
-        f"{ADMIN}/qualification/add/", {"annotator": ann.pk, "task": task.pk, "language": "en"}, follow=True
-    )
-    assert "let in by manager" in said(page)
-    assert Qualification.objects.get().granted_by == manager
-    assert state(ann, task, "en").step == "passed"
-    refused = desk.post(f"{ADMIN}/qualification/add/", {"annotator": ann.pk, "task": task.pk, "language": "fr"})
-    assert "This task has no records in French." in said(refused)
-
-
-def test_a_test_for_which_there_are_too_few_gold_answers_is_refused_at_the_task(desk, task):
-    path = f"/manage/tasks/{task.name}/settings/change/"
-    assert "needs a pool of 5 gold answers" in said(desk.post(path, {"test_items": "3"}))
-    assert desk.post(path, {"test_items": "3", "tries": "1"}).status_code == 302
-    assert Task.objects.get().test_items == 3
+    trial, qualification = ann.trials.get(kind="test"), Qualification.objects.get()
+    assert "2 of 2" in words(desk.get(f"{ADMIN}/trial/"))
+    assert ">test</td>" in desk.get(f"{ADMIN}/qualification/").text
+    for page in (f"trial/{trial.pk}", f"qualification/{qualification.pk}"):
+        assert desk.get(f"{ADMIN}/{page}/change/").status_code == 200
+    bea = person("bea", "en")
+    sent = {"annotator": bea.pk, "task": task.pk, "language": "en"}
+    assert "let in by manager" in words(desk.post(f"{ADMIN}/qualification/add/", sent, follow=True))
+    assert Qualification.objects.get(annotator=bea).granted_by == manager
+    assert state(bea, task, "en").step == "passed"
+    refused = desk.post(f"{ADMIN}/qualification/add/", sent | {"language": "fr"})
+    assert "This task has no records in French." in words(refused)

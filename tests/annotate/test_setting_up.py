@@ -1,4 +1,4 @@
-"""What managers give to be set up: files that arrive whole or not at all, and forms that are refused in a sentence."""
+"""Setting up in the browser: files that arrive whole or not at all, and forms that are refused in a sentence."""
 
 import gzip
 import re
@@ -22,6 +22,7 @@ from annotate.models import Job
 from annotate.pages import action_forms
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
+from tests.annotate.acts import words
 from tests.together import HANGS, until
 
 NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"
@@ -30,9 +31,8 @@ KIND = 'title = "Is it good?"\nform = "choice"\n[[layout]]\nstyle = "typed"\nfie
 
 
 @pytest.fixture
-def desk(client, manager, data_dir):
-    client.force_login(manager)
-    return client
+def desk(desk, data_dir):
+    return desk
 
 
 def arrived(name="posts.jsonl", content=ROWS):
@@ -42,10 +42,6 @@ def arrived(name="posts.jsonl", content=ROWS):
 def lying():
     """All files of the inbox, those under way too."""
     return sorted(path.name for path in action_forms.folder().iterdir())
-
-
-def told(response):
-    return " ".join(unescape(response.content.decode()).split())
 
 
 def importing(desk, **said):
@@ -62,50 +58,46 @@ def lay(name="posts.jsonl", content=ROWS):
 # --- files
 
 
-def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk):
-    response = desk.post(NEW, {"upload-file": arrived()})
-    assert response.url == f"{NEW}?file=posts.jsonl"
-    assert ((action_forms.folder() / "posts.jsonl").read_bytes(), lying()) == (ROWS, ["posts.jsonl"])
-    assert (action_forms.folder() / "posts.jsonl").stat().st_mode & 0o077 == 0
-    assert "one" in told(desk.get(response.url))
-
-
-@pytest.mark.parametrize("name", ["R&D posts.jsonl", "a#b.jsonl", "a+b.jsonl", "100%25.jsonl", "%2e%2e%2fa.jsonl"])
-def test_a_name_that_means_something_in_addresses_leads_to_its_columns_too(desk, name):
+@pytest.mark.parametrize("name", ["posts.jsonl", "R&D posts.jsonl", "a#b.jsonl", "a+b.jsonl", "%2e%2e%2fa.jsonl"])
+def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk, name):
     response = desk.post(NEW, {"upload-file": arrived(name)})
-    assert "one" in told(desk.get(response.url))
-    links = [unescape(link) for link in re.findall(r'href="(\?file=[^"]*)"', desk.get(NEW).text)]
-    assert ["one" in told(desk.get(f"{NEW}{link}")) for link in links] == [True]
+    assert "one" in words(desk.get(response.url))
+    [link] = [unescape(link) for link in re.findall(r'href="(\?file=[^"]*)"', desk.get(NEW).text)]
+    assert "one" in words(desk.get(f"{NEW}{link}"))
+    [path] = action_forms.folder().iterdir()
+    assert (path.read_bytes(), path.stat().st_mode & 0o077) == (ROWS, 0)
 
 
-def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number(desk):
+def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_it_is_deleted(desk):
     for content in (ROWS, ROWS, b"other", b"other"):
         desk.post(INBOX, {"file": arrived(content=content)})
     assert lying() == ["posts (2).jsonl", "posts.jsonl"]
-
-
-def test_a_file_that_is_too_large_is_refused_and_nothing_of_it_stays(desk, settings):
-    settings.UPLOAD_MOST = 1 << 20
-    response = desk.post(INBOX, {"file": arrived(content=b"x" * ((1 << 20) + 1))})
-    assert response.status_code == 400
-    assert "posts.jsonl is larger than 1 MB, which is as much as may be uploaded. Lay it into the folder" in told(
-        response
-    )
-    assert lying() == []
-    assert desk.post(INBOX, {"file": arrived(content=b"x" * (1 << 20))}).status_code == 302
+    assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
+    assert lying() == ["posts (2).jsonl"]
+    response = desk.post(INBOX, {"delete": "../secret_key"})
+    assert (response.status_code, "There is no file" in words(response)) == (404, True)
+    assert desk.get(NEW, {"file": "../secret_key"}).status_code == 404
 
 
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
+        (
+            "posts.jsonl",
+            b"x" * ((1 << 20) + 1),
+            "posts.jsonl is larger than 1 MB, which is as much as may be uploaded. Lay it into the folder",
+        ),
         ("posts.jsonl", b"", "is empty; choose another file"),
         (".hidden", b"x", "rename it"),
         ("x" * 130, b"x", "rename it"),
     ],
+    ids=["large", "empty", "hidden", "long name"],
 )
-def test_a_file_without_content_or_a_usable_name_is_refused(desk, name, content, why):
+def test_a_file_that_is_too_large_or_without_content_or_a_usable_name_is_refused(desk, settings, name, content, why):
+    settings.UPLOAD_MOST = 1 << 20
     response = desk.post(INBOX, {"file": arrived(name, content)})
-    assert (response.status_code, why in told(response), lying()) == (400, True, [])
+    assert (response.status_code, why in words(response), lying()) == (400, True, [])
+    assert desk.post(INBOX, {"file": arrived(content=b"x" * (1 << 20))}).status_code == 302
 
 
 def test_nobody_but_a_manager_can_leave_a_file(client, person, data_dir):
@@ -133,36 +125,22 @@ def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, c
     until(lambda: lying() == [])
 
 
-def test_a_file_of_the_inbox_can_be_deleted_and_what_is_not_there_is_said(desk):
-    lay()
-    assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
-    assert lying() == []
-    response = desk.post(INBOX, {"delete": "../secret_key"})
-    assert (response.status_code, "There is no file" in told(response)) == (404, True)
-    assert desk.get(NEW, {"file": "../secret_key"}).status_code == 404
-
-
 # --- a new corpus
 
 
-def test_the_columns_are_guessed_by_what_they_are_called_elsewhere(desk):
-    lay("t.tsv", b"tweet_id\tBody\tcreated_at\n7\thello\t2014-01-01\n")
-    page = told(desk.get(NEW, {"file": "t.tsv"}))
-    assert [f'<option value="{column}" selected>' in page for column in ("tweet_id", "Body", "created_at")] == [
-        True
-    ] * 3
-
-
-def test_what_a_form_says_is_what_the_job_is_given(desk):
-    path = lay("t.csv", b"key,words\n7,hello\n")
-    importing(desk, file="t.csv", **{"column-id": "key", "column-text": "words"}, text_may_leave="no")
+def test_columns_are_guessed_by_their_names_and_what_the_form_says_is_what_the_job_is_given(desk):
+    path = lay("t.tsv", b"tweet_id\tBody\tcreated_at\n7\thello\t2014-01-01\n")
+    page = desk.get(NEW, {"file": "t.tsv"}).text
+    for column in ("tweet_id", "Body", "created_at"):
+        assert f'<option value="{column}" selected>' in page
+    importing(desk, file="t.tsv", **{"column-id": "tweet_id", "column-text": "Body"}, text_may_leave="no")
     [job] = Job.objects.all()
     assert job.given == {
         "corpus": "july",
         "files": [str(path)],
         "licence": "CC0-1.0",
         "text_may_leave": False,
-        "column": ["id=key", "text=words"],
+        "column": ["id=tweet_id", "text=Body"],
     }
     assert by_name()["import_corpus"].perform(job.given).data["accepted"] == 1
 
@@ -171,7 +149,7 @@ def test_records_need_fields_and_are_imported_with_them(desk):
     lay("r.csv", b"id,query,title,lang\n1,a,b,en\n")
     form = {"file": "r.csv", "holds": "records", "column-text": "", "column-language": "lang"}
     response = importing(desk, **form)
-    assert (response.status_code, "name their columns, in order" in told(response)) == (400, True)
+    assert (response.status_code, "name their columns, in order" in words(response)) == (400, True)
     importing(desk, **form, fields="query title")
     by_name()["import_corpus"].perform(Job.objects.get().given)
     assert manifest_of("july").fields == ("query", "title")
@@ -188,28 +166,25 @@ def test_records_need_fields_and_are_imported_with_them(desk):
         ("t.jsonl", "ü".encode("utf-16"), "UTF-16"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_before_anything_is_begun(desk, name, content, why):
+def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, content, why):
     lay(name, content)
     response = desk.get(NEW, {"file": name})
-    assert (response.status_code, why in told(response)) == (400, True)
+    assert (response.status_code, why in words(response)) == (400, True)
     # Where it lies is of no use to anybody, and where the data are is nobody's business.
-    assert str(action_forms.folder()) not in told(response)
+    assert str(action_forms.folder()) not in words(response)
 
 
-def test_a_file_broken_in_the_middle_is_taken_not_at_all_and_the_job_says_where(desk):
-    whole = gzip.compress(b"".join(b'{"id": "%d", "text": "a text"}\n' % n for n in range(200_000)))
+def test_a_file_broken_in_the_middle_or_for_an_impossible_name_is_refused_by_the_job_and_nothing_taken(desk):
+    whole = gzip.compress(b"".join(b'{"id": "%d", "text": "a text"}\n' % n for n in range(50_000)))
     lay("t.jsonl.gz", whole[: len(whole) // 2])
     importing(desk, file="t.jsonl.gz")
     with pytest.raises(ActionError, match=r"t\.jsonl\.gz"):
         by_name()["import_corpus"].perform(Job.objects.get().given)
     assert desk.get("/manage/corpora/july/").status_code == 404
-
-
-def test_a_name_that_no_corpus_can_have_is_refused_by_the_job_in_a_sentence(desk):
     lay()
     importing(desk, corpus="a b")
     with pytest.raises(ActionError, match=r"'a b' cannot be a corpus's name"):
-        by_name()["import_corpus"].perform(Job.objects.get().given)
+        by_name()["import_corpus"].perform(Job.objects.first().given)
 
 
 # --- forms of actions
@@ -219,17 +194,13 @@ def test_a_name_that_no_corpus_can_have_is_refused_by_the_job_in_a_sentence(desk
 def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, name):
     response = desk.get(reverse("manage-do", args=[name]))
     assert response.status_code == 200
-    page = told(response)
     deed, action = action_forms.deed_named(name)
     for option in action.options:
         # Of what may be chosen, an empty list shows nothing but the name.
-        shown = f'name="{option.name}"' in page or f"help-{option.name}" in page
-        assert shown is (option.name not in (*deed.hidden, action_forms.TRY) or option.name == action_forms.TRY), (
-            option.name
-        )
-    assert [
-        each for each in (*deed.first, *deed.hidden) if each not in {option.name for option in action.options}
-    ] == []
+        is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
+        expected = option.name not in (*deed.hidden, action_forms.TRY) or option.name == action_forms.TRY
+        assert is_shown is expected, option.name
+    assert {*deed.first, *deed.hidden} <= {option.name for option in action.options}
 
 
 def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, demo_corpus):
@@ -254,14 +225,10 @@ def test_only_what_detectors_read_can_be_prelabelled(desk, demo_corpus, make_rec
 def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_said_stays(desk, demo_corpus):
     response = desk.post(reverse("manage-do", args=["prelabel"]), {"corpus": demo_corpus.name, "k": "none"})
     assert response.status_code == 400
-    assert "“K”: 'none' is not a whole number" in told(response)
-    assert 'value="none"' in told(response)
-    assert not Job.objects.exists()
-
-
-def test_what_is_not_among_the_choices_cannot_be_chosen(desk):
+    assert "“K”: 'none' is not a whole number" in words(response)
+    assert 'value="none"' in response.text
     response = desk.post(reverse("manage-do", args=["import_predictions"]), {"corpus": "x", "file": "/etc/passwd"})
-    assert (response.status_code, "cannot be chosen here" in told(response)) == (400, True)
+    assert (response.status_code, "cannot be chosen here" in words(response)) == (400, True)
     assert not Job.objects.exists()
 
 
@@ -287,11 +254,8 @@ def test_files_of_systems_are_chosen_from_the_inbox(desk):
     form = QueryDict(mutable=True)
     form.setlist("systems", chosen)
     assert action_forms.given_by("open_task", form) == {"systems": chosen}
-    (field,) = [
-        each
-        for each in [field for group in action_forms.form("open_task", {})[1].values() for field in group]
-        if each.name == "systems"
-    ]
+    groups = action_forms.form("open_task", {})[1].values()
+    [field] = [field for group in groups for field in group if field.name == "systems"]
     assert (field.kind, field.is_file) == ("choices", True)
 
 
@@ -299,17 +263,31 @@ def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
     address = reverse("manage-do", args=["delete"])
     response = desk.post(address, {"corpus": demo_corpus.name})
     assert response.status_code == 200
-    assert "It cannot be taken back." in told(response)
+    assert "It cannot be taken back." in words(response)
     assert not Job.objects.exists()
     assert desk.post(address, {"corpus": demo_corpus.name, "sure": "yes"}).status_code == 302
     assert Job.objects.get().given == {"corpus": demo_corpus.name}
 
 
-def test_a_kind_with_an_error_in_its_file_says_so_where_it_would_be_chosen(desk, demo_corpus):
-    lay("mine.toml", KIND.encode())
-    page = told(desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name}))
-    assert "mine.toml" in page
-    assert 'class="notice"' in page
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (KIND, "mine.toml"),
+        *(
+            (kind, "mine.toml, line 1: this is not TOML (A key has more than 10 parts)")
+            for kind in (
+                "a." * 20_000 + "a = 1",
+                "[[" + '"a" . ' * 20_000 + "a]]",
+                "x = {" + "a." * 20_000 + "a = 1}",
+            )
+        ),
+    ],
+    ids=["without a field", "key", "table", "inline"],
+)
+def test_a_kind_with_an_error_in_its_file_says_so_where_it_would_be_chosen(desk, demo_corpus, kind, sentence):
+    lay("mine.toml", kind.encode())
+    page = desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name})
+    assert (sentence in words(page), 'class="notice"' in page.text) == (True, True)
 
 
 def test_a_refused_import_offers_the_rows_that_it_rejected(desk):
@@ -319,11 +297,9 @@ def test_a_refused_import_offers_the_rows_that_it_rejected(desk):
     with pytest.raises(ActionError) as refused:
         by_name()["import_corpus"].perform(job.given)
     ended(job, Job.FAILED, warned=[str(refused.value)])
-    [link] = re.findall(
-        r'href="([^"]*)">Download the rejected rows', desk.get(reverse("manage-job", args=[job.pk])).text
-    )
-    listed = b"".join(desk.get(link).streaming_content)
-    assert listed.count(b"\n") == 3
+    page = desk.get(reverse("manage-job", args=[job.pk])).text
+    [link] = re.findall(r'href="([^"]*)">Download the rejected rows', page)
+    assert b"".join(desk.get(link).streaming_content).count(b"\n") == 3
 
 
 def test_a_failed_job_waits_for_its_manager_until_the_same_is_done(desk):
@@ -333,7 +309,7 @@ def test_a_failed_job_waits_for_its_manager_until_the_same_is_done(desk):
     july, may = Job.objects.order_by("pk")
     for job in (july, may):
         ended(job, Job.FAILED, warned=["--column is wrong."])
-    first = told(desk.get("/manage/"))
+    first = words(desk.get("/manage/"))
     assert first.count("failed: “Column” is wrong.") == 2
     importing(desk, corpus="may")
     ended(Job.objects.first(), Job.DONE)
@@ -346,60 +322,39 @@ def ended(job, state, **said):
 
 
 def test_two_managers_who_open_a_task_of_one_name_are_told_so(desk, demo_corpus):
-    form = {
-        "corpus": demo_corpus.name,
-        "kind": "language",
-        "design": "uniform",
-        "name": "one",
-        "size": "5",
-        "seed": "1",
-    }
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "name": "one"}
     for _ in range(2):
-        assert desk.post(reverse("manage-new-task"), form).status_code == 302
+        assert desk.post(reverse("manage-new-task"), form | {"size": "5", "seed": "1"}).status_code == 302
     first, second = Job.objects.order_by("pk")
     by_name()["open_task"].perform(first.given)
     with pytest.raises(ActionError, match=r"There is already a task 'one'"):
         by_name()["open_task"].perform(second.given)
 
 
-@pytest.mark.parametrize(
-    "kind", ["a." * 20_000 + "a = 1", "[[" + '"a" . ' * 20_000 + "a]]", "x = {" + "a." * 20_000 + "a = 1}"]
-)
-def test_a_kind_with_a_key_of_thousands_of_parts_is_refused_before_it_is_computed_with(desk, demo_corpus, kind):
-    lay("dots.toml", kind.encode())
-    page = told(desk.get("/manage/new-task/", {"corpus": demo_corpus.name}))
-    assert "dots.toml, line 1: this is not TOML (A key has more than 10 parts)" in page
-
-
 def test_the_page_of_each_kind_can_be_looked_at(desk):
     for kind in ("language", "verify", "qa_match", "concepts", "better_replies"):
         response = desk.get(reverse("manage-kind"), {"kind": kind})
-        assert (response.status_code, "<style>" in told(response)) == (200, False)
+        assert (response.status_code, "<style>" in response.text) == (200, False)
     assert desk.get(reverse("manage-kind"), {"kind": "none"}).status_code in (400, 404)
 
 
 # --- what a new task would give
 
 
-def foreseen(desk, demo_corpus, **said):
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"} | said
-    return told(desk.get(reverse("manage-foreseen"), form))
+def foreseen(desk, demo_corpus, **fields):
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"} | fields
+    return words(desk.get(reverse("manage-foreseen"), form))
 
 
-def test_while_a_task_is_set_up_it_is_told_what_its_draw_gives_and_who_is_there(desk, demo_corpus, person):
+def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are_shown(desk, demo_corpus, person):
     person("ann", "de en fr")
     page = foreseen(desk, demo_corpus)
     assert "Nobody reads" in page
     assert "is expected to be done about" in page
     assert "all are drawn" not in page
     assert "fewer than 999,999: all are drawn." in foreseen(desk, demo_corpus, size="999999")
-    fewer = foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
-    assert page != fewer
-
-
-def test_while_a_task_is_set_up_its_expected_widths_and_their_curve_are_shown(desk, demo_corpus):
-    form = {"kind": "language", "design": "uniform", "corpus": demo_corpus.name, "size": "1000", "audit_least": "1"}
-    page = desk.get(reverse("manage-foreseen"), form).text
+    assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
+    page = foreseen(desk, demo_corpus, size="1000", audit_least="1")
     assert "The 95% interval of accuracy will be about" in page
     assert "Width of the 95% interval by reading" in page
     assert "→ 15.0%" in page
@@ -408,13 +363,13 @@ def test_while_a_task_is_set_up_its_expected_widths_and_their_curve_are_shown(de
 def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):
     kind = KINDS["language"]
     task = imagined_task(kind, (), {})
-    told_before = forecast_before(task, stream_of(demo_corpus.name, task), 1000)
+    forecast = forecast_before(task, stream_of(demo_corpus.name, task), 1000)
     opened = open_task("t", demo_corpus, kind, seed="1", design="uniform", size=1000).task
     work = opened.units.exclude(stage=stages.AGREED).count()
-    assert sum(row["people"] for row in told_before["drawn"]) == pytest.approx(work, rel=0.1)
-    assert sum(row["posts"] for row in told_before["drawn"]) == pytest.approx(1000)
+    assert sum(row["people"] for row in forecast["drawn"]) == pytest.approx(work, rel=0.1)
+    assert sum(row["posts"] for row in forecast["drawn"]) == pytest.approx(1000)
     agreed = opened.units.exclude(agreed_label="").count()
-    assert sum(row["agreed"] for row in told_before["drawn"]) == pytest.approx(agreed, rel=0.05)
+    assert sum(row["agreed"] for row in forecast["drawn"]) == pytest.approx(agreed, rel=0.05)
 
 
 @pytest.mark.parametrize(

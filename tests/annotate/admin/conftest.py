@@ -1,4 +1,4 @@
-"""A manager at the desk, and a task with units of every sort."""
+"""A task with units of every sort."""
 
 import pytest
 
@@ -8,13 +8,6 @@ from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
-
-
-@pytest.fixture
-def desk(client, manager):
-    """The client, signed in as a superuser."""
-    client.force_login(manager)
-    return client
 
 
 @pytest.fixture

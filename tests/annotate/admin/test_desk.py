@@ -1,15 +1,26 @@
-"""The admin, by its real pages: all lists and records, and who may see them."""
+"""The admin by its real pages: lists and records, who may see them, and what a task's page shows of its controls."""
+
+import re
+from html import unescape
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
 import deploy.urls  # noqa: F401 - it loads the admin's pages
+from annotate.actions.commands import call_command
+from annotate.core.estimation.proportions import jeffreys
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
+from annotate.work.adjudication import settle
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
 from corpora.models import Corpus, Draw
+from tests.annotate.acts import signed_in
 from tests.annotate.admin.desk import address, page
+from tests.annotate.conftest import AGREED, DISPUTED
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 RECORDS = [Unit, Judgment, Corpus, Draw, LogEntry, Task, Annotator]
@@ -23,20 +34,21 @@ def test_django_finds_no_fault_in_the_admins_pages():
 # --- every page
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_list_and_every_record_can_be_opened_and_runs_no_inline_script(desk, world, model):
-    assert page(desk, address(model, "changelist")).forbidden == []
-    for key in model._default_manager.values_list("pk", flat=True):
-        assert page(desk, address(model, "change", key)).forbidden == []
-    if admin.site._registry[model].has_add_permission(desk.get(reverse("admin:index")).wsgi_request):
-        assert page(desk, address(model, "add")).forbidden == []
+def test_every_list_and_every_record_can_be_opened_and_runs_no_inline_script(desk, world):
+    request = desk.get(reverse("admin:index")).wsgi_request
+    for model in MODELS:
+        assert page(desk, address(model, "changelist")).forbidden == [], model
+        for key in model._default_manager.values_list("pk", flat=True)[:3]:
+            assert page(desk, address(model, "change", key)).forbidden == [], model
+        if admin.site._registry[model].has_add_permission(request):
+            assert page(desk, address(model, "add")).forbidden == [], model
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_list_can_be_searched_and_opened_while_there_is_nothing_in_it(desk, db, model):
-    page(desk, address(model, "changelist"))
-    if admin.site._registry[model].search_fields:
-        page(desk, address(model, "changelist"), q="nothing")
+def test_every_list_can_be_searched_and_opened_while_there_is_nothing_in_it(desk, db):
+    for model in MODELS:
+        page(desk, address(model, "changelist"))
+        if admin.site._registry[model].search_fields:
+            page(desk, address(model, "changelist"), q="nothing")
 
 
 def test_the_other_pages_of_the_admin_run_no_inline_script_either(desk, world):
@@ -49,43 +61,30 @@ def test_the_other_pages_of_the_admin_run_no_inline_script_either(desk, world):
         address(User, "delete", User.objects.create_user("eve").pk),
     ):
         assert page(desk, path).forbidden == [], path
-    desk.logout()
-    assert page(desk, reverse("admin:login")).forbidden == []
-
-
-def test_what_people_wrote_is_shown_as_text(desk, world):
+    # What people wrote is shown as text.
     judgment = Judgment.objects.exclude(comment="").get()
     assert "<script>alert(1)</script>" in page(desk, address(Judgment, "change", judgment.pk)).text
-
-
-def test_lists_can_be_searched_for_what_managers_look_for(desk, world):
-    assert "1 result" in page(desk, address(Annotator, "changelist"), q="ann").text
-    assert "1 result" in page(desk, address(Annotator, "changelist"), q="de").text
-    assert "2 results" in page(desk, address(Unit, "changelist"), q="same").text
+    for model, query, count in (
+        (Annotator, "ann", "1 result"),
+        (Annotator, "de", "1 result"),
+        (Unit, "same", "2 results"),
+    ):
+        assert count in page(desk, address(model, "changelist"), q=query).text
+    desk.logout()
+    assert page(desk, reverse("admin:login")).forbidden == []
 
 
 # --- who may
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_staff_without_permissions_see_no_list(client, world, model):
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    assert client.get(address(model, "changelist")).status_code == 403
-
-
-def test_staff_without_permissions_cannot_open_a_task(client, world):
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    assert client.get(address(Task, "change", world.pk)).status_code == 403
-
-
-def test_annotators_and_strangers_are_sent_to_the_login(client, person, world):
-    for user in (None, person("bob", "de").user):
-        if user:
-            client.force_login(user)
-        for path in (reverse("admin:index"), address(Annotator, "changelist")):
-            reply = client.get(path)
-            assert reply.status_code == 302
-            assert "/login/" in reply.url
+def test_staff_without_permissions_annotators_and_strangers_see_no_list(client, person, world):
+    staff, annotator = signed_in(User.objects.create_user("staff", is_staff=True)), signed_in(person("bob", "de"))
+    paths = [address(model, "changelist") for model in MODELS]
+    assert {staff.get(path).status_code for path in (*paths, address(Task, "change", world.pk))} == {403}
+    for visitor in (client, annotator):
+        for path in (*paths, reverse("admin:index")):
+            reply = visitor.get(path)
+            assert (reply.status_code, "/login/" in reply.url) == (302, True), path
 
 
 # --- records
@@ -97,14 +96,22 @@ def test_records_can_be_looked_at_and_not_changed(desk, world, model):
     before = list(model.objects.order_by("pk").values())
     record = model.objects.first()
     assert desk.get(address(model, "add")).status_code == 403
-    assert desk.post(address(model, "add"), {"label": "en"}).status_code == 403
-    assert desk.post(address(model, "change", record.pk), {"label": "en", "name": "x"}).status_code == 403
-    assert desk.post(address(model, "delete", record.pk), {"post": "yes"}).status_code == 403
+    for path, sent in (
+        (address(model, "add"), {"label": "en"}),
+        (address(model, "change", record.pk), {"label": "en", "name": "x"}),
+        (address(model, "delete", record.pk), {"post": "yes"}),
+    ):
+        assert desk.post(path, sent).status_code == 403
     everything = model.objects.values_list("pk", flat=True)
-    desk.post(
-        address(model, "changelist"), {"action": "delete_selected", "_selected_action": everything, "post": "yes"}
-    )
+    sent = {"action": "delete_selected", "_selected_action": everything, "post": "yes"}
+    desk.post(address(model, "changelist"), sent)
     assert list(model.objects.order_by("pk").values()) == before
+
+
+def test_the_account_of_somebody_who_has_judged_cannot_be_deleted(desk, world):
+    ann = User.objects.get(username="ann")
+    desk.post(address(User, "delete", ann.pk), {"post": "yes"})
+    assert User.objects.filter(pk=ann.pk).exists()
 
 
 def test_judgments_and_transitions_cannot_be_changed_on_the_page_of_their_unit(desk, world):
@@ -118,19 +125,6 @@ def test_judgments_and_transitions_cannot_be_changed_on_the_page_of_their_unit(d
     assert (list(Judgment.objects.values()), list(Transition.objects.values())) == before
 
 
-@pytest.mark.parametrize("model", [Task, Annotator])
-def test_tasks_and_people_cannot_be_deleted(desk, world, model):
-    record = model.objects.first()
-    assert desk.post(address(model, "delete", record.pk), {"post": "yes"}).status_code == 403
-    assert model.objects.filter(pk=record.pk).exists()
-
-
-def test_the_account_of_somebody_who_has_judged_cannot_be_deleted(desk, world):
-    ann = User.objects.get(username="ann")
-    desk.post(address(User, "delete", ann.pk), {"post": "yes"})
-    assert User.objects.filter(pk=ann.pk).exists()
-
-
 def test_who_changed_which_setting_is_kept(desk, db):
     route = LanguageRoute.objects.get(language="hi")
     desk.post(reverse("manage-route", args=[route.language]), {"queue": "ur", "extra_candidates": "hi-Latn"})
@@ -138,3 +132,110 @@ def test_who_changed_which_setting_is_kept(desk, db):
     assert "manager" in text
     assert "hi → ur" in text
     assert LogEntry.objects.get().get_change_message() == "Changed queue."
+
+
+# --- audits, decoys and checks on a task's page
+
+
+def led_to(desk, task, words):
+    """The page to which a link on a task's page leads."""
+    [link] = re.findall(rf'<a href="([^"]+)">{words}', desk.get(reverse("manage-task", args=[task.name])).text)
+    return desk.get(unescape(link)).text
+
+
+@pytest.fixture
+def failed(make_task, person):
+    """A task of two languages whose audit is done; German was wrong each time, and the limit let it pass."""
+    task = make_task([AGREED] * 12 + [("fr",) * 3] * 8, name="audited", audit_least=4, audit_recheck=0, audit_limit=1)
+    ann, ada = person("ann", "de fr"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("fr"))
+    for unit in task.units.filter(stage="ADJUDICATION"):
+        settle(ada, unit.pk, Answer("en", "I read it"))
+    return task
+
+
+def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
+    shown = page(desk, reverse("manage-task", args=[failed.name]))
+    assert shown.forbidden == []
+    assert "The detectors agree on 20 posts. 8 of these were chosen by lot" in shown.text
+    low, high = (100 * end for end in jeffreys(4, 4))
+    assert f"de German 12 4 of 4 100.0% [{low:.1f}, {high:.1f}]" in shown.text
+    assert "fr French 8 4 of 4 0.0% [0.0, " in shown.text
+    assert "Where the detectors agree and are wrong" in shown.text  # the plot
+    assert "over the limit" not in shown.text
+
+
+def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(desk, failed, manager):
+    desk.post(reverse("manage-settings-change", args=[failed.name]), {"audit_limit": "0.5", "audit_share": "0.9"})
+    failed.refresh_from_db()
+    assert (failed.audit_limit, failed.audit_share) == (0.5, 0)
+    shown = page(desk, reverse("manage-task", args=[failed.name]))
+    assert shown.forbidden == []
+    assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
+    assert "more than 50% may be wrong" in shown.text
+    form = led_to(desk, failed, "Have people label")
+    assert f'<option value="{failed.name}" selected>' in form
+    assert re.search(r'name="contest" value="yes"[^>]* checked', form)
+    assert failed.units.filter(stage="AGREED").count() == 12
+    call_command("audit", failed.name, contest=True)
+    assert "contested: people label all of it" in page(desk, reverse("manage-task", args=[failed.name])).text
+    assert set(Transition.objects.filter(event="contested").values_list("unit__agreed_label")) == {("de",)}
+
+
+def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, make_task):
+    make_task([AGREED] * 3, audit_least=1)
+    make_task([AGREED] * 3, name="without")
+    waiting, without = (page(desk, reverse("manage-task", args=[name])).text for name in ("task", "without"))
+    assert "de German 3 0 of 1 – not done yet" in waiting
+    assert "no post was chosen for an audit when the task was opened" in without
+    assert "Over the task’s limit" not in without
+
+
+def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
+    task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
+    skip(both, take(both, task).pk)
+    sentence = "1 post waits for an adjudicator who has not read it; make another person an adjudicator."
+    assert sentence in page(desk, reverse("manage-task", args=[task.name])).text
+    person("ada", adjudicates=True)
+    assert "who has not read it" not in page(desk, reverse("manage-task", args=[task.name])).text
+
+
+def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
+    task = make_task([DISPUTED] * 6, asked="de", decoys=4)
+    shown = page(desk, reverse("manage-task", args=[task.name])).text
+    assert "de German 4 – –" in shown
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    shown = page(desk, reverse("manage-task", args=[task.name]))
+    assert shown.forbidden == []
+    assert "In 4 answers to them readers said Yes 4 times." in shown.text
+    low, _ = jeffreys(4, 4)
+    assert f"de German 4 4 of 4: 100.0% [{100 * low:.1f}, 100.0] –" in shown.text
+    settings = page(desk, reverse("manage-settings", args=[task.name])).text
+    assert "precision draw of 6 for de from corpus, seed 1" in settings
+    assert "Audit limit" not in settings
+
+
+def test_units_and_draws_are_listed_by_what_they_are_to_people_who_manage(desk, make_task):
+    make_task([AGREED] * 3, audit_least=1)
+    make_task([DISPUTED] * 3, name="verify", asked="de", decoys=1)
+    queries = ({"audited__exact": "1"}, "1 unit"), ({"asked": "de"}, "3 units"), ({"decoy": "yes"}, "1 unit")
+    for query, count in (*queries, ({"decoy": "no"}, "5 units")):
+        assert f" {count}" in page(desk, address(Unit, "changelist"), **query).text, query
+    assert "corpus precision de cld2 1 3 3 6" in page(desk, address(Draw, "changelist")).text
+
+
+def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest_and_annotators_see_none(failed):
+    failed.audit_limit = 0.5
+    failed.save()
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_task"))
+    shown = page(signed_in(staff), reverse("manage-task", args=[failed.name])).text
+    assert "Over the task’s limit: de." in shown
+    assert "Have people label" not in shown
+    client = signed_in(User.objects.get(username="ann"))
+    assert client.get(reverse("manage-task", args=[failed.name])).status_code == 403
+    for path in (address(Unit, "changelist"), address(Draw, "changelist")):
+        assert client.get(path).status_code == 302, path

@@ -1,7 +1,4 @@
-"""People at work in a task that a manager looks at, and the words of a page."""
-
-import html
-import re
+"""People at work in a task that a manager looks at."""
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
@@ -26,8 +23,3 @@ def at(judgment, when, **fields):
 
 def by(rows, key="language"):
     return {row[key]: row for row in rows}
-
-
-def words(page):
-    """The text of a page, without its tags."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page.text)))

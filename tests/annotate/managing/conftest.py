@@ -1,17 +1,10 @@
-"""A manager at the desk; and a test that somebody has finished, as it stands in the database."""
+"""A test that somebody has finished, as it stands in the database."""
 
 import pytest
 from django.utils import timezone
 
 from annotate.models import Qualification, Trial, TrialAnswer
 from annotate.quality.guideline_versions import current
-
-
-@pytest.fixture
-def desk(client, manager):
-    """The client, signed in as a superuser."""
-    client.force_login(manager)
-    return client
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The desk of managers: what waits, when it is done, who is at work; people across tasks, their hours, files."""
+"""The desk of managers: what waits, forecasts, who is at work; people across tasks, their hours, and table files."""
 
 import csv
 import io
@@ -22,12 +22,6 @@ from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def desk(client, manager):
-    client.force_login(manager)
-    return client
 
 
 @pytest.fixture
@@ -57,31 +51,31 @@ def table(text, name):
 # --- when it is done
 
 
-def test_a_page_of_all_tasks_and_that_of_a_task_say_when_each_language_is_done(desk, task, person):
-    for name in ("ann", "ben", "cem"):
-        person(name, "de")
-    first, own = desk.get("/manage/dates/").text, desk.get(f"/manage/tasks/{task.name}/").text
-    for text, name in ((first, "dates"), (own, "forecast")):
-        assert "German" in table(text, name)
-        assert "earlier" in table(text, name)
-    assert "All is expected to be done about" in own
-    assert "These dates suppose 12 seconds an answer" in own
+def statements(desk, page):
+    with CaptureQueriesContext(connection) as queries:
+        desk.get(page)
+    return len(queries)
 
 
-def test_a_language_that_nobody_reads_has_no_date_and_what_two_readers_would_change(desk, task):
-    found = forecast_of(task)
-    [row] = found["queues"]
+def test_forecasts_are_shown_for_all_tasks_and_each_unless_nobody_reads_a_language_or_it_is_closed(desk, task, person):
+    dates, own = "/manage/dates/", f"/manage/tasks/{task.name}/"
+    [row] = forecast_of(task)["queues"]
     assert row["days"] == {"low": None, "middle": None, "high": None}
     assert row["more"]["days"]["middle"] > 0
-    assert "not foreseeable" in table(desk.get("/manage/dates/").text, "dates")
-
-
-def test_what_is_done_or_closed_is_not_foretold(desk, task, person):
+    assert "not foreseeable" in table(desk.get(dates).text, "dates")
+    for name in ("ann", "ben", "cem"):
+        person(name, "de")
+    first = statements(desk, own)
+    assert statements(desk, own) < first  # a forecast is kept while nothing changes
+    page = desk.get(own).text
+    for text in (table(desk.get(dates).text, "dates"), table(page, "forecast")):
+        assert ("German" in text, "earlier" in text) == (True, True)
+    assert "All is expected to be done about" in page
+    assert "These dates suppose 12 seconds an answer" in page
     task.is_open = False
     task.save()
-    person("ann", "de")
-    assert 'id="forecast"' not in desk.get(f"/manage/tasks/{task.name}/").text
-    assert 'id="dates"' not in desk.get("/manage/dates/").text
+    assert 'id="forecast"' not in desk.get(own).text
+    assert 'id="dates"' not in desk.get(dates).text
 
 
 def test_a_person_s_own_days_take_the_place_of_what_is_assumed(make_task, person):
@@ -100,29 +94,14 @@ def test_a_person_s_own_days_take_the_place_of_what_is_assumed(make_task, person
 
 
 def test_somebody_who_has_stopped_is_told_apart_from_one_who_works(make_task, person):
-    now, found = timezone.now(), {}
+    now, days = timezone.now(), {}
     for name, back in (("works", 1), ("stopped", 16)):
         task, ann = make_task([DISPUTED] * 40, name=name), person(name, "de")
         for day in range(6):
             answer(ann, task, at=now - timedelta(days=back + day), seconds=1200.0)
-        found[name] = forecast_of(task)["queues"][0]["days"]
+        days[name] = forecast_of(task)["queues"][0]["days"]["middle"]
         User.objects.filter(username=name).update(is_active=False)
-    assert found["works"]["middle"] is not None
-    assert found["stopped"]["middle"] is None
-
-
-def test_a_forecast_is_kept_while_nothing_changes(desk, task, person):
-    person("ann", "de")
-
-    def statements():
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
-            desk.get(f"/manage/tasks/{task.name}/")
-        return len(asked)
-
-    first = statements()
-    assert statements() < first
+    assert [days[name] is None for name in ("works", "stopped")] == [False, True]
 
 
 # --- what waits, and who is at work
@@ -136,20 +115,22 @@ def test_cases_without_an_adjudicator_wait_for_the_manager(desk, task, person):
     assert "for an adjudicator in" not in desk.get("/manage/").text
 
 
-def test_the_live_counts_are_a_part_of_the_page_and_count_what_stands(desk, task, person, settings):
-    settings.CACHES = {**settings.CACHES, "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
-    ann, ben = person("ann", "de"), person("ben", "de")
-    now = timezone.now()
-    answer(ann, task)
-    answer(ben, task, at=now - timedelta(minutes=40))
-    found = desk.get("/manage/now/").text
-    numbers = [part.split("<")[0].strip() for part in found.split("<dd>")[1:]]
-    assert numbers[:2] == ["1", "2"]
-    assert "<html" not in found
+def test_the_live_counts_are_a_part_of_the_page_counted_once_for_all_who_look(desk, task, person, settings):
+    caches = settings.CACHES
+    settings.CACHES = {**caches, "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
+    answer(person("ann", "de"), task)
+    answer(person("ben", "de"), task, at=timezone.now() - timedelta(minutes=40))
+    part = desk.get("/manage/now/").text
+    numbers = [after.split("<")[0].strip() for after in part.split("<dd>")[1:]]
+    assert (numbers[:2], "<html" in part) == (["1", "2"], False)
     assert 'hx-get="/manage/now/"' in desk.get("/manage/").text
+    settings.CACHES = caches
+    desk.get("/manage/now/")
+    with CaptureQueriesContext(connection) as queries:
+        desk.get("/manage/now/")
+    assert not [query for query in queries if "annotate_judgment" in query["sql"]]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_the_first_page_fetches_the_dates_and_asks_for_the_live_counts_again(new_page, make_task, manager):
     make_task([DISPUTED] * 2)
     page = new_page(user=manager)
@@ -166,13 +147,6 @@ def test_the_first_page_fetches_the_dates_and_asks_for_the_live_counts_again(new
     assert page.locator("#now").count() == 1
 
 
-def test_the_live_counts_are_asked_of_the_database_once_for_all_who_look(desk, task):
-    desk.get("/manage/now/")
-    with CaptureQueriesContext(connection) as asked:
-        desk.get("/manage/now/")
-    assert not [each for each in asked if "annotate_judgment" in each["sql"]]
-
-
 def test_imported_judgments_are_nobodys_work_here(desk, make_task, person, tmp_path):
     answer(person("ann", "de"), make_task([DISPUTED]))
     file = tmp_path / "crowd.tsv"
@@ -187,51 +161,39 @@ def test_imported_judgments_are_nobodys_work_here(desk, make_task, person, tmp_p
 # --- people and their hours
 
 
-def test_everybody_is_shown_across_tasks(desk, make_task, person):
+def test_everybody_is_shown_across_tasks_with_hours_whether_or_not_the_work_stands(desk, make_task, person):
     one, two = make_task([DISPUTED] * 3, name="one"), make_task([DISPUTED] * 3, name="two")
     ann, _ = person("ann", "de:5 en:3"), person("ben", "hr")
     now = timezone.now()
     answer(ann, one, seconds=3600.0)
     answer(ann, two, seconds=1800.0, at=now - timedelta(days=3))
     answer(ann, two, seconds=1800.0, at=now - timedelta(days=30))
-    ben, found = sorted(everybody(), key=lambda row: row["answers"])
-    assert (found["tasks"], found["answers"]) == (["one", "two"], 3)
-    assert found["hours"] == {"today": 1.0, "week": 1.5, "all": 2.0}
-    assert found["languages"] == {"de": 5, "en": 3}
+    ben, row = sorted(everybody(), key=lambda row: row["answers"])
+    assert (row["tasks"], row["answers"]) == (["one", "two"], 3)
+    assert row["hours"] == {"today": 1.0, "week": 1.5, "all": 2.0}
+    assert row["languages"] == {"de": 5, "en": 3}
     assert (ben["tasks"], ben["hours"]["all"], ben["last"]) == ([], 0, None)
     text = desk.get("/manage/people/").text
-    assert "German 5, English 3" in text
-    assert "one, two" in text
+    assert ("German 5, English 3" in text, "one, two" in text) == (True, True)
+    undo(ann, one)
+    assert [(row["answers"], row["hours"]) for row in timesheet(timezone.localdate()) if row["task"] == "one"] == [
+        (0, 1.0)
+    ]
 
 
-def test_hours_count_what_was_worked_whether_or_not_it_stands(make_task, person):
-    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
-    answer(ann, task, seconds=900.0)
-    undo(ann, task)
-    [row] = timesheet(timezone.localdate())
-    assert (row["answers"], row["hours"]) == (0, 0.25)
-
-
-def test_a_month_s_hours_come_as_a_file_by_person_day_and_task(desk, make_task, person, settings):
-    task, ann = make_task([DISPUTED] * 5), person("ann", "de")
-    here = timezone.get_current_timezone()
-    for day, hour in ((3, 0), (3, 23), (28, 12)):
-        at = timezone.datetime(2026, 3, day, hour, 30, tzinfo=here)
-        answer(ann, task, at=at, seconds=1800.0)
-    answer(ann, task, at=timezone.datetime(2026, 4, 1, 0, 30, tzinfo=here))
+def test_a_month_s_hours_come_as_a_file_by_person_day_and_task(desk, make_task, ann):
+    task, here = make_task([DISPUTED] * 5), timezone.get_current_timezone()
+    for month, day, hour in ((3, 3, 0), (3, 3, 23), (3, 28, 12), (4, 1, 0)):
+        answer(ann, task, at=timezone.datetime(2026, month, day, hour, 30, tzinfo=here), seconds=1800.0)
     reply = desk.get("/manage/people/hours.csv", {"month": "2026-03"})
     assert reply["Content-Disposition"] == 'attachment; filename="hours-2026-03.csv"'
-    rows = rows_of(reply)
-    assert [(row["username"], row["day"], row["answers"], row["active hours"]) for row in rows] == [
-        ("ann", "2026-03-03", "2", "1.00"),
-        ("ann", "2026-03-28", "1", "0.50"),
+    keys = ("username", "day", "answers", "active hours", "task")
+    assert [tuple(row[key] for key in keys) for row in rows_of(reply)] == [
+        ("ann", "2026-03-03", "2", "1.00", task.name),
+        ("ann", "2026-03-28", "1", "0.50", task.name),
     ]
-    assert {row["task"] for row in rows} == {task.name}
-
-
-@pytest.mark.parametrize("month", ["2026-13", "march", "2026-03-01", "../x"])
-def test_a_month_that_is_none_is_refused(desk, month):
-    assert desk.get("/manage/people/hours.csv", {"month": month}).status_code == 404
+    for month in ("2026-13", "march", "2026-03-01", "../x"):
+        assert desk.get("/manage/people/hours.csv", {"month": month}).status_code == 404
 
 
 # --- tables that are filtered and downloaded
@@ -243,57 +205,42 @@ def many(person):
         person(f"reader{number:02}", "de" if number % 2 else "hr")
 
 
-def test_a_long_table_is_filtered_by_words_without_a_script(desk, many):
-    text = desk.get("/manage/people/").text
-    assert 'name="find-everybody"' in text
-    found = desk.get("/manage/people/", {"find-everybody": "CROATIAN reader1"}).text
-    assert [f"reader{n:02}" for n in range(16) if f"reader{n:02}" in found] == ["reader10", "reader12", "reader14"]
-    assert "3 of 16" in found
+@pytest.mark.usefixtures("many")
+def test_a_long_table_is_filtered_by_words_sorted_and_downloaded_as_it_is_shown(desk):
+    assert 'name="find-everybody"' in desk.get("/manage/people/").text
+    page = desk.get("/manage/people/", {"find-everybody": "CROATIAN reader1"}).text
+    assert [n for n in range(16) if f"reader{n:02}" in page] == [10, 12, 14]
+    assert "3 of 16" in page
+    query = {"find-everybody": "croatian", "sort": "everybody.-name"}
+    page = desk.get("/manage/people/", query).text
+    assert '<input type="hidden" name="sort" value="everybody.-name">' in page
+    assert "find-everybody=croatian" in table(page, "everybody")
+    assert page.index("reader14") < page.index("reader10")
+    rows = rows_of(desk.get("/manage/people/", query | {"csv": "everybody"}))
+    assert [row["annotator"] for row in rows] == [f"reader{number:02}" for number in range(14, -1, -2)]
 
 
-def test_a_filter_keeps_the_order_and_an_order_the_filter(desk, many):
-    found = desk.get("/manage/people/", {"find-everybody": "croatian", "sort": "everybody.-name"}).text
-    assert '<input type="hidden" name="sort" value="everybody.-name">' in found
-    assert "find-everybody=croatian" in table(found, "everybody")
-    assert found.index("reader14") < found.index("reader10")
-
-
-def test_a_short_table_has_no_filter_but_every_table_is_downloaded(desk, task, person):
-    person("ann", "de")
-    text = desk.get("/manage/").text
-    assert "find-tasks" not in text
+def test_a_short_table_has_no_filter_but_every_table_is_downloaded(desk, task):
+    assert "find-tasks" not in desk.get("/manage/").text
     [row] = rows_of(desk.get("/manage/?csv=tasks"))
     assert row["of units"] == "12"
     assert desk.get("/manage/?csv=nothing").status_code == 404
 
 
-def test_what_is_downloaded_is_what_is_found_and_in_the_order_that_is_shown(desk, many):
-    asked = {"find-everybody": "german", "sort": "everybody.-name", "csv": "everybody"}
-    assert [row["annotator"] for row in rows_of(desk.get("/manage/people/", asked))] == [
-        f"reader{number:02}" for number in range(15, 0, -2)
-    ]
-
-
-@pytest.mark.parametrize("name", ["=cmd()", "+1", "-1", "@SUM(A1)"])
-def test_no_cell_of_a_file_is_run_as_a_formula(desk, make_task, person, name):
-    ann = person("ann", "de")
-    User.objects.filter(pk=ann.user.pk).update(first_name=name)
+def test_no_cell_of_a_file_is_run_as_a_formula(desk, make_task, ann):
     answer(ann, make_task([DISPUTED] * 2))
-    for address in ("/manage/people/?csv=everybody", "/manage/people/hours.csv"):
-        cells = [cell for row in rows_of(desk.get(address)) for cell in row.values()]
-        assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
-        assert [cell for cell in cells if cell.startswith(f"'{name}")]
+    for name in ("=cmd()", "+1", "-1", "@SUM(A1)"):
+        User.objects.filter(pk=ann.user.pk).update(first_name=name)
+        for address in ("/manage/people/?csv=everybody", "/manage/people/hours.csv"):
+            cells = [cell for row in rows_of(desk.get(address)) for cell in row.values()]
+            assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+            assert [cell for cell in cells if cell.startswith(f"'{name}")]
 
 
 def test_the_page_of_people_asks_as_many_statements_for_many_as_for_few(desk, person):
-    def statements():
-        with CaptureQueriesContext(connection) as asked:
-            desk.get("/manage/people/")
-        return len(asked)
-
     person("first", "de")
     desk.get("/docs/")  # what the manager wants of pages is read once
-    few = statements()
+    few = statements(desk, "/manage/people/")
     for number in range(8):
         person(f"reader{number}", "de en")
-    assert statements() == few
+    assert statements(desk, "/manage/people/") == few

@@ -7,8 +7,7 @@ from django.contrib.auth.models import Permission, User
 from annotate.controls.qualification import grant
 from annotate.models import Guidelines
 from annotate.quality.guideline_versions import current, new_version
-from tests.annotate.acts import state
-from tests.annotate.managing.acts import words
+from tests.annotate.acts import signed_in, state, words
 from tests.annotate.test_bounded_guidelines import SAYS, WIDE
 
 GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
@@ -30,30 +29,24 @@ def typed(page):
     return page.text.split("<textarea")[1].split(">", 1)[1].split("</textarea")[0]
 
 
-def test_a_new_version_begins_with_the_one_that_holds(desk, task):
-    new_version(task, "en", "Read *twice*.", major=False)
-    page = desk.get(PAGE)
-    assert typed(page) == "Read *twice*."
-    assert "<em>twice</em>" in page.text
-    assert "It begins with version 1.1, which holds." in words(page)
-
-
-def test_each_language_of_the_task_has_its_own_and_begins_with_the_english_one(make_records_task, desk):
+def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_that_holds(
+    make_records_task, make_task, desk
+):
     task = make_records_task(languages=("de", "en"))
-    assert "There is none in German yet; it begins with the one that holds in its place." in words(
-        desk.get(PAGE, {"language": "de"})
-    )
+    page = words(desk.get(PAGE, {"language": "de"}))
+    assert "There is none in German yet; it begins with the one that holds in its place." in page
     add(desk, task, language="de", text="Lesen.", after=current(task, "de").pk)
+    new_version(task, "en", "Read *twice*.", major=False)
     assert typed(desk.get(PAGE, {"language": "de"})) == "Lesen."
-    assert typed(desk.get(PAGE)) == "Read."
-    for asked in ("fr", "xx", "<b>"):
-        assert typed(desk.get(PAGE, {"language": asked})) == "Read."
-
-
-def test_where_labels_are_the_languages_guidelines_may_be_in_any(make_task, desk):
-    make_task([("de",) * 3], name="crowd")
-    assert "A new version in Ukrainian" in words(desk.get(PAGE, {"language": "uk"}))
-    assert "A new version in English" in words(desk.get(PAGE, {"language": "xx"}))
+    for language in ("", "fr", "xx", "<b>"):
+        page = desk.get(PAGE, {"language": language})
+        assert (typed(page), "<em>twice</em>" in page.text) == ("Read *twice*.", True)
+    assert "It begins with version 1.1, which holds." in words(page)
+    # Where labels are the languages, guidelines may be in any.
+    make_task([("de",) * 3], name="labels")
+    of_labels = PAGE.replace("crowd", "labels")
+    for language, name in (("uk", "Ukrainian"), ("xx", "English")):
+        assert f"A new version in {name}" in words(desk.get(of_labels, {"language": language}))
 
 
 def test_a_minor_and_a_major_version(desk, task, person, manager):
@@ -114,31 +107,29 @@ def test_of_two_who_write_at_once_the_second_is_told_and_loses_nothing(desk, tas
 
 
 def test_the_preview_shows_what_annotators_will_see_and_runs_nothing(desk, task):
+    def preview(text, **fields):
+        headers = {} if fields else {"HX-Request": "true"}
+        return desk.post(f"{PAGE}preview/", {"language": "en", "text": text} | fields, headers=headers)
+
     text = "# Look\n\n<script>alert(1)</script> **well**"
-    fragment = desk.post(f"{PAGE}preview/", {"language": "en", "text": text}, headers={"HX-Request": "true"}).text
-    assert "<h1>Look</h1>" in fragment
-    assert "<script>" not in fragment
-    assert "<html" not in fragment
-    whole = desk.post(f"{PAGE}preview/", {"language": "en", "text": text, "change": "major"})
+    fragment = preview(text).text
+    assert ["<h1>Look</h1>" in fragment, "<script>" in fragment, "<html" in fragment] == [True, False, False]
+    whole = preview(text, change="major")
     assert "<strong>well</strong>" in whole.text
     assert typed(whole).startswith("# Look")
     assert 'value="major" checked' in whole.text
+    unreadable = preview(WIDE)
+    assert "The guidelines have a table of more than 50 columns in line 2" in words(unreadable)
+    assert len(unreadable.content) < 1000
     assert Guidelines.objects.count() == 1
 
 
-def test_the_preview_of_what_no_page_could_show_is_a_sentence(desk, task):
-    shown = desk.post(f"{PAGE}preview/", {"language": "en", "text": WIDE}, headers={"HX-Request": "true"})
-    assert "The guidelines have a table of more than 50 columns in line 2" in words(shown)
-    assert len(shown.content) < 1000
-
-
-def test_staff_without_the_permission_read_them_and_write_none(client, task):
+def test_staff_without_the_permission_read_them_and_write_none(task):
     staff = User.objects.create_user("staff", is_staff=True)
     staff.user_permissions.add(Permission.objects.get(codename="change_task"))
-    client.force_login(staff)
+    client = signed_in(staff)
     page = client.get(PAGE).text
-    assert "<textarea" not in page
-    assert "<p>Read.</p>" in page
+    assert ("<textarea" in page, "<p>Read.</p>" in page) == (False, True)
     for act in ("add", "preview"):
         assert client.post(f"{PAGE}{act}/", {"language": "en", "text": "x", "change": "minor"}).status_code == 403
     assert Guidelines.objects.count() == 1

@@ -14,6 +14,11 @@ from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS
 
 
+def kept(test):
+    """A test of a large task, which commits."""
+    return pytest.mark.django_db(transaction=True)(pytest.mark.usefixtures("large")(test))
+
+
 @pytest.fixture(autouse=True)
 def figures(settings, tmp_path):
     """In a folder of their own, since other tests may run at the same time."""
@@ -29,9 +34,9 @@ def read(make_task, person, client, manager):
     def page(name=""):
         return client.get(f"/manage/tasks/{task.name}/{name}").text
 
-    page.task = task
+    page.task, page.client, page.ann = task, client, ann
     page.answer = lambda: judge(ann, take(ann, task).pk, Answer("de"))
-    page.client, page.ann = client, ann
+    page.void = lambda: client.post(f"/manage/tasks/{task.name}/people/{ann.pk}/void/", {"reason": "She guessed."})
     return page
 
 
@@ -55,6 +60,12 @@ def wait_for_counting():
             assert not thread.is_alive()
 
 
+@pytest.fixture
+def large(monkeypatch):
+    """Tasks of three units are large ones."""
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
+
+
 @pytest.mark.django_db
 def test_figures_of_other_tasks_are_those_of_the_moment(read):
     for number in "012":
@@ -63,46 +74,34 @@ def test_figures_of_other_tasks_are_those_of_the_moment(read):
         read.answer()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_those_of_a_large_task_are_those_counted_last_and_counted_again_once_they_are_old(read, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
+@kept
+def test_those_of_a_large_task_are_counted_again_once_they_are_old_or_a_manager_has_decided(read, monkeypatch):
     assert done(counted(read)) == "0"
     read.answer()
     text = read()
-    assert done(text) == "0"
-    assert "Counted at" in text
-    monkeypatch.setattr(figure_cache, "FRESH", 0.0)
-    monkeypatch.setattr(figure_cache, "SHARE", float("inf"))
-    assert done(read()) == "0"
-    wait_for_counting()
-    assert done(read()) == "1"
-    wait_for_counting()
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("page", ["", "people/", "agreement/", "agreement/?show=1", "people/{ann}/"])
-def test_all_that_a_page_shows_can_be_kept(read, page, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
-    read.answer()
-    page = page.format(ann=read.ann.pk)
-    first = counted(read, page)
-    again = read(page)
-    assert "Counted at" in again
-    assert again.count("<table") == first.count("<table")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
-    read.answer()
-    assert done(counted(read)) == "1"
-    read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
+    assert (done(text), "Counted at" in text) == ("0", True)
+    with monkeypatch.context() as aged:
+        aged.setattr(figure_cache, "FRESH", 0.0)
+        aged.setattr(figure_cache, "SHARE", float("inf"))
+        assert done(read()) == "0"
+        wait_for_counting()
+        assert done(read()) == "1"
+        wait_for_counting()
+    read.void()
     assert done(counted(read)) == "0"
 
 
-@pytest.mark.django_db(transaction=True)
+@kept
+def test_all_that_a_page_shows_can_be_kept(read):
+    read.answer()
+    for page in ("", "people/", "agreement/", "agreement/?show=1", f"people/{read.ann.pk}/"):
+        first, again = counted(read, page), read(page)
+        assert "Counted at" in again, page
+        assert again.count("<table") == first.count("<table"), page
+
+
+@kept
 def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
     begun, decided, count = threading.Event(), threading.Event(), task_reports._progress_of
 
@@ -115,14 +114,13 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
     monkeypatch.setattr(task_reports, "_progress_of", slowly)
     assert "being counted" in read()
     assert begun.wait(HANGS)
-    read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
+    read.void()
     decided.set()
     assert done(counted(read)) == "0"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_task):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
+@kept
+def test_the_page_of_all_tasks_keeps_its_figures_too(read, make_task):
     read.client.get("/manage/")
     wait_for_counting()
     make_task([DISPUTED], name="another")
@@ -131,9 +129,8 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_tas
     assert "another" not in text
 
 
-@pytest.mark.django_db(transaction=True)
+@kept
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
     looked, count = threading.Event(), task_reports._progress_of
     monkeypatch.setattr(task_reports, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
@@ -144,9 +141,8 @@ def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypa
     assert done(read()) == "0"
 
 
-@pytest.mark.django_db(transaction=True)
+@kept
 def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_again(read, monkeypatch, caplog):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
 
     def fail(task):
         raise InvalidAnswer("Not today.")

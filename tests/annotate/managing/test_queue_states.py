@@ -8,6 +8,7 @@ from annotate.core import stages
 from annotate.figures.queue_states import queue_states, queue_states_of
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
+from annotate.work import accounts
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
 from annotate.work.judgments import skip
@@ -21,7 +22,7 @@ def state(task, queue="en"):
     return found["state"], found["said"]
 
 
-def test_a_queue_that_nobody_reads(make_records_task, person):
+def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_records_task, person):
     task = make_records_task(count=2, redundancy=1)
     person("ann", "en:2")
     assert state(task) == (
@@ -29,10 +30,15 @@ def test_a_queue_that_nobody_reads(make_records_task, person):
         "Nobody who may log in reads English at level 4 or better. Invite a reader, or add the language to one.",
     )
     bea = person("bea", "en")
-    assert state(task)[0] == "going"
-    bea.user.is_active = False
-    bea.user.save()
+    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
+    accounts.set_active([bea], False)
     assert state(task)[0] == "unread"
+    Task.objects.update(is_open=False)
+    task.refresh_from_db()
+    assert state(task) == (
+        "closed",
+        "The task is closed, so nobody is given the 2 units that wait. Its settings open it again.",
+    )
 
 
 def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, person, tried):
@@ -98,12 +104,6 @@ def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, pe
     assert state(task)[1].startswith("1 of the 2 units need")
 
 
-def test_a_queue_that_is_worked_on(make_records_task, person):
-    task = make_records_task(count=2, redundancy=1)
-    person("ann", "en")
-    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
-
-
 def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_records_task, person):
     task = make_records_task(count=1, redundancy=2)
     ann = person("ann", "en")
@@ -121,17 +121,7 @@ def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_record
     assert state(task)[1].endswith("may work on 1 unit; 1 answer is missing.")
 
 
-def test_a_queue_of_a_closed_task(make_records_task, person):
-    task = make_records_task(count=2, redundancy=1)
-    Task.objects.update(is_open=False)
-    task.refresh_from_db()
-    assert state(task) == (
-        "closed",
-        "The task is closed, so nobody is given the 2 units that wait. Its settings open it again.",
-    )
-
-
-def test_a_queue_that_is_done_or_waits_for_an_adjudicator(make_records_task, person):
+def test_a_queue_that_is_done_or_waits_for_an_adjudicator_whatever_gold_is_hidden_in_it(make_records_task, person):
     task = make_records_task(count=2, task_type="web_ranking", on_conflict="ADJUDICATION")
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator, label in zip(people, "420", strict=True):
@@ -141,20 +131,18 @@ def test_a_queue_that_is_done_or_waits_for_an_adjudicator(make_records_task, per
     for unit in task.units.filter(stage=stages.ADJUDICATION):
         settle(ada, unit.pk, Answer("3", "read the page"))
     assert state(task) == ("done", "Done.")
-
-
-def test_hidden_gold_answers_never_keep_a_queue_from_being_done(make_records_task, person):
-    task = make_records_task(count=2, gold={"queue": ["1", "0"] * 4}, gold_share=0.2, redundancy=1)
-    work(person("ann", "en"), task)
+    task = make_records_task(count=2, gold={"queue": ["1", "0"] * 4}, gold_share=0.2, redundancy=1, name="gold")
+    work(people[0], task)
     assert state(task) == ("done", "Done.")
 
 
-def test_stuck_queues_come_first_and_are_counted(make_records_task, person):
+def test_stuck_queues_come_first_and_are_counted(make_records_task, make_task, person):
     task = make_records_task(count=3, languages=("de", "en", "fr"), redundancy=1)
     person("ann", "de")
-    found = queue_states(task)
-    assert [row["queue"] for row in found["queues"]] == ["en", "fr", "de"]
-    assert found["stuck"] == 2
+    states = queue_states(task)
+    assert ([row["queue"] for row in states["queues"]], states["stuck"]) == (["en", "fr", "de"], 2)
+    [row] = queue_states(make_task([("fr", "fr en", "en")] * 2))["queues"]
+    assert (row["queue"], row["state"]) == ("fr", "unread")
 
 
 def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
@@ -183,14 +171,6 @@ def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
     assert queue_states_of([]) == {}
 
 
-def test_queues_of_posts_stand_under_the_languages_that_share_them(make_task, person):
-    task = make_task([DISPUTED, DISPUTED])
-    person("ann", "en")
-    found = by(queue_states(task)["queues"], "queue")
-    assert found["de"]["state"] == "unread"
-    assert set(found) == {"de"}
-
-
 # --- who waits for work
 
 
@@ -198,13 +178,15 @@ def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_rec
     task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
     ann, bea = person("ann", "en"), person("bea", "en de")
     work(ann, task)
-    found = queue_states(task)["idle"]
-    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
-        ("ann", True, "They have judged all that waits in English.")
-    ]
+    judged_all = ("ann", True, "They have judged all that waits in English.")
+    assert idle(task) == [judged_all]
     Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
-    assert queue_states(task)["idle"][0]["at_work"] is False
+    assert [at_work for _, at_work, _ in idle(task)] == [False]
     assert take(bea, task)
+
+
+def idle(task):
+    return [(row["name"], row["at_work"], row["said"]) for row in queue_states(task)["idle"]]
 
 
 def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person, tried):
@@ -213,8 +195,5 @@ def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person,
     for annotator in (ann, bea):
         tried(annotator, task)
     work(bea, task)
-    found = queue_states(task)["idle"]
-    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
-        ("bea", True, "Nothing waits in their languages."),
-        ("ann", False, "Nothing waits in their languages."),
-    ]
+    nothing = "Nothing waits in their languages."
+    assert idle(task) == [("bea", True, nothing), ("ann", False, nothing)]
