@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
+from django.contrib.auth.models import User
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotate.controls import honeypots
@@ -45,7 +46,7 @@ def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
 # --- One task
 
 
-def people(task: Task) -> list[dict]:
+def people(task: Task) -> list[dict[str, Any]]:
     """Return a row for each person who judged anything or took a test in the task, sorted by name. A row has:
 
     annotator, name: primary key and name.
@@ -70,7 +71,7 @@ def people(task: Task) -> list[dict]:
     return by_name(rows, "annotator")
 
 
-def _people_at_work(task: Task) -> list[dict]:
+def _people_at_work(task: Task) -> list[dict[str, Any]]:
     by_manager = Q(voided_by__isnull=False)
     work = Judgment.objects.of_work().filter(unit__task=task, lease__isnull=False).order_by()
     counts = work.values("annotator").annotate(
@@ -85,8 +86,9 @@ def _people_at_work(task: Task) -> list[dict]:
     let_go = leases.values("annotator").annotate(
         given_back=Count("pk", filter=Q(outcome="released")), ran_out=Count("pk", filter=has_run_out)
     )
-    rows: dict[int, dict] = defaultdict(dict)
-    for row in (*counts, *let_go):
+    rows: dict[int, dict[str, Any]] = defaultdict(dict[str, Any])
+    counted: Iterable[Any] = (*counts, *let_go)
+    for row in counted:
         rows[row.pop("annotator")] |= row
     known = honeypots.by_annotator(task)
     seen = {*rows, *known, *task.trials.order_by().values_list("annotator_id", flat=True)}
@@ -117,7 +119,7 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
     return {who: LabelCounts(answers[who], labels[who]) for who in {*answers, None}}
 
 
-def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict:
+def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict[str, Any]:
     """Return the labels and gold answers of one annotator, as lists of rows under the keys `labels` and `known`.
 
     counts: result of label_counts; it may have been computed earlier.
@@ -142,7 +144,7 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
     }
 
 
-def comments(task: Task, of: Annotator | None = None) -> list[dict]:
+def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return the newest comments in a task, at most MOST_COMMENTS.
 
     of: annotator whose comments to return; by default, those of all annotators are returned.
@@ -168,7 +170,7 @@ def newly_paused() -> int:
     return new_pauses().count()
 
 
-def unseen_pauses() -> list[dict]:
+def unseen_pauses() -> list[dict[str, Any]]:
     """Return the pauses that no manager has seen, newest first.
 
     A row has task, name (of the annotator), right, asked and at.
@@ -180,7 +182,7 @@ def unseen_pauses() -> list[dict]:
     ]
 
 
-def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
+def pauses(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return all pauses in a task, newest first. Among other keys, a row has:
 
     running: whether the annotator is still paused.
@@ -198,11 +200,11 @@ def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
     ]
 
 
-def _user(user) -> str:
+def _user(user: User | None) -> str:
     return (user.get_full_name() or user.username) if user else ""
 
 
-def consents(task: Task) -> list[dict]:
+def consents(task: Task) -> list[dict[str, Any]]:
     """Return all consents to sensitive work, newest first.
 
     A row has annotator, name, at and withdrawn_at, which is None while the consent is valid.
@@ -291,7 +293,7 @@ def _work() -> dict[int, _Work]:
         "compared": Count("pk", filter=compared),
         "same": Count("pk", filter=compared & Q(label=F("unit__label"))),
     }
-    rows = Judgment.objects.order_by().values("annotator", "unit__task")
+    rows: QuerySet[Judgment, Any] = Judgment.objects.order_by().values("annotator", "unit__task")
     names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, _Work](_Work)
     for row in rows.annotate(**counts, seconds=Sum("active_seconds"), last=Max("answered_at")):
         own = work[row["annotator"]]
@@ -306,7 +308,7 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
     return proportion(part, whole).as_dict() if whole else None
 
 
-def _judgments_since(since: datetime):
+def _judgments_since(since: datetime) -> QuerySet[Judgment]:
     """Return the judgments that were made in Assay since a point in time.
 
     The query uses the index of each person's judgments, so that it does not read earlier judgments.
@@ -360,7 +362,7 @@ def timesheet(month: date) -> list[dict[str, Any]]:
     return by_name(rows, "username", "day", "task")
 
 
-def _work_on(day: date) -> Iterable[dict[str, Any]]:
+def _work_on(day: date) -> Iterable[Mapping[str, Any]]:
     """Return a row for each person and task on a day.
 
     A separate query for each day uses the index. It is much faster on SQLite than one query that computes the day of

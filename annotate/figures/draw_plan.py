@@ -390,7 +390,7 @@ class _Widths:
         """
         stream, draw, checks = self.stream, self.draw, self.draw.checks
         of = reading(stream, draw)
-        kinds = {
+        kinds: dict[str, Callable[[float], Draw]] = {
             AUDITS: lambda by: draw._replace(share=min(1.0, draw.share + by)),
             CHECKS: lambda by: draw._replace(checks=checks._replace(share=min(1.0, checks.share + by))),
             SECONDS: lambda by: draw._replace(checks=checks._replace(second=min(1.0, checks.second + by))),
@@ -398,7 +398,10 @@ class _Widths:
         }
         steps = [step / 200 for step in range(201)]
         for work, make in kinds.items():
-            more = lambda by, make=make: reading(stream, make(by)).work - of.work  # noqa: E731
+
+            def more(by: float, make: Callable[[float], Draw] = make) -> float:
+                return reading(stream, make(by)).work - of.work
+
             enough = bisect_left(steps, ENLARGED_BY * of.all, key=more)
             larger = make(steps[min(enough, len(steps) - 1)])
             if larger != draw:

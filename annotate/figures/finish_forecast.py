@@ -8,10 +8,12 @@ task. `finish_simulation.py` computes the dates. This module only reads data.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
 from math import inf
+from operator import eq
 from typing import Any
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -31,7 +33,7 @@ from annotate.figures.finish_simulation import (
 )
 from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
-from annotate.models import Annotator, Judgment, Task, Transition
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
@@ -98,7 +100,7 @@ def expected(task: Task) -> dict[str, Any]:
 
 def _waiting(task: Task) -> list[dict[str, Any]]:
     queued = task.units.work().queued().order_by().values("language")
-    counted = queued.annotate(
+    counted: QuerySet[Unit, Any] = queued.annotate(
         agreed=Count("pk", filter=~Q(agreed_label="")),
         known=Count("pk", filter=~Q(known_answer="")),
         needs=Max("redundancy"),
@@ -161,9 +163,10 @@ def forecast_before(
     now, routes = timezone.localtime(now), Routes.load(task)
     able, supposed = _able(task)
     draw = draw_of(task, size)
-    drawn, queues = [], defaultdict(lambda: [0.0, 0.0])
+    drawn: list[dict[str, Any]] = []
+    queues: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for label in {*stream.agreed, *stream.disputed}:
-        of, queue = reading(stream, draw, lambda each, label=label: each == label), routes.queue_in(label)
+        of, queue = reading(stream, draw, partial(eq, label)), routes.queue_in(label)
         queues[queue][0] += of.all
         queues[queue][1] += of.checks + of.seconds
         agreed = size * stream.agreed.get(label, 0) / stream.posts
@@ -182,7 +185,7 @@ def _told(
     queues: Sequence[Queue],
     missing: Mapping[str, int],
     able: Mapping[str, set[int]],
-    rates: Mapping[str, Share | None],
+    rates: Mapping[str, Any],
     seed: str,
     now: datetime,
 ) -> dict[str, Any]:
@@ -198,7 +201,7 @@ def _told(
         return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
 
     found = finishes(readers)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for queue in sorted(missing, key=lambda queue: (-found.queues[queue].middle, -missing[queue], queue)):
         row = {"queue": queue, "answers": missing[queue], "readers": len(able.get(queue, ()))}
         days, more = found.queues[queue], None
@@ -311,10 +314,10 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     for person in adjudicators().values_list("pk", flat=True):
         queues[person].append(ADJUDICATION)
     days, most = _days_of(task, list(queues), now), task.kind.sensitive.a_day if task.kind.sensitive else inf
-    people = Annotator.objects.filter(pk__in=queues).order_by("pk").values_list("pk", "pseudonym", "user__date_joined")
+    annotators = Annotator.objects.filter(pk__in=queues).order_by("pk")
     return [
         _reader(name, tuple(queues[person]), days.get(person, {}), max(joined, task.created_at or now), now, most)
-        for person, name, joined in people
+        for person, name, joined in annotators.values_list("pk", "pseudonym", "user__date_joined")
     ]
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import Avg, Count, QuerySet
@@ -80,6 +81,9 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     def width_of(counted: Counted, draw: Draw) -> float:
         return width(planned("accuracy", "", counted, draw, of.expected))
 
+    def narrowness(enlarged: Enlarged, amount: int) -> float:
+        return -width_of(*enlarged(amount))
+
     now, work_now = width_of(of.counted, of.draw), reading(of.counted, of.draw).work
     wished = max(0.001, round(now / 2, 3)) if wished is None else wished
     rows: list[dict[str, Any]] = []
@@ -87,7 +91,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
         if most < 1:
             continue
         amounts = range(1, most + 1)
-        place = bisect_left(amounts, -wished, key=lambda amount, enlarged=enlarged: -width_of(*enlarged(amount)))
+        place = bisect_left(amounts, -wished, key=partial(narrowness, enlarged))
         amount = amounts[min(place, most - 1)]
         narrower, posts = width_of(*enlarged(amount)), reading(*enlarged(amount)).work - work_now
         hours = posts * of.seconds / 3600

@@ -37,8 +37,11 @@ from annotate.reports.tables import (
     when,
     written,
 )
+from annotate.work.interventions import Voided
 
 Address = Callable[[int], str]
+Rows = list[dict[str, Any]]
+Cells = dict[tuple[Rule, float], Cell]  # by rule and accuracy of an annotator
 NONE = SafeString("")
 GOLD = (
     numbered("asked", "gold answers", lambda row: row["known"]["asked"] if row["known"] else 0),
@@ -48,7 +51,7 @@ GOLD = (
 
 
 def people_table(
-    people: list[dict], times: dict, pauses: list[dict], address: Address, asked: str, *, tested: bool
+    people: Rows, times: dict[str, Any], pauses: Rows, address: Address, asked: str, *, tested: bool
 ) -> Table:
     """Return the table of a task's annotators.
 
@@ -56,7 +59,7 @@ def people_table(
     """
     quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
 
-    def time(row: dict) -> Cell:
+    def time(row: dict[str, Any]) -> Cell:
         if row["annotator"] not in quartiles:
             return Cell(NOT_MEASURED)
         low, middle, high = quartiles[row["annotator"]]
@@ -84,7 +87,7 @@ def _left(left: dict[str, int]) -> Cell:
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
 
 
-def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
+def _now(row: dict[str, Any], pause: dict[str, Any] | None, tested: bool) -> Cell:
     if pause:
         return Cell("none: paused", "", note="new" if pause["new"] else "")
     if not row["active"]:
@@ -93,7 +96,7 @@ def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
     return Cell(", ".join(row["may"]) or why_none, ", ".join(row["may"]))
 
 
-def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
+def accuracy_plot(people: Rows, rule: Rule) -> SafeString:
     """Plot each annotator's accuracy on gold answers, lowest first. A line shows the threshold of the pause rule."""
     found = [row for row in people if row["known"]]
     found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
@@ -111,7 +114,7 @@ def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
 # --- One annotator
 
 
-def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+def labels_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
     heads = (
         Column("label", "label", says=lambda row: called(row["label"])),
         Column("own", "theirs", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
@@ -123,13 +126,13 @@ def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
 # --- Pauses
 
 
-def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
+def paused_table(pauses: Iterable[dict[str, Any]], asked: str, address: Address | None = None) -> Table:
     """Return the table of pauses.
 
     address: if omitted, all pauses belong to one annotator, so the column of names is omitted too.
     """
 
-    def until(row: dict) -> Cell:
+    def until(row: dict[str, Any]) -> Cell:
         at = row["lifted_at"]
         return Cell(f"{when(at).shown}, {row['lifted_by']}", at) if at else Cell("now")
 
@@ -143,13 +146,13 @@ def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = N
     return table("Pauses", heads, pauses, slug="paused", asked=asked)
 
 
-def _why(row: dict) -> str:
+def _why(row: dict[str, Any]) -> str:
     if row["by"]:
         return f"{row['by']}: {row['reason']}"
     return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
 
 
-def voided(annotator: object, done) -> str:
+def voided(annotator: object, done: Voided) -> str:
     """Return a sentence about the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no answers that count, so nothing was voided."
@@ -158,7 +161,7 @@ def voided(annotator: object, done) -> str:
 
 
 def comments_table(
-    comments: Iterable[dict], asked: str, called: Called, unit: Address, address: Address | None = None
+    comments: Iterable[dict[str, Any]], asked: str, called: Called, unit: Address, address: Address | None = None
 ) -> Table:
     """Return the table of comments.
 
@@ -166,7 +169,7 @@ def comments_table(
     address: if omitted, all comments belong to one annotator, so the column of names is omitted too.
     """
 
-    def said(row: dict) -> Cell:
+    def said(row: dict[str, Any]) -> Cell:
         name = called(row["label"]) if row["label"] else row["kind"]
         return Cell(name, name, note="taken back" if row["voided"] else "")
 
@@ -180,7 +183,7 @@ def comments_table(
     return table("Comments", heads, comments, slug="comments", asked=asked)
 
 
-def agreed_table(consents: Iterable[dict], asked: str, address: Address) -> Table:
+def agreed_table(consents: Iterable[dict[str, Any]], asked: str, address: Address) -> Table:
     heads = (person(address), timed("at", "agreed"), timed("withdrawn_at", "taken back"))
     return table("Agreements", heads, consents, slug="agreed", asked=asked)
 
@@ -206,7 +209,7 @@ def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
     return [*made, (words, _by_rule("mean", words, rules, rule, cells, asked))]
 
 
-def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, asked: str) -> Table:
+def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: Cells, asked: str) -> Table:
     def below(rule: Rule) -> Cell:
         return Cell(f"{100 * rule.below:g}%", rule.below, note="this task" if rule == own else "")
 
@@ -283,11 +286,11 @@ BY_LANGUAGE = (
 )
 
 
-def tested_table(rows: Iterable[dict], asked: str) -> Table:
+def tested_table(rows: Iterable[dict[str, Any]], asked: str) -> Table:
     return table("Tests by language", BY_LANGUAGE, rows, slug="tested", asked=asked)
 
 
-def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str] | None = None) -> Table:
+def trials_table(rows: Iterable[dict[str, Any]], asked: str, address: Callable[[int], str] | None = None) -> Table:
     """Return the table of tests, with a row for each annotator and language.
 
     address: if omitted, all tests belong to one annotator, so the column of names is omitted too.
@@ -303,12 +306,12 @@ def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str]
     return table("Tests by annotator", heads, rows, slug="tests", asked=asked)
 
 
-def _score(row: dict) -> Cell:
+def _score(row: dict[str, Any]) -> Cell:
     share = f"{row['right']} of {row['asked']}"
     return Cell(NOT_MEASURED) if row["right"] is None else Cell(share, row["right"] / max(1, row["asked"]))
 
 
-def _standing(row: dict) -> Cell:
+def _standing(row: dict[str, Any]) -> Cell:
     if row["qualified"]:
         return Cell("let in by a manager" if row["granted"] else "passed", 0)
     if row["open"]:
@@ -316,8 +319,8 @@ def _standing(row: dict) -> Cell:
     return Cell(f"may try again ({row['left']})", 2) if row["left"] else Cell("no try left", 3)
 
 
-def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
-    def agreeing(row: dict) -> Cell:
+def known_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
+    def agreeing(row: dict[str, Any]) -> Cell:
         share = f"{row['right']:,} of {row['asked']:,}"
         return Cell(share, row["right"] / row["asked"]) if row["asked"] else Cell(NOT_MEASURED)
 
@@ -334,10 +337,10 @@ def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
     return table("Known answers", heads, rows, slug="known", asked=asked)
 
 
-def given_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+def given_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
     """Return the table of one annotator's answers to gold answers."""
 
-    def said(row: dict) -> Cell:
+    def said(row: dict[str, Any]) -> Cell:
         name = called(row["said"])
         return Cell(name, name, note="voided" if row["voided"] else "")
 

@@ -4,6 +4,7 @@ The rows come from `draw_plan.py` and `finish_forecast.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -224,13 +225,17 @@ def _curve_widths(found: Widths) -> Iterator[Column]:
 
 
 def _rounded(headings: Mapping[str, str]) -> Iterator[Column]:
-    for key, heading in headings.items():
-        yield Column(key, heading, NUMBER, lambda row, key=key: Cell(rounded(row[key]), row[key]))
+    def column(key: str, heading: str) -> Column:
+        return Column(key, heading, NUMBER, lambda row: Cell(rounded(row[key]), row[key]))
+
+    return starmap(column, headings.items())
 
 
 def _in_points(headings: Mapping[str, str]) -> Iterator[Column]:
-    for key, heading in headings.items():
-        yield Column(key, heading, NUMBER, lambda row, key=key: points(row[key]))
+    def column(key: str, heading: str) -> Column:
+        return Column(key, heading, NUMBER, lambda row: points(row[key]))
+
+    return starmap(column, headings.items())
 
 
 def width_words(found: Widths) -> str:

@@ -6,6 +6,7 @@ from its name, or of an annotator from the primary key.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import starmap
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -49,12 +50,12 @@ DONE = Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"
 # --- All tasks
 
 
-def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str) -> Table:
-    def task(row: dict) -> Cell:
+def tasks_table(rows: Iterable[dict[str, Any]], address: Callable[[str], str], asked: str) -> Table:
+    def task(row: dict[str, Any]) -> Cell:
         note = row["name"] if row["is_open"] else f"{row['name']}, closed"
         return Cell(row["title"], row["title"], address(row["name"]), note)
 
-    def paused(row: dict) -> Cell:
+    def paused(row: dict[str, Any]) -> Cell:
         note = f"{row['newly_paused']:,} new" if row["newly_paused"] else ""
         return Cell(count(row["paused"]), row["paused"], note=note)
 
@@ -73,10 +74,10 @@ def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str)
 # --- One task by language
 
 
-def progress_table(progress: dict, asked: str) -> Table:
+def progress_table(progress: dict[str, Any], asked: str) -> Table:
     """Return the table of progress by language. Columns for unused stages are omitted."""
 
-    def of(row: dict) -> Cell:
+    def of(row: dict[str, Any]) -> Cell:
         return Cell("all languages") if row["language"] is None else language(row["language"])
 
     at = {stage: words for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]}
@@ -92,7 +93,7 @@ def progress_table(progress: dict, asked: str) -> Table:
     return table("Progress by language", heads, rows, total=total, slug="progress", asked=asked)
 
 
-def progress_plot(progress: dict) -> SafeString:
+def progress_plot(progress: dict[str, Any]) -> SafeString:
     rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))
     parts = [
         Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
@@ -105,13 +106,13 @@ def progress_plot(progress: dict) -> SafeString:
 # --- Queues, and annotators without work
 
 
-def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
+def queues_table(states: dict[str, Any], asked: str, *, tested: bool) -> Table:
     """Return the table of queues.
 
     tested: whether the task has a test.
     """
 
-    def state(row: dict) -> Cell:
+    def state(row: dict[str, Any]) -> Cell:
         return Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else "")
 
     heads = (
@@ -125,8 +126,8 @@ def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
     return table("Queues", heads, states["queues"], slug="queues", asked=asked)
 
 
-def idle_table(states: dict, address: Callable[[int], str], asked: str) -> Table:
-    def last(row: dict) -> Cell:
+def idle_table(states: dict[str, Any], address: Callable[[int], str], asked: str) -> Table:
+    def last(row: dict[str, Any]) -> Cell:
         return Cell(when(row["last"]).shown, row["last"], note="within the last hour" if row["at_work"] else "")
 
     heads = (
@@ -141,7 +142,7 @@ def idle_table(states: dict, address: Callable[[int], str], asked: str) -> Table
 # --- Over time
 
 
-def last_day_plot(pace: dict) -> SafeString:
+def last_day_plot(pace: dict[str, Any]) -> SafeString:
     moments = [
         Moment(f"{row['at']:%H}" if row["at"].hour % 3 == 0 else "", f"{row['at']:%A %H:%M}", row["answers"])
         for row in pace["last_day"]
@@ -153,7 +154,7 @@ SAID = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d
 TICKS = 6  # maximum number of labels below a plot over time
 
 
-def since_plot(pace: dict) -> SafeString:
+def since_plot(pace: dict[str, Any]) -> SafeString:
     rows, cut = pace["since"], pace["cut"]
     if not rows:
         return NONE
@@ -167,7 +168,7 @@ def since_plot(pace: dict) -> SafeString:
     return columns(moments, title=f"Answers {'an' if cut == 'hour' else 'a'} {cut} since the beginning")
 
 
-def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
+def times_plot(rows: list[dict[str, Any]], title: str, names: dict[int, str]) -> SafeString:
     """Plot the times per answer.
 
     names: annotators' names by primary key; needed only if the rows are about annotators.
@@ -175,7 +176,8 @@ def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeStrin
     spans = []
     for row in sorted(rows, key=lambda row: row["quartiles"][1]):
         head = names.get(row["annotator"], "?") if "annotator" in row else row["language"] or "–"
-        spans.append(Span(head, label_name(row.get("language", "")), *row["quartiles"], row["count"]))
+        low, middle, high = row["quartiles"]
+        spans.append(Span(head, label_name(row.get("language", "")), low, middle, high, row["count"]))
     return ranges(spans, title=title) if spans else NONE
 
 
@@ -242,7 +244,10 @@ def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[T
         days = row["days"][end]
         return Cell("–" if days is None else shown(told, days), days)
 
-    return [Column(end, words, kind, lambda row, end=end: done(row, end)) for end, words in headings.items()]
+    def column(end: str, words: str) -> Column:
+        return Column(end, words, kind, lambda row: done(row, end))
+
+    return list(starmap(column, headings.items()))
 
 
 def forecast_table(told: Told, asked: str = "") -> Table:
@@ -353,7 +358,8 @@ def _more(told: Told, row: Told) -> str:
 
 
 def _sooner(row: Told) -> float | None:
-    return row["more"] and row["more"]["sooner"]
+    sooner: float | None = row["more"] and row["more"]["sooner"]
+    return sooner
 
 
 def _day(told: Told, days: float) -> datetime:

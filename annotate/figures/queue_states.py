@@ -4,9 +4,10 @@ This module only reads data.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Coalesce
@@ -99,7 +100,7 @@ class _Tables:
         return queue.untouched.total() > 0 or any(person not in self.judged.get(unit, ()) for unit in queue.touched)
 
 
-def queue_states(task: Task) -> dict:
+def queue_states(task: Task) -> dict[str, Any]:
     """Return the states of a task's queues, as a dict with queues, idle and stuck.
 
     queues: a row for each queue; stalled queues come first, and then those with the most waiting units.
@@ -122,7 +123,7 @@ def queue_states(task: Task) -> dict:
     return queue_states_of([task])[task.pk]
 
 
-def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
+def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
     """Return the states of several tasks by primary key.
 
     The number of queries does not depend on the number of tasks.
@@ -132,10 +133,10 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
     return {task.pk: _states(task, tables) for task in listed}
 
 
-def _states(task: Task, tables: _Tables) -> dict:
+def _states(task: Task, tables: _Tables) -> dict[str, Any]:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
     free: dict[int, Counter[str]] = defaultdict(Counter)  # number of units available to each person, by queue
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, queue in queues.items():
         lacking, places = tables.places(queue)
         for person in queue.able:
@@ -256,7 +257,7 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
 # --- States
 
 
-def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
+def _state(task: Task, counts: dict[str, Any], *, unjudged: bool, something: bool) -> str:
     """Return the state of a queue.
 
     unjudged: whether there is a unit that a person who may work has not judged.
@@ -281,7 +282,7 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
     return LACKING if counts["lacking"] else GOING
 
 
-def _said(task: Task, name: str, state: str, counts: dict) -> str:
+def _said(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
     """Return a sentence about the state of a queue.
 
     name: name of the queue's language.
@@ -312,7 +313,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
 
 
-def _said_of_able(task: Task, state: str, counts: dict) -> str:
+def _said_of_able(task: Task, state: str, counts: dict[str, Any]) -> str:
     """Return a sentence about the state of a queue in which people may work."""
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
@@ -337,8 +338,17 @@ def _said_of_able(task: Task, state: str, counts: dict) -> str:
     return f"{people.capitalize()} may work on {units}; {missing}.{a_day}"
 
 
-def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]:
-    """Return the people who may work but have no unit available. Those who worked within the last hour come first."""
+def _idle(
+    tables: _Tables,
+    queues: Mapping[str, _Queue],
+    free: Mapping[int, Counter[str]],
+    lasts: Mapping[tuple[int, str], datetime],
+) -> list[dict[str, Any]]:
+    """Return the people who may work but have no unit available. Those who worked within the last hour come first.
+
+    free: number of units available to each person, by queue.
+    lasts: time of each person's last judgment in each queue.
+    """
     own: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
         for person in queues[queue].able:

@@ -84,7 +84,7 @@ def standing() -> Standing:
     return Standing(rows, waits)
 
 
-def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list[dict]:
+def _waits(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> list[dict[str, Any]]:
     kept = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
     found = [{key: queue[key] for key in kept} for queue in queues if queue["state"] != DONE]
     if row["adjudication"]:
@@ -97,7 +97,7 @@ def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list
 # --- Next step
 
 
-def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
+def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> str:
     """Return a sentence about the most urgent problem. If there is no problem, it describes the next step."""
     left = row["units"] - row["done"]
     if row["contesting"]:
@@ -156,7 +156,7 @@ def _closed(task: Task, left: int) -> str:
     )
 
 
-def _stuck(task: Task, stuck: list[dict]) -> str:
+def _stuck(task: Task, stuck: list[dict[str, Any]]) -> str:
     names = ", ".join(label_name(queue["queue"]) for queue in stuck[:NAMED])
     more = f" and {len(stuck) - NAMED:,} more" if len(stuck) > NAMED else ""
     units = sum(queue["waiting"] for queue in stuck)

@@ -7,12 +7,13 @@ This module only reads data.
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Count, F, Max, Min, Sum, TextField, Value
+from django.db.models import Count, F, Max, Min, QuerySet, Sum, TextField, Value
 from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
@@ -20,7 +21,7 @@ from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import MADE_ELSEWHERE
-from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
+from annotate.models import Annotator, GoldAnswer, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -51,12 +52,12 @@ def only(annotator: Annotator | None) -> dict[str, Annotator]:
     return {} if annotator is None else {"annotator": annotator}
 
 
-def new_pauses():
+def new_pauses() -> QuerySet[Pause]:
     """Return pauses in open tasks that the pause rule made, and that no manager has lifted or commented on."""
     return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
 
 
-def overview() -> list[dict]:
+def overview() -> list[dict[str, Any]]:
     """Return a row for each task. Open tasks come first, and newer tasks come before older tasks."""
     units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
@@ -85,13 +86,13 @@ def overview() -> list[dict]:
     ]
 
 
-def counted_answers(task: Task | None = None):
+def counted_answers(task: Task | None = None) -> QuerySet[Judgment]:
     """Return the valid answers in a task, or in all tasks. Answers to hidden gold answers are excluded."""
     live = Judgment.objects.live().answers().of_work()
     return live if task is None else live.filter(unit__task=task)
 
 
-def _language(task: Task, unit: str = ""):
+def _language(task: Task, unit: str = "") -> Coalesce:
     """Return an expression for the language of a unit.
 
     It is the language asked about, the record's language, or the language of the unit's last queue.
@@ -103,7 +104,7 @@ def _language(task: Task, unit: str = ""):
     return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
-def progress(task: Task) -> dict:
+def progress(task: Task) -> dict[str, Any]:
     """Return the numbers of units and answers.
 
     The result has `languages`, a list of rows, and `all`, a row for all languages together. A row has language, units,
@@ -127,7 +128,7 @@ def progress(task: Task) -> dict:
     return {"languages": languages, "all": {"language": "", **{key: everything[key] for key in columns}}}
 
 
-def pace(task: Task, now: datetime | None = None) -> dict:
+def pace(task: Task, now: datetime | None = None) -> dict[str, Any]:
     """Return the number of valid answers over time, as a dict with zone, answers, today, last_day, cut and since.
 
     Times are in the installation's time zone.
@@ -146,7 +147,7 @@ def pace(task: Task, now: datetime | None = None) -> dict:
     return found | {"last_day": _moments(first, hours, 24), "cut": cut, "since": since}
 
 
-def _since_first(live, span: dict) -> tuple[str, list[dict]]:
+def _since_first(live: QuerySet[Judgment], span: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     if not span["answers"]:
         return "hour", []
     length = span["last"] - span["first"]
@@ -173,16 +174,16 @@ def _hour(at: datetime | None) -> datetime:
     return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
 
 
-def _by_hour(live, first: datetime) -> Counter[int]:
+def _by_hour(live: QuerySet[Judgment], first: datetime) -> Counter[int]:
     return Counter(int((at - first) // HOUR) for at in live.values_list("answered_at", flat=True))
 
 
-def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict]:
+def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict[str, Any]]:
     zone = timezone.get_default_timezone()
     return [{"at": (first + hour * HOUR).astimezone(zone), "answers": counts[hour]} for hour in range(hours)]
 
 
-def times(task: Task) -> dict:
+def times(task: Task) -> dict[str, Any]:
     """Return the active seconds per answer.
 
     The result has `languages` and `annotators`, which are lists of rows, and `all`, a row for all answers. A row has
@@ -190,8 +191,9 @@ def times(task: Task) -> dict:
     times have no row. If no time was measured, `all` is None.
     """
     live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
-    rows = list(live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds"))
-    languages, annotators = defaultdict(list), defaultdict(list)
+    timed = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
+    rows: list[tuple[str, int, Any]] = list(timed)
+    languages, annotators = defaultdict[str, list[float]](list), defaultdict[int, list[float]](list)
     for language, annotator, seconds in rows:
         languages[language].append(seconds)
         annotators[annotator].append(seconds)
@@ -202,14 +204,14 @@ def times(task: Task) -> dict:
     }
 
 
-def _quartiles(seconds: list[float]) -> dict:
+def _quartiles(seconds: list[float]) -> dict[str, Any]:
     return {"count": len(seconds), "quartiles": [float(value) for value in np.quantile(seconds, QUARTILES)]}
 
 
 # --- Tests and gold answers
 
 
-def tests(task: Task) -> dict:
+def tests(task: Task) -> dict[str, Any]:
     """Return the results of the test, as a dict with annotators and languages.
 
     annotators: see `trials_of`.
@@ -220,7 +222,7 @@ def tests(task: Task) -> dict:
     return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
 
 
-def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
+def trials_of(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return the tests under the current major version of the guidelines, sorted by the annotator's name.
 
     of: annotator whose tests to return; by default, those of all annotators are returned.
@@ -238,9 +240,9 @@ def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
     left: number of remaining tries.
     """
     current = majors(task)
-    rows: dict[tuple[int, str], dict] = {}
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
 
-    def row_of(annotator: Annotator, language: str) -> dict:
+    def row_of(annotator: Annotator, language: str) -> dict[str, Any]:
         row = {"annotator": annotator.pk, "name": str(annotator), "language": language}
         row |= {"tries": 0, "right": None, "asked": 0, "last": None, "open": False}
         row |= {"qualified": False, "granted": False, "passed": 0}
@@ -264,7 +266,7 @@ def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
     return by_name(rows.values(), "language")
 
 
-def _tested(language: str, rows: list[dict]) -> dict:
+def _tested(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     rows = [row for row in rows if row["language"] == language]
     finished = sum(row["tries"] - row["open"] for row in rows)
     return {
@@ -278,25 +280,24 @@ def _tested(language: str, rows: list[dict]) -> dict:
     }
 
 
-def known_answers(task: Task) -> list[dict]:
+def known_answers(task: Task) -> list[dict[str, Any]]:
     """Return the gold answers of tests and queues. Those with which the fewest annotators agree come first.
 
     A row has item, language, purpose, label, text, asked, right, said (the most frequent answer that does not agree)
     and doubtful (whether the gold answer itself may be wrong).
     """
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
-    tried = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
+    tests = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
     hidden = honeypots.answers(task).order_by().values_list("unit__item", "label").annotate(Count("pk"))
     said: dict[int, Counter[str]] = defaultdict(Counter)
-    for rows in (tried, hidden):
-        for item, label, number in rows:
-            said[item][label] += number
+    for item, label, number in chain[Any](tests, hidden):
+        said[item][label] += number
     golds = task.gold_answers.exclude(purpose="practice").select_related("item").order_by("pk")
     made = [_known_answer(task, gold, said[gold.item_id]) for gold in golds]
     return sorted(made, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
 
 
-def _known_answer(task: Task, gold, answers: Counter[str]) -> dict:
+def _known_answer(task: Task, gold: GoldAnswer, answers: Counter[str]) -> dict[str, Any]:
     agrees = {label: task.kind.rules.agrees(label, gold.label) for label in answers}
     asked, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
     said = next((label for label, _ in answers.most_common() if not agrees[label]), "")

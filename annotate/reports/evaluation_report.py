@@ -36,6 +36,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.utils.safestring import SafeString
+
 from annotate.core.measures.figure_rows import LOSSES
 from annotate.reports.numbers import NOT_MEASURED, coefficients_apart, count, estimate, percent, points
 from annotate.reports.slice_tables import (
@@ -109,7 +111,7 @@ class Contents(NamedTuple):
     how_to_read: tuple[str, ...]
 
 
-def contents(report: dict) -> Contents:
+def contents(report: dict[str, Any]) -> Contents:
     system = report["predictor"]["spelled"]
     if comparison := report.get("comparison"):
         system = f"{system} against {comparison['other']['spelled']}"
@@ -120,7 +122,7 @@ def contents(report: dict) -> Contents:
     return Contents(f"{system}, measured on {sets}", headlines(report), sections(report), reading)
 
 
-def methods(report: dict) -> list[tuple[str, str]]:
+def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Return (anchor, text) pairs for those rows of the table of methods that explain a figure in the report."""
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
@@ -130,7 +132,7 @@ def methods(report: dict) -> list[tuple[str, str]]:
     return [(ANCHORS[row], f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
 
 
-def headlines(report: dict) -> list[tuple[str, str, str]]:
+def headlines(report: dict[str, Any]) -> list[tuple[str, str, str]]:
     found = []
     for head in report["head"]:
         for row in report["rows"]:
@@ -145,7 +147,7 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
     return found
 
 
-def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
+def _where(report: dict[str, Any], row: Mapping[str, Any]) -> list[str]:
     """Return the values that define the row's slice. A number is preceded by the name of its dimension."""
     names = report.get("names", {})
     return [
@@ -154,7 +156,7 @@ def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def sections(report: dict) -> list[Section]:
+def sections(report: dict[str, Any]) -> list[Section]:
     found = sections_of(report, report["rows"], figure)
     if report.get("comparison"):
         found += _comparison(report)
@@ -168,7 +170,7 @@ def sections(report: dict) -> list[Section]:
 # --- Comparison of two systems
 
 
-def _better_of(report: dict, row: Mapping[str, Any]) -> str:
+def _better_of(report: dict[str, Any], row: Mapping[str, Any]) -> str:
     """Return the name of the better system. Return an empty string if the printed interval contains zero."""
     names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
     return names.get(row["better"], "") if _is_decided(row) else ""
@@ -184,7 +186,7 @@ def _difference(row: Mapping[str, Any]) -> Cell:
     return Cell((points if is_share else coefficients_apart)(row), row["value"])
 
 
-def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _who_is_better(report: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return the main figure of a comparison and a sentence about it.
 
     They describe the first row. If the rows are by label, the sentence counts the labels for which each system is
@@ -193,8 +195,8 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
     first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
     row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
-        better = [_better_of(report, each) for each in rows]
-        counts = " and ".join(f"{name} in {better.count(name)}" for name in (first, second))
+        winners = [_better_of(report, label_row) for label_row in rows]
+        counts = " and ".join(f"{name} in {winners.count(name)}" for name in (first, second))
         return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
     if row["low"] is None:
         return _difference(row).shown, f"not compared: {row['note'] or 'no interval'}"
@@ -204,7 +206,7 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
     return _difference(row).shown, f"{said}: {first} less {second}, in {where}"
 
 
-def _comparison(report: dict) -> list[Section]:
+def _comparison(report: dict[str, Any]) -> list[Section]:
     compared, unit = report["comparison"], report["unit"]
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
@@ -244,7 +246,7 @@ def _comparison(report: dict) -> list[Section]:
     return [Section("comparison", title, _words(report, len(tested), is_spread=bool(spread)), made), *renamed]
 
 
-def _words(report: dict, tests: int, *, is_spread: bool) -> tuple[str, ...]:
+def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str, ...]:
     """Return the sentences that explain a comparison.
 
     tests: number of p-values.
@@ -283,13 +285,15 @@ RELIABILITY = (
 )
 
 
-def _reliability(report: dict) -> Section:
+def _reliability(report: dict[str, Any]) -> Section:
     bins = report["reliability"]
 
-    def plots() -> list:
+    def plots() -> list[SafeString]:
         known = [row for row in bins if row["accuracy"] is not None]
-        ends = ("confidence", "accuracy", "low", "high")
-        spots = [Spot(*(row[end] for end in ends), many(row["units"], "unit")) for row in known]
+        spots = [
+            Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "unit"))
+            for row in known
+        ]
         curves = [Spot(row["coverage"], row["accuracy"]) for row in report["coverage"]]
         return [
             curve(spots, title="Reliability", across="confidence", up="accuracy", diagonal=True),
@@ -307,7 +311,7 @@ def _reliability(report: dict) -> Section:
 # --- Confusions, errors, sets
 
 
-def _confusion(report: dict) -> Section:
+def _confusion(report: dict[str, Any]) -> Section:
     labels, cells = report["confusion"]["labels"], report["confusion"]["cells"]
     totals, names = Counter[str](), report.get("names", {})
     for gold, _, weight in cells:
@@ -325,7 +329,7 @@ def _confusion(report: dict) -> Section:
         Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
     )
 
-    def heat_maps() -> list:
+    def heat_maps() -> list[SafeString]:
         predicted = f"{report['predictor']['spelled']} says"
         maps = {"Confusion matrix": labels}
         if len(labels) > CONFUSED:
@@ -351,7 +355,11 @@ def confused_labels(cells: Sequence[Confusion], most: int) -> list[str]:
     return sorted(chosen, key=lambda label: (label == UND, label))
 
 
-def _errors(report: dict) -> Section:
+def _field_column(name: str) -> Column:
+    return Column(f"field {name}", name, NOTE, lambda row: (row.get("fields") or {}).get(name, ""))
+
+
+def _errors(report: dict[str, Any]) -> Section:
     errors, number = report["errors"][:LISTED], report["error_count"]
     read = " that people read" if report["form"] == "posts" else ""
     cut = f"; the page has the first {LISTED}, and its filters count only these." if number > LISTED else "."
@@ -375,13 +383,13 @@ def _errors(report: dict) -> Section:
         Column("predicted", "predicted"),
         Column("language", "language", NAME, lambda row: row.get("language", "")),
         Column("people", "people", NAME, people),
-        *(Column(f"field {n}", n, NOTE, lambda row, n=n: (row.get("fields") or {}).get(n, "")) for n in fields),
+        *map(_field_column, fields),
     )
     tables = dense(many(len(errors), "error"), columns, errors)
     return Section("errors", "Errors", words, tables, paged=True, filters=filters if len(filters) > 1 else {})
 
 
-def _gold(report: dict) -> Section:
+def _gold(report: dict[str, Any]) -> Section:
     words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
     if comparison := report.get("comparison"):
         words.insert(1, f"Compared with: {comparison['other']['spelled']}.")

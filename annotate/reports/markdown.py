@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 from annotate.reports.tables import NOTE, NUMBER, Table
 
@@ -18,7 +19,7 @@ def marked_down(words: str) -> str:
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _escaped_mark(found: re.Match) -> str:
+def _escaped_mark(found: re.Match[str]) -> str:
     mark = found[0]
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
@@ -38,7 +39,7 @@ def in_yaml(words: str) -> str:
     )
 
 
-def parts(table: Table) -> dict:
+def parts(table: Table) -> dict[str, Any]:
     """Return the template context for a table."""
     return {
         "heads": [marked_down(column.heading) or " " for column in table.columns],

@@ -8,7 +8,8 @@ class `plot-wide`. This module estimates nothing, and it keeps the order of the 
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -29,17 +30,17 @@ LINE_HEIGHT, ROW = 18, 20  # pixels
 NAME = 52  # distance from the start of the code to the start of the name, in pixels
 
 
-def picture(title: str, description: str, parts: Iterable[SafeString], **attributes) -> SafeString:
+def picture(title: str, description: str, parts: Iterable[SafeString], **attributes: object) -> SafeString:
     named = [element("title", escaped(title)), element("desc", escaped(description))]
     root = {"xmlns": "http://www.w3.org/2000/svg", "class_": "plot", "role": "img", "fill": "currentColor"}
     return element("svg", *named, *parts, **root, **attributes) + mark_safe("\n")
 
 
-def text(words: str, x: str | float, y: float, **attributes) -> SafeString:
+def text(words: str, x: str | float, y: float, **attributes: object) -> SafeString:
     return element("text", escaped(words), x=x, y=y, **attributes) if words else mark_safe("")
 
 
-def element(tag: str, *children: SafeString, **attributes) -> SafeString:
+def element(tag: str, *children: SafeString, **attributes: object) -> SafeString:
     """Return an SVG element. Its children must be safe strings.
 
     In names of attributes, underscores become hyphens, except at the end. For example, stroke_width is written as
@@ -147,7 +148,8 @@ LEFT = 7.0  # width of the vertical axis of a plot over time, in percent of the 
 LETTER = 2.2  # width of a letter below a plot over time on a phone, in percent of the width: 7 of 320 pixels
 
 
-class Mark(NamedTuple):
+@dataclass(frozen=True)
+class Mark:
     """An estimate with its interval.
 
     value: between 0 and 1; None if not measured.
@@ -178,16 +180,17 @@ def axis_of(rows: Iterable[Row]) -> Axis:
 
     Return (0, 100) if none of them does.
     """
-    marks = [mark for row in rows for mark in row.marks if mark is not None and mark.value is not None]
-    for width in ZOOMED if marks else ():
+    marks = [mark for row in rows for mark in row.marks if mark is not None]
+    measured = [(mark.value, mark.low, mark.high) for mark in marks if mark.value is not None]
+    for width in ZOOMED if measured else ():
         # Leave a margin, because a value at the very edge would look as if it were cut off.
         inner, outer = 0.95 * width / 100, width / 100
         for axis, distances in (
-            ((100 - width, 100), [(1 - mark.value, 1 - mark.low) for mark in marks]),
-            ((0, width), [(mark.value, mark.high) for mark in marks]),
+            ((100 - width, 100), [(1 - value, 1 - low) for value, low, _ in measured]),
+            ((0, width), [(value, high) for value, _, high in measured]),
         ):
             cut = sum(far > outer + 1e-9 for _, far in distances)
-            if max(near for near, _ in distances) <= inner and cut <= MOST_CUT * len(marks):
+            if max(near for near, _ in distances) <= inner and cut <= MOST_CUT * len(measured):
                 return axis
     return 0, 100
 
@@ -261,7 +264,7 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *
             said, counted = _decimal(mark) if decimals else in_percent, "" if mark.count is None else count(mark.count)
             ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
             words.append(_decimal(mark) if decimals else percent(mark.value) + ends)
-        end = {"y": top + y + 4, "text_anchor": "end"}
+        end: dict[str, Any] = {"y": top + y + 4, "text_anchor": "end"}
         numbers.append(text(counted, f"{COUNTS}%", fill=QUIET, **end, class_="number plot-wide"))
         numbers.append(text(said, "100%", **end, class_="number"))
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
@@ -276,6 +279,7 @@ def _decimal(mark: Mark) -> str:
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[SafeString]:
     start, end = axis
+    assert mark.value is not None
     places = (100 * (100 * share - start) / (end - start) for share in (mark.low, mark.high, mark.value))
     low, high, value = (f"{min(100.0, max(0.0, place)):.4g}%" for place in places)
     parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
@@ -311,7 +315,8 @@ class Parts(NamedTuple):
     counts: tuple[int, ...]
 
 
-class Moment(NamedTuple):
+@dataclass(frozen=True)
+class Moment:
     """A column of a plot, with an optional label below it, the text of its tooltip, and the count."""
 
     tick: str
@@ -319,7 +324,8 @@ class Moment(NamedTuple):
     count: float
 
 
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """A row that shows the lower quartile, the median and the upper quartile of `count` values."""
 
     label: str
@@ -349,7 +355,7 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
     return picture_of_rows(title, description, drawn, bottom)
 
 
-def _paint(place: int) -> dict:
+def _paint(place: int) -> dict[str, Any]:
     fill, opacity = SHADES[place]
     return {"fill": fill, "fill_opacity": opacity, "stroke": ACCENT if fill != QUIET else QUIET, "stroke_width": 1}
 

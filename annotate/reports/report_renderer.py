@@ -3,6 +3,8 @@
 `evaluation_report.py` builds the content.
 """
 
+from typing import Any
+
 from django.template.loader import render_to_string
 
 from annotate.reports import evaluation_report, markdown
@@ -20,7 +22,7 @@ WHERE_METHODS = (
 FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
 
 
-def as_text(report: dict) -> str:
+def as_text(report: dict[str, Any]) -> str:
     """Return the report as text, at most 100 columns wide. Warnings come first."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     written = [underlined(printable(title), "=")]
@@ -30,8 +32,8 @@ def as_text(report: dict) -> str:
     if headlines:
         # Align the numbers and the text.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
-        lines = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
-        written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
+        aligned = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
+        written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in aligned))
     for section in sections:
         words = [underlined(printable(section.title), "-")]
         if section.loud:
@@ -44,7 +46,7 @@ def as_text(report: dict) -> str:
     return "\n\n".join(written) + "\n"
 
 
-def as_markdown(report: dict) -> str:
+def as_markdown(report: dict[str, Any]) -> str:
     """Return the report in GitHub's Markdown. Text from files is escaped."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     shown = [
@@ -69,7 +71,7 @@ def as_markdown(report: dict) -> str:
     return render_to_string("annotate/report.md", context)
 
 
-def as_latex(report: dict) -> str:
+def as_latex(report: dict[str, Any]) -> str:
     """Return the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
     title, _, sections, _ = evaluation_report.contents(report)
     shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
@@ -81,7 +83,7 @@ def as_latex(report: dict) -> str:
     )
 
 
-def as_html(report: dict) -> str:
+def as_html(report: dict[str, Any]) -> str:
     """Return the report as one HTML file that contains its styles and plots. It has no scripts or external resources.
 
     Figures link to a list of methods at the end of the file, because the URL of the documentation is unknown.
@@ -90,7 +92,7 @@ def as_html(report: dict) -> str:
     return render_to_string("annotate/report.html", as_context(report) | methods)
 
 
-def as_context(report: dict) -> dict:
+def as_context(report: dict[str, Any]) -> dict[str, Any]:
     """Return the template context for a report. Plots are drawn only when a template uses them."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     shown = [

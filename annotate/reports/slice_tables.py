@@ -81,7 +81,7 @@ def mark_of(row: Figure | None) -> Mark | None:
     return Mark(row["value"], *ends, rests_on)
 
 
-def _by_value(row: PlotRow) -> tuple:
+def _by_value(row: PlotRow) -> tuple[bool, float, str]:
     """Return a key that sorts rows by value in descending order. Rows that were not measured come last."""
     values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
     missing = row.marks[0] is None or row.marks[0].value is None
@@ -103,7 +103,7 @@ def p_column(key: str, heading: str) -> Column:
     return Column(key, heading, NUMBER, lambda row: p_value(row[key]))
 
 
-def measure_column(report: dict) -> Column:
+def measure_column(report: dict[str, Any]) -> Column:
     def cell(row: Figure) -> Cell:
         name = MEASURES[row["measure"]].name
         return Cell(name, name, method=ANCHORS[method(row["measure"], report.get("form", ""))])
@@ -111,7 +111,9 @@ def measure_column(report: dict) -> Column:
     return Column("measure", "measure", says=cell)
 
 
-def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cell]) -> list[Section]:
+def sections_of(
+    report: dict[str, Any], rows: Iterable[dict[str, Any]], cell: Callable[[Figure], Cell]
+) -> list[Section]:
     """Return the sections for rows of measures.
 
     rows: rows of the report or of its comparison.
@@ -123,7 +125,7 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
     }
     layout = _Layout(report, cell, report.get("names", {}), report["unit"], report.get("form", ""))
-    grouped = dict[str, tuple[Mapping[str, Any], list[dict]]]()
+    grouped = dict[str, tuple[Mapping[str, Any], list[dict[str, Any]]]]()
     for row in rows:
         of = row["of"]
         if part := declared.get((row["measure"], tuple(of))):
@@ -158,13 +160,13 @@ class _Layout(NamedTuple):
     form: form of the answers in the report.
     """
 
-    report: dict
+    report: dict[str, Any]
     cell: Callable[[Figure], Cell]
     names: Mapping[str, str]
     unit: str
     form: str
 
-    def overall(self, rows: list[dict]) -> Section:
+    def overall(self, rows: list[dict[str, Any]]) -> Section:
         columns = (
             measure_column(self.report),
             Column("value", "estimate" if self.cell is figure else "A less B", NUMBER, self.cell),
@@ -177,18 +179,18 @@ class _Layout(NamedTuple):
         plots = partial(pictures, marks, "Main measures", f"{self.unit}s")
         return Section("overall", "All units", (), tables, plots=plots)
 
-    def sliced(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
+    def sliced(self, part: Mapping[str, Any], rows: list[dict[str, Any]]) -> Section:
         """Return a table with a row for each slice and a column for each measure."""
         notes = {row["note"] for row in rows}
         if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
             return Section(part["slug"], part["title"], (f"{capital(*notes)}.",))
-        slices: dict[tuple[str, ...], dict[str, dict]] = {}
+        slices: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
         for row in rows:
             slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
         measures = list(dict.fromkeys(row["measure"] for row in rows))
         # If all figures are based on the same number of units, show the number only once.
         units = {row["units"] for row in rows}
-        common = many(*units, self.unit) if part.get("apart") and len(units) == 1 else ""
+        common = many(next(iter(units)), self.unit) if part.get("apart") and len(units) == 1 else ""
         shown: list[dict[str, Any]] = []
         for values, found in slices.items():
             shown.append({"note": _notes(found)})
@@ -207,7 +209,7 @@ class _Layout(NamedTuple):
         return Section(part["slug"], part["title"], words, tables, loud, plots=plots)
 
     def _columns(
-        self, of: Sequence[str], measures: Sequence[str], slices: Sequence[Mapping[str, dict]], *, has_units: bool
+        self, of: Sequence[str], measures: Sequence[str], slices: Sequence[Mapping[str, Figure]], *, has_units: bool
     ) -> list[Column]:
         columns: list[Column] = []
         for place, name in enumerate(of):
@@ -224,7 +226,7 @@ class _Layout(NamedTuple):
         return [*columns, NOTES]
 
     def _plots(
-        self, part: Mapping[str, Any], slices: Mapping[tuple[str, ...], Mapping[str, dict]], plotted: Sequence[str]
+        self, part: Mapping[str, Any], slices: Mapping[tuple[str, ...], Mapping[str, Figure]], plotted: Sequence[str]
     ) -> list[SafeString]:
         """Plot measures by slice.
 
@@ -248,7 +250,7 @@ class _Layout(NamedTuple):
             drawn.sort(key=_by_value)
         return pictures(drawn, title, f"{self.unit}s", tuple(MEASURES[measure].name for measure in plotted))
 
-    def crossed(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
+    def crossed(self, part: Mapping[str, Any], rows: list[dict[str, Any]]) -> Section:
         """Return a table of one measure whose columns are the values of the last dimension.
 
         If rows and columns have the same values, the diagonal is in brackets, and the intervals are shown if there is
@@ -265,7 +267,7 @@ class _Layout(NamedTuple):
             each |= {f"of{n}": value for n, value in enumerate(each["of"])}
         is_matrix, measure = any(values[0] in heads for values in listed), rows[0]["measure"]
 
-        def cell(row: dict, head: str) -> Cell:
+        def cell(head: str, row: Figure) -> Cell:
             made = row.get(head)
             if made and self.cell is figure and is_matrix and made["low"] is not None:
                 shown = f"({percent(made['value'])})" if row["of"][0] == head else percent(made["value"])
@@ -274,7 +276,7 @@ class _Layout(NamedTuple):
 
         down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
         at = ANCHORS[method(measure, self.form)]
-        across = [Column(head, head, NUMBER, lambda row, head=head: cell(row, head), at) for head in heads]
+        across = [Column(head, head, NUMBER, partial(cell, head), at) for head in heads]
         step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(listed), "row")
         parts = ([*down, *across[start : start + step], NOTES] for start in range(0, len(across), step))
         tables = tuple(chain.from_iterable(dense(caption, columns, listed.values()) for columns in parts))
@@ -288,7 +290,7 @@ class _Layout(NamedTuple):
         return Section(part["slug"], title, brackets, tables, plots=plots)
 
 
-def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, dict]]) -> bool:
+def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, Figure]]) -> bool:
     """Return whether a measure has its own column of units or of effective counts.
 
     key: "units" or "count".
@@ -305,7 +307,7 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
     return measure in resting and (measure == resting[-1] or (several and not MEASURES[measure].is_exact))
 
 
-def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
+def _notes(found: Mapping[str, Figure], heads: Collection[str] = ()) -> str:
     """Return the notes on a slice, each with the names of the columns to which it applies.
 
     found: mapping from column to its row.

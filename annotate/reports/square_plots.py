@@ -1,11 +1,11 @@
 """Square SVG plots: curves of shares, lines of numbers, and heat maps of confusions."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString
 
@@ -112,7 +112,8 @@ def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: 
         power = 10 ** floor(log10(most / TICKS)) if most else 1
         return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= most)
 
-    wide, high = (end(max((spot[axis] for of in series.values() for spot in of), default=0)) for axis in (0, 1))
+    spots = [(spot.x, spot.y) for of in series.values() for spot in of]
+    wide, high = (end(max(numbers, default=0)) for numbers in ([x for x, _ in spots], [y for _, y in spots]))
     square, parts = _Square(wide, high, top=TOP + 20 * len(series)), []
     for number, ((name, of), dash) in enumerate(zip(series.items(), DASHES, strict=False)):
         stroke = {"stroke": ACCENT, "stroke_width": 2, "stroke_dasharray": dash, "fill": "none"}
@@ -155,7 +156,9 @@ def heat_map(
     labels: labels to show; all remaining labels share a row and a column named "others".
     predicted: heading of the columns.
     """
-    known, sums, totals = set(labels), Counter(), Counter()
+    known = set(labels)
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    totals: dict[str, float] = defaultdict(float)
     for pair in cells:
         gold, said = (label if label in known else OTHERS for label in pair[:2])
         sums[gold, said] += pair[2]
@@ -171,7 +174,7 @@ def heat_map(
         parts.append(element("path", d=path, stroke=LINE, fill="none"))
     for label, number in place.items():
         middle = side * (number + 0.5)
-        above = {"x": left + middle, "y": top - 6, "text_anchor": "middle"}
+        above: dict[str, Any] = {"x": left + middle, "y": top - 6, "text_anchor": "middle"}
         if not numbered:
             above = {"x": 0, "y": 0, "transform": f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"}
         parts += [text(label, left - 6, top + middle + 4, text_anchor="end"), text(label, **above)]

@@ -246,7 +246,7 @@ def language(code: str) -> Cell:
     return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
 
 
-def beginning(row: dict) -> Cell:
+def beginning(row: dict[str, Any]) -> Cell:
     """Return a cell that shows the beginning of a record's text, with the record's fields on one line."""
     words = " · ".join(row["text"].split("\n"))
     return Cell(words[:BEGINNING] + ("…" if len(words) > BEGINNING else ""), words)
