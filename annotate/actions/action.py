@@ -130,9 +130,10 @@ class Action:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
+        refusals: tuple[type[Exception], ...] = (Refusal, CorpusError, *self.refuses)
         try:
             yield
-        except (Refusal, CorpusError, *self.refuses) as refusal:
+        except refusals as refusal:
             raise ActionError(str(refusal), getattr(refusal, "status", 1)) from refusal
 
 

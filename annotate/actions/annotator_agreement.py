@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import TASK, Action, Outcome, action, column, task_named
+from annotate.actions.action import TASK, Action, Outcome, Progress, Values, action, column, task_named
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
@@ -44,7 +44,7 @@ OPTIONS = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     gold = values["gold"]
     truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS), task.labels) if gold else None
@@ -119,7 +119,7 @@ ACTION = Action(
     TASK,
     refuses=(NoPreferences,),
 )
-def preferences_action(values, progress) -> Outcome:
+def preferences_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     report = preference_statistics.report(task)
     if not report["all"]["judgments"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotate.actions.action import TASK, Action, ActionError, Outcome, Values, task_named
+from annotate.actions.action import TASK, Action, ActionError, Outcome, Progress, Values, task_named
 from annotate.actions.opening_summary import NOT_KEPT, lacking
 from annotate.controls import audit_report
 from annotate.controls.agreement_audit import add_audits, contest_all
@@ -43,7 +43,7 @@ WIDTH = Option(
 DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts it would add by language")
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     _check(task, values)
     if values["add"]:

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from argparse import ArgumentParser, _ArgumentGroup
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -140,7 +140,7 @@ class Command(BaseCommand):
 
 PROGRAM = "assay"
 # Function that reads an option's value -> placeholder for the value in the help.
-SHOWN = {
+SHOWN: Mapping[Callable[[str], Any], str] = {
     **{whole_number: "N", share: "SHARE", fraction: "SHARE", points: "POINTS"},
     **{codes: "CODES", days: "DAYS", words: "WORDS", labels: "LABELS"},
 }
@@ -148,6 +148,8 @@ SHOWN = {
 
 class ActionCommand(Command):
     """The command that runs an action."""
+
+    _called_from_command_line: bool  # Django sets it
 
     def __init__(self, action: Action) -> None:
         super().__init__()

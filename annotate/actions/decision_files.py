@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, action, column, task_named
+from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, Progress, Values, action, column, task_named
 from annotate.actions.judgment_files import list_rejects, rejects_file, rows_in
 from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
@@ -158,7 +158,7 @@ ASKED = 500  # maximum number of ids in one SQL statement
     column(COLUMNS, "label=language"),
     FORMAT,
 )
-def adjudicate_action(values, progress) -> Outcome:
+def adjudicate_action(values: Values, progress: Progress) -> Outcome:
     task, annotator = task_named(values["task"]), _adjudicator(values["as"])
     file, asks = values["file"], values["list"] or values["out"]
     if bool(file) == bool(asks):
@@ -215,8 +215,8 @@ def _heads(task: Task) -> Iterable[str]:
     )
 
 
-def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
-    unit, cells = told
+def _row(told: tuple[Any, list[str]]) -> dict[str, str]:
+    unit, cells = told  # the unit has the annotation `blind`
     task, item = unit.task, unit.item
     votes = "; ".join(
         f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
@@ -233,7 +233,7 @@ def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
 
 
 def _decided(
-    task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress
+    task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress: Progress
 ) -> Outcome:
     rejects: Rejects = {}
     rows = list(read_decisions(file, columns, format, rejects, task.labels))

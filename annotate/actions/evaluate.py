@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from annotate.actions.action import FORMAT, MAP, Action, Outcome, column
+from annotate.actions.action import FORMAT, MAP, Action, Outcome, Progress, Values, column
 from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.evaluation.measurement import evaluate, write_report
@@ -151,7 +151,7 @@ OF_RANKED = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     report = evaluate(values["predictions"], values["gold"], against=values["against"] or "", **options)
     out = values["out"]

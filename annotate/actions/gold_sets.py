@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, action, task_named
+from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, Progress, Values, action, task_named
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core.draws.committed_draws import PURPOSES
@@ -60,7 +60,7 @@ OF_RECORDS = "The splits of records"
     ),
     refuses=(ExportError,),
 )
-def export_gold_action(values, progress) -> Outcome:
+def export_gold_action(values: Values, progress: Progress) -> Outcome:
     task, out = task_named(values["task"]), values["out"]
     given = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
     if values["tell_secret"]:
@@ -107,7 +107,7 @@ CARD = "What the card says"
     refuses=(GoldSetError,),
     on_files=True,
 )
-def import_gold_action(values, progress) -> Outcome:
+def import_gold_action(values: Values, progress: Progress) -> Outcome:
     told = {name: values[name] for name in ("design", "name", "source", "licence", "max_rejects")}
     manifest = import_gold(values["file"], values["out"], **told)
     counts, out = manifest["counts"], values["out"]
@@ -170,7 +170,7 @@ def verdict(found: dict[str, Any]) -> str:
     refuses=(GoldSetError,),
     on_files=True,
 )
-def verify_lots_action(values, progress) -> Outcome:
+def verify_lots_action(values: Values, progress: Progress) -> Outcome:
     found = verify(values["folder"], values["published"] or ())
     said = [as_lines(table("Lots", DRAWS, found["lots"]))] if found["lots"] else []
     if not values["published"]:

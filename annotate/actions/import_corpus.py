@@ -17,6 +17,8 @@ from annotate.actions.action import (
     Action,
     ActionError,
     Outcome,
+    Progress,
+    Values,
     column,
     import_arguments,
 )
@@ -87,7 +89,7 @@ OPTIONS = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     given = import_arguments(values, progress, "licence", "text_may_leave", "source", "format", "max_rejects")
     name, format = values["corpus"], values["format"]
     known = read_manifest(name)

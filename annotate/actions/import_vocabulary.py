@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from annotate.actions.action import THE_FILE, Action, Outcome, size_of
+from annotate.actions.action import THE_FILE, Action, Outcome, Progress, Values, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed
@@ -32,7 +32,7 @@ OPTIONS = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     name, files, schemes = values["name"], values["files"], values["schemes"]
     progress.begin(size_of([*files, *([schemes] if schemes else [])]), "B")
     options = {option: values[option] for option in ("schemes", "format", "language", "dry_run")}

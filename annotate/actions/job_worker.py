@@ -98,8 +98,9 @@ def _words_of(option: Option, value: Any) -> list[str]:
     if value in (None, "", [], (), False) and not (value is False and option.opposite):
         return []
     if option.read is flag:
-        yes = value is True or value == "yes"
-        return [option.spelled if yes else f"--{option.opposite[0]}"] if yes or option.opposite else []
+        if value is True or value == "yes":
+            return [option.spelled]
+        return [f"--{option.opposite[0]}"] if option.opposite else []
     texts = [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
     if option.argument:
         return texts
@@ -292,7 +293,7 @@ def _lives(process: int) -> bool:
     return True
 
 
-def start_watcher() -> tuple[subprocess.Popen, int]:
+def start_watcher() -> tuple[subprocess.Popen[bytes], int]:
     """Start the watcher. Return its process and a file descriptor; the watcher exits when the descriptor is closed."""
     theirs, ours = os.pipe()
     watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - runs our watcher
@@ -321,7 +322,7 @@ class Keeper:
     def __init__(self) -> None:
         self._due = time.monotonic() + CHECK_EVERY
         self._lock: TextIO | None = None
-        self._watcher: subprocess.Popen | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
     def look(self) -> None:

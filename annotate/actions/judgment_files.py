@@ -14,7 +14,18 @@ from django.conf import settings
 from django.core.validators import slug_re
 from django.db import transaction
 
-from annotate.actions.action import FILE, FORMAT, LANGUAGES, MAX_REJECTS, Outcome, action, column, import_arguments
+from annotate.actions.action import (
+    FILE,
+    FORMAT,
+    LANGUAGES,
+    MAX_REJECTS,
+    Outcome,
+    Progress,
+    Values,
+    action,
+    column,
+    import_arguments,
+)
 from annotate.controls.gold_answers import text_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
@@ -44,7 +55,7 @@ LONGEST = {"worker": 70, "label": 64}
 FIRST, SECOND = "A", "B"
 LONGEST_SET = 10_000  # maximum length of an item's true labels together, in characters
 
-Progress = Callable[[int], object]
+Advance = Callable[[int], object]
 Made = TypeVar("Made")
 
 
@@ -59,10 +70,10 @@ def rows_in(
     path: Path,
     format: str | None,
     columns: Mapping[str, str],
-    fields: tuple[Sequence[str], Sequence[str]],
+    fields: tuple[Sequence[str], tuple[str, ...]],
     make: Callable[[int, Mapping[str, Any]], Made],
     rejects: Rejects,
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> Iterator[Made]:
     """Yield the result of `make` for each row. If it raises RecordError, add the row to `rejects` instead.
 
@@ -193,7 +204,7 @@ def import_judgments(
     keep_repeats: bool = False,
     format: str | None = None,
     max_rejects: float = 1.0,
-    progress: Progress = lambda count: None,
+    progress: Advance = lambda count: None,
 ) -> Imported:
     """Add the judgments in a file to the units of a task. If there is no such task, create a closed one.
 
@@ -222,9 +233,11 @@ def import_judgments(
     known = known or (values_of(task) if task else _labels(rows, pairs))
     rows = list(_of_labels(rows, known, rejects))
     with transaction.atomic():
-        made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs))
+        made = task or Task()  # without rows, `_attach` raises an error before it needs the task
+        if rows and not task:
+            made = _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs)
         notes = respelled.sentences("labels")
-        imported = Imported(made or None, task is None, rejects=rejects, notes=notes)
+        imported = Imported(made, task is None, rejects=rejects, notes=notes)
         file = Rejected(path, format or format_of(path) or "", listed, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
     return imported
@@ -235,7 +248,7 @@ def _judgments(
     columns: Mapping[str, str],
     format: str | None,
     rejects: Rejects,
-    progress: Progress,
+    progress: Advance,
     known: Collection[str],
     respelled: Respelled,
 ) -> Iterator[Row]:
@@ -306,12 +319,12 @@ def _new_task(
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
             rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
-    said = {"source": path.name, "digest": digest_of(path), "pairs": pairs}
-    return imported_task(name, items, labels, in_order=in_order, **said)
+    digest = digest_of(path)
+    return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest, pairs=pairs)
 
 
 def _attach(
-    imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
+    imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Advance
 ) -> None:
     """Add the judgments to the task and list the rejected rows.
 
@@ -376,7 +389,7 @@ JUDGMENTS = "How the judgments are used"
     MAX_REJECTS,
     refuses=(JudgmentFileError, TaskError),
 )
-def import_action(values, progress) -> Outcome:
+def import_action(values: Values, progress: Progress) -> Outcome:
     own = ("labels", "pairs", "keep_repeats", "max_rejects", "format")
     imported = import_judgments(
         values["task"], values["file"], **import_arguments(values, progress, *own, fields=COLUMNS)

@@ -14,6 +14,8 @@ from annotate.actions.action import (
     TEXT_MAY_LEAVE,
     ActionError,
     Outcome,
+    Progress,
+    Values,
     action,
     column,
     import_arguments,
@@ -58,7 +60,7 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
     LONGEST_LINE,
     MAX_REJECTS,
 )
-def threads_action(values, progress) -> Outcome:
+def threads_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     options = ("licence", "text_may_leave", "source", "format", "least_certainty", "max_rejects")
     outcome = import_threads(name, values["files"], **import_arguments(values, progress, *options, fields=FIELDS))
@@ -103,7 +105,7 @@ def threads_action(values, progress) -> Outcome:
     column(scorers.FIELDS, "score=toxicity"),
     FORMAT,
 )
-def scores_action(values, progress) -> Outcome:
+def scores_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
     arguments = import_arguments(values, progress, "name", "threshold", "of", "format", fields=scorers.FIELDS)
     imported = scorers.import_scores(corpus, values["file"], **arguments)
@@ -201,7 +203,7 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
     ),
     refuses=(ExportError,),
 )
-def export_pairs_action(values, progress) -> Outcome:
+def export_pairs_action(values: Values, progress: Progress) -> Outcome:
     corpus, out, shares = values["corpus"], values["out"], tuple(values["splits"]) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):
         raise ActionError(

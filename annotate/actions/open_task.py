@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotate.actions import opening_summary
-from annotate.actions.action import Action, ActionError, Outcome, Values, column
+from annotate.actions.action import Action, ActionError, Outcome, Progress, Values, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.core.option import Option, codes, flag, labels, whole_number
@@ -25,7 +25,8 @@ from annotate.models import AnnotatorLanguage, Task
 from annotate.reports.tables import many
 from annotate.work import task_creation
 from annotate.work.routes import learn_languages
-from annotate.work.task_creation import DEPTH, Opened, Progress, TaskError
+from annotate.work.task_creation import DEPTH, Opened, TaskError
+from annotate.work.task_creation import Progress as Advance
 from corpora.core.language_codes import code_of
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
@@ -154,7 +155,7 @@ OPTIONS = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     progress.begin(None, "unit")
     size, extended, is_dry_run = values["size"], values["extend"], values["dry_run"]
     foretold: list[Outcome] = []
@@ -174,7 +175,7 @@ def run(values, progress) -> Outcome:
 # --- A new task
 
 
-def open_new(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
+def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
     """Open a task. Return what was opened, and notes about the draw.
 
     then: function that is called with the opened task before the transaction ends
@@ -189,7 +190,8 @@ def open_new(values: Values, progress: Progress, then: Callable[[Opened], object
             f"There is no corpus {values['corpus']!r}; there is: {there}. See `assay import_corpus --help`."
         )
     chosen = {name: values[name] for name in design.options if values[name] is not None}
-    languages, notes = chosen.pop("languages", None), []
+    languages = chosen.pop("languages", None)
+    notes: list[str] = []
     if languages == ALL and design.asks_each:
         languages, notes = all_languages(corpus.name, values["predictor"])
     answers = values["labels"]
@@ -337,7 +339,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
 # --- A larger task
 
 
-def extend(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
+def extend(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
     name, size = values["name"], values["size"]
     task = Task.objects.filter(name=name).first()
     if task is None:

@@ -267,7 +267,8 @@ def _not_kept(task: Task) -> list[str]:
     if not task.keep_declared:
         return []
     asked = task.units.queued().work().exported().select_related("item")
-    bare, strange = [], []
+    bare: list[tuple[str, list[str]]] = []
+    strange: list[tuple[str, list[str]]] = []
     for unit in asked.order_by("position").iterator():
         unknown = concept_kind.unknown(unit.item, task)
         (strange if unknown else bare).append((unit.item.key, unknown))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from annotate.actions.action import CORPUS, Action, ActionError, Outcome
+from annotate.actions.action import CORPUS, Action, ActionError, Outcome, Progress, Values
 from annotate.core.estimation.annotator_error import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.figures import draw_plan, plan_report
@@ -76,7 +76,7 @@ OPTIONS = (
 )
 
 
-def run(values, progress) -> Outcome:
+def run(values: Values, progress: Progress) -> Outcome:
     name, wished = values["corpus"], values["width"] / 100
     if manifest_of(name).fields:
         raise ActionError(

@@ -8,6 +8,8 @@ from annotate.actions.action import (
     MAP,
     ActionError,
     Outcome,
+    Progress,
+    Values,
     action,
     column,
     import_arguments,
@@ -47,7 +49,7 @@ from corpora.votes.vote_run import PIECE, prelabel
         "extended",
     ),
 )
-def prelabel_action(values, progress) -> Outcome:
+def prelabel_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     progress.begin(manifest_of(name).rows, "post")
     chosen = {option: values[option] for option in ("k", "processes", "again")}
@@ -99,8 +101,9 @@ OF_ONE_LABEL = ("map", "column", "languages", "format")
     FORMAT,
     refuses=(RecordError,),
 )
-def predictions_action(values, progress) -> Outcome:
-    corpus, file, is_ranked, warned = values["corpus"], values["file"], values["ranked"], []
+def predictions_action(values: Values, progress: Progress) -> Outcome:
+    corpus, file, is_ranked = values["corpus"], values["file"], values["ranked"]
+    warned: list[str] = []
     if is_ranked and (unfit := [name for name in OF_ONE_LABEL if values[name]]):
         raise ActionError(
             f"--{unfit[0]} is for files that give each post one label; a file of --ranked is a TREC run, so leave it "
@@ -111,26 +114,27 @@ def predictions_action(values, progress) -> Outcome:
             "--vocabulary is for ranked labels alone; leave it out, or say with --ranked that the file is a run."
         )
     if is_ranked:
-        imported = import_ranked(corpus, file, **import_arguments(values, progress, "name", "version", "vocabulary"))
-        noun, unknown, first = "record", len(imported.strangers), imported.strangers
+        run = import_ranked(corpus, file, **import_arguments(values, progress, "name", "version", "vocabulary"))
+        known, already, without = run.predictions, run.already, run.without
+        noun, unknown, first = "record", len(run.strangers), run.strangers
     else:
         arguments = import_arguments(values, progress, "name", "version", "format", fields=FIELDS)
         imported = import_predictions(corpus, file, declared=read_map(values["map"]), **arguments)
+        known, already, without = imported.predictions, imported.already, 0
         noun, unknown, first = "record" if imported.of_records else "post", imported.strangers, imported.first_strangers
         warned += imported.told.sentences()
-    known = imported.predictions
     data = {"corpus": corpus, "predictor": str(known), "posts": known.rows}
     if unknown:
         warned.append(f"Note: left out, since corpus {corpus} has no such {noun}s: {listed(first, unknown, 'id')}.")
     if is_ranked:
-        data["without"] = imported.without
-        if imported.without:
-            have = "1 record has" if imported.without == 1 else f"{imported.without:,} records have"
+        data["without"] = without
+        if without:
+            have = "1 record has" if without == 1 else f"{without:,} records have"
             warned.append(f"Note: {have} no line in {file.name}, and so no ranked labels.")
     said = f"{'ranked labels for ' if known.ranked else ''}{many(known.rows, noun)} from {known.source}"
-    if imported.already:
+    if already:
         said = f"already imported from {known.source}"
-    data |= {"left_out": unknown, "already": imported.already}
+    data |= {"left_out": unknown, "already": already}
     return Outcome([f"Predictor {known} of corpus {corpus}: {said}."], warned, data)
 
 
@@ -158,7 +162,7 @@ def predictions_action(values, progress) -> Outcome:
     ),
     Option("depth", whole_number, 20, least=1, help="the maximum number of labels per record and system"),
 )
-def suggest_action(values, progress) -> Outcome:
+def suggest_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
     manifest = manifest_of(corpus)
     # Records that came with labels are read a second time, to compare the suggestions with these labels.

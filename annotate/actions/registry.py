@@ -98,9 +98,10 @@ def action_named(name: str) -> Action:
     if not (module := MODULES[name]):
         raise KeyError(name)
     loaded = import_module(module if "." in module else f"annotate.actions.{module}")
-    return next(
+    action: Action = next(
         each for each in vars(loaded).values() if getattr(each, "name", "") == name and hasattr(each, "perform")
     )
+    return action
 
 
 @cache

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
-from annotate.actions.action import ActionError, Outcome, action, assumed
+from annotate.actions.action import ActionError, Outcome, Progress, Values, action, assumed
 from annotate.actions.database import harmful_settings
 from annotate.controls import replenishment
 from annotate.controls.checks import NO_SECOND
@@ -40,7 +40,7 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
     "Show the status: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
     "pauses that nobody has looked at, and what to do next.",
 )
-def status_action(values, progress) -> Outcome:
+def status_action(values: Values, progress: Progress) -> Outcome:
     there = {"installation": _installation(), "database": _database()}
     said = [_place(there)]
     if there["database"]["migrations_missing"]:
@@ -105,7 +105,7 @@ def _size() -> int:
             if connection.vendor == "postgresql"
             else "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
         )
-        return cursor.fetchone()[0]
+        return int(cursor.fetchone()[0])
 
 
 def _place(there: dict[str, Any]) -> str:
@@ -201,14 +201,14 @@ def _listed(what: str, rows: list[dict[str, Any]]) -> Outcome:
 
 
 @action("corpora", "List the corpora: what each holds, its votes, licence and draws.")
-def corpora_action(values, progress) -> Outcome:
+def corpora_action(values: Values, progress: Progress) -> Outcome:
     outcome = _listed("corpora", corpora_there())
     todo = _todo_of_corpora(outcome.data["corpora"])
     return replace(outcome, said=[*outcome.said, *(["", *todo] if todo else [])])
 
 
 @action("vocabularies", "List the vocabularies, each with its versions.")
-def vocabularies_action(values, progress) -> Outcome:
+def vocabularies_action(values: Values, progress: Progress) -> Outcome:
     return _listed("vocabularies", vocabularies_there())
 
 
@@ -217,7 +217,7 @@ def vocabularies_action(values, progress) -> Outcome:
     "List the predictors of a corpus: detectors, their majority, and imported ones.",
     Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
 )
-def predictors_action(values, progress) -> Outcome:
+def predictors_action(values: Values, progress: Progress) -> Outcome:
     return _listed("predictors", predictors_there(values["corpus"]))
 
 
@@ -226,7 +226,7 @@ def predictors_action(values, progress) -> Outcome:
     "List the draws: design, seed, size and chance, and the task that asks about each.",
     Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),
 )
-def draws_action(values, progress) -> Outcome:
+def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
     # If a corpus and a task have the same name, list the draws of the corpus, which include those of the task.
     if not name or Corpus.objects.filter(name=name).exists():
@@ -237,5 +237,5 @@ def draws_action(values, progress) -> Outcome:
 
 
 @action("tasks", "List the tasks, with their progress and next step.")
-def tasks_action(values, progress) -> Outcome:
+def tasks_action(values: Values, progress: Progress) -> Outcome:
     return _listed("tasks", standing().tasks)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from annotate.actions.action import TASK, ActionError, Outcome, action, task_named
+from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, task_named
 from annotate.actions.opening_summary import lacking
 from annotate.core.option import Option, flag
 from annotate.figures import overview_report, task_overview
@@ -27,7 +27,7 @@ LEAVE_OUT = Option(
     TASK,
     LEAVE_OUT,
 )
-def close_action(values, progress) -> Outcome:
+def close_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     why = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
     done = closure.close(task, leave_out=values["leave_out"])
@@ -36,7 +36,7 @@ def close_action(values, progress) -> Outcome:
 
 
 @action("reopen", "Reopen a closed task, so that people receive its units again.", TASK)
-def reopen_action(values, progress) -> Outcome:
+def reopen_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     done = closure.reopen(task)
     return Outcome([overview_report.reopened(done)], lacking(task), done)
@@ -46,7 +46,7 @@ def reopen_action(values, progress) -> Outcome:
 
 
 @action("reroute", "Send units of queues with too few readers on to the next language.", TASK)
-def reroute_action(values, progress) -> Outcome:
+def reroute_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     counts = routing.reroute(task)
     undecidable = task_overview.undecidable(task)
@@ -58,7 +58,7 @@ def reroute_action(values, progress) -> Outcome:
 # --- Delete
 
 
-def _asks(values) -> list[str]:
+def _asks(values: Values) -> list[str]:
     foretell, _ = _chosen(values)
     unsaid = " Nobody has said anything of it yet." if values["task"] else ""
     return [f"This deletes {_of(foretell())}.{unsaid} It cannot be taken back."]
@@ -78,13 +78,13 @@ def _asks(values) -> list[str]:
     ),
     asks=_asks,
 )
-def delete_action(values, progress) -> Outcome:
+def delete_action(values: Values, progress: Progress) -> Outcome:
     _, delete = _chosen(values)
     gone = delete()
     return Outcome([f"Deleted: {_of(gone)}."], data=gone)
 
 
-def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
+def _chosen(values: Values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
     """Return two functions for the chosen task, corpus or predictor: one counts what would be deleted, the other
     deletes it.
 

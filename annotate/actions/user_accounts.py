@@ -3,6 +3,7 @@
 import logging
 import smtplib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,7 +13,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from knox.models import AuthToken
 
-from annotate.actions.action import FILE, LANGUAGES, ActionError, Outcome, action, address, assumed
+from annotate.actions.action import FILE, LANGUAGES, ActionError, Outcome, Progress, Values, action, address, assumed
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Flag
 from annotate.reports.tables import many
@@ -81,7 +82,7 @@ def _has_mail(user: User) -> bool:
     return bool(settings.MAIL and user.email)
 
 
-def _send(user: User, template: str, context: dict) -> str:
+def _send(user: User, template: str, context: dict[str, Any]) -> str:
     if not _has_mail(user):
         return NONE
     context = {**context, "user": user, "site": settings.SITE}
@@ -116,7 +117,7 @@ def _send(user: User, template: str, context: dict) -> str:
     ),
     LANGUAGES,
 )
-def add_annotators_action(values, progress) -> Outcome:
+def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     if values["languages"]:
         add_languages(values["languages"])
     file = values["file"]
@@ -201,7 +202,7 @@ BACK = (
 )
 
 
-def _asks(values) -> list[str]:
+def _asks(values: Values) -> list[str]:
     """Return what the user must confirm before an existing account becomes a manager's.
 
     The list is empty if the account does not exist, or if it has a manager's rights already.
@@ -224,7 +225,7 @@ def _asks(values) -> list[str]:
     Option("name", required=True, argument=True, help="the user name to log in with"),
     asks=_asks,
 )
-def add_manager_action(values, progress) -> Outcome:
+def add_manager_action(values: Values, progress: Progress) -> Outcome:
     name = values["name"]
     try:
         User._meta.get_field("username").clean(name, None)
@@ -249,7 +250,7 @@ def add_manager_action(values, progress) -> Outcome:
     "password changes. The owner can renew it on the account page.",
     Option("username", required=True, argument=True, help="the user name of the account"),
 )
-def create_token_action(values, progress) -> Outcome:
+def create_token_action(values: Values, progress: Progress) -> Outcome:
     name = values["username"]
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None:
@@ -266,7 +267,7 @@ def create_token_action(values, progress) -> Outcome:
     "Let somebody log in at once who is locked out for half an hour after too many wrong passwords.",
     Option("name", required=True, argument=True, help="the user name that has to wait"),
 )
-def unlock_action(values, progress) -> Outcome:
+def unlock_action(values: Values, progress: Progress) -> Outcome:
     # Normalize the name as the login does.
     name = User.normalize_username(values["name"])
     user = User.objects.filter(username=name).first()

@@ -229,7 +229,7 @@ def _figures(given: list[_Given]) -> dict[str, Any]:
 ALL = "all"
 
 
-def suggestion_table(found: dict[str, Any]) -> Table:
+def suggestion_table(found: Mapping[str, Any]) -> Table:
     """Return a table with two rows for each annotator and for all annotators together.
 
     One row is for answers given with suggestions, and the other for answers given without them. A row without answers

@@ -132,10 +132,10 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
         # The difference is the share that only the first predictor has right minus the share that only the second has
         # right. Both shares come from the same simple random sample, and no post counts in both.
         pairs = Counter((said == label, second[key] == label) for key, said in first.items())
-        shares = [counted(pairs[alone], pairs.total()).estimate for alone in ((True, False), (False, True))]
-        one, other = (each.value or 0.0 for each in shares)
+        alone = [counted(pairs[sides], pairs.total()).estimate for sides in ((True, False), (False, True))]
+        one, other = (share.value or 0.0 for share in alone)
         correlated = -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
-        return paired(*shares, correlated), pairs.total(), ()
+        return paired(alone[0], alone[1], correlated), pairs.total(), ()
     if both is None:
         return None, 0, ()
     return _of_uniform(
@@ -230,7 +230,7 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
     for stratum, rows in of_reading.items():
         weight = both.drawn[stratum] / both.read[stratum]
         sums.append(weight * (weight - 1) * _moments(rows))
-    one, other, product = map(float, sum(sums))
+    one, other, product = map(float, sum(sums, np.zeros(3)))
     return max(-1.0, min(1.0, product / sqrt(one * other))) if one > 0 and other > 0 else 0.0
 
 

@@ -198,10 +198,11 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     first, second = measured
     slices = _slices(units)
     rows = [*first.compared(second, slices)]
-    if all(each.scores is not None for each in systems):
+    tables = [system.scores for system in systems if system.scores is not None]
+    if len(tables) == len(systems):
         # Compare the losses of the two systems' scores.
         pairs, number = first.pairs, units.size
-        sides = (scored_units(pairs.gold, each.scores, pairs.weights, pairs.groups) for each in systems)
+        sides = (scored_units(pairs.gold, table, pairs.weights, pairs.groups) for table in tables)
         rows[1:1] = [
             difference_row(name, {}, found, number, why_withheld(found, number, pairs), p)
             for name, (found, p) in measures.losses_apart(*sides).items()
@@ -274,10 +275,12 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
             rows.append(of_figure("least_score", of, Figure(point.threshold), answered))
             rows.append(of_figure("accuracy_there", of, Figure(point.accuracy), answered))
     bins = [
-        {"confidence": each.confidence, "accuracy": each.accuracy.value, "low": each.accuracy.low}
-        | {"high": each.accuracy.high, "units": each.units, "note": each.accuracy.reason}
-        for each in calibration.bins
-        if each.units
+        {
+            **{"confidence": part.confidence, "accuracy": part.accuracy.value, "low": part.accuracy.low},
+            **{"high": part.accuracy.high, "units": part.units, "note": part.accuracy.reason},
+        }
+        for part in calibration.bins
+        if part.units
     ]
     curve = [{"coverage": point.coverage, "accuracy": point.accuracy} for point in selective.points]
     return {"rows": rows, "reliability": bins, "coverage": curve}

@@ -174,8 +174,8 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
     ids: ids of the posts of the uniform set.
     """
     by_draw: dict[tuple[str, str], list[str]] = {}
-    for language, frame in gold.frames.items():
-        by_draw.setdefault((gold.predictors[language], json.dumps(frame, sort_keys=True)), []).append(language)
+    for language, parameters in gold.frames.items():
+        by_draw.setdefault((gold.predictors[language], json.dumps(parameters, sort_keys=True)), []).append(language)
     found: dict[str, set[str]] = {}
     for (predictor, frame), languages in by_draw.items():
         parameters = json.loads(frame)

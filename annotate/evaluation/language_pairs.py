@@ -79,8 +79,9 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     first, alone = systems[0], len(systems[0].keys() ^ systems[-1].keys())
     across = {"matrix": [code for code in tests if code in {test for _, test in first}], "recall": classes}
     sections = TEXTS.sections
-    heads = [("mean_accuracy", {})] if any(train == test for train, test in first) else []
-    heads += [("transfer", {}), ("mean_accuracy", {"train": JOINT})]
+    heads: list[tuple[str, dict[str, str]]] = [("transfer", {}), ("mean_accuracy", {"train": JOINT})]
+    if any(train == test for train, test in first):
+        heads.insert(0, ("mean_accuracy", {}))
     return {
         "unit": "document",
         "head": [{"measure": measure, "of": of} for measure, of in heads],

@@ -5,7 +5,7 @@ JSON.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -143,7 +143,8 @@ def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **o
     found = {"gold": [each.described() for each in sets]}
     if what == RANKED:
         return found | ranked_documents.grade(predictions, sets, against, **options)
-    grade = import_module(format.measured_by).grade
+    assert format, "every other kind of set was recognized by its format"
+    grade: Callable[..., dict[str, Any]] = import_module(format.measured_by).grade
     return found | grade(Path(predictions), sets, Path(against) if against else None)
 
 

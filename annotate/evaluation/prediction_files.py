@@ -102,7 +102,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
 
     Raises GoldSetError or EvaluationError for a set that cannot be measured.
     """
-    sets = []
+    sets: list[PublishedSet] = []
     for folder in folders:
         try:
             gold = _read(folder, unfinished)
@@ -127,6 +127,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
 
 def _read(folder: Path, unfinished: bool) -> PublishedSet:
     manifest = manifest_of(folder)
+    published: dict[str, Any]
     if manifest.get("made_by") == MADE_BY:
         name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
         published = {"format": TITLE, "files": {}}

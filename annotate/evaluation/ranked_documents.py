@@ -170,7 +170,7 @@ def grade(
     }
 
 
-def _measures(run: Run, first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
+def _measures(run: "Ranked", first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
     """Return the measures of a system on the documents.
 
     run: the system's rankings.
@@ -370,10 +370,10 @@ class _Table:
         columns = Columns({"id": self.id, "label": self.label, "score": score}, ("id", "label"), bare=True)
         scored: set[bool] = set()
         for where, document, raw in self._rows(columns):
-            cell, score = raw.get("label"), raw.get("score")
+            cell, value = raw.get("label"), raw.get("score")
             labels = [str(each) for each in cell] if isinstance(cell, list) else str(cell or "").split()
             found = self.scores.setdefault(document, {})
-            has_score = score not in (None, "")
+            has_score = value not in (None, "")
             if has_score and len(labels) != 1:
                 raise CorpusError(f"{where} {len(labels)} labels have one score; write a row for each label.")
             if labels:
@@ -388,7 +388,7 @@ class _Table:
                     raise CorpusError(f"{where} {label[:40]!r} {known}")
                 if label in found:
                     raise CorpusError(f"{where} {document} has the label {label} twice; give it once.")
-                found[label] = _score(score, f"{where} the score of {label}") if has_score else float(-len(found))
+                found[label] = _score(value, f"{where} the score of {label}") if has_score else float(-len(found))
         return scored == {True}
 
 

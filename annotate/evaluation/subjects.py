@@ -135,8 +135,8 @@ def of_file(
     if told.outside:
         rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
         warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
-    rows = {row.id for gold in sets for row in gold.rows} if others else found.keys()
-    counted = Counter(label for key, label in found.items() if key not in rows)
+    in_sets = {row.id for gold in sets for row in gold.rows} if others else found.keys()
+    counted = Counter(label for key, label in found.items() if key not in in_sets)
     return Subject(path.name, "", classes(declared), labels, None, "", path.resolve(), tuple(warnings), counted)
 
 

@@ -196,9 +196,8 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     names, tests = system_names(paths), read_tests(gold)
     said = [read_predictions(path, tests) for path in paths]
     systems = [_examples(each, tests) for each in said]
-    test, (comparison, alone) = TEXTS.words["randomization"], ([], [])
-    if against:
-        comparison, alone = _comparison(*systems, seed=gold.digest)
+    test = TEXTS.words["randomization"]
+    comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
     return {
         "form": "text",
         "unit": "example",

@@ -96,10 +96,11 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
                 keys.append(key)
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
     every = [key for language in foreign for key in by_label[language]]
-    labels = {
-        other: _known(lambda other=other: of_corpus(corpus, other).labels(every)) if corpus and other else None
-        for other in {other for others in foreign.values() for other in others}
-    }
+
+    def labels_by(other: str) -> Mapping[str, str] | None:
+        return _known(lambda: of_corpus(corpus, other).labels(every)) if corpus and other else None
+
+    labels = {other: labels_by(other) for other in {other for others in foreign.values() for other in others}}
     found: Counted = {}
     for language, keys in by_label.items():
         never = sum(key not in shown and not posts[key].read for key in keys)

@@ -256,8 +256,8 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]
 
 def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
     start, end = _file(gold, task, "*", part=".src" if benchmarks.FORMS[task].target else "").name.split("*")
-    there = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
-    languages = sorted(name[len(start) : -len(end)] for name in there)
+    of_gold = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
+    languages = sorted(name[len(start) : -len(end)] for name in of_gold)
     if not languages:
         raise EvaluationError(
             f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."

@@ -68,7 +68,7 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
     }
 
 
-def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
+def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) -> Context:
     """Return the context for the dataset card of an export.
 
     names: mapping from purpose to file name, as built in `exporter.py`.
@@ -90,7 +90,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
     context = {
         **head_of(task["title"], manifest["corpus"]["licence"], languages, counts["labelled"], digests),
         "manifest": manifest,
-        "names": names | {"splits": splits},
+        "names": {**names, "splits": splits},
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
@@ -111,7 +111,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
     return context | _panels(export, manifest)
 
 
-def _panels(export: Export, manifest: dict) -> Context:
+def _panels(export: Export, manifest: dict[str, Any]) -> Context:
     """Return the panels of the quality controls.
 
     If the kind's card template has text about a control, the control's panel is stored under its manifest key. All
@@ -121,7 +121,7 @@ def _panels(export: Export, manifest: dict) -> Context:
     for control in export.kind.quality_controls:
         section = manifest.get(control.manifest_key)
         if panel := section and control.panel(export.task, section):
-            shown = {"heading": panel.heading, "words": panel.words or [panel.empty]}
+            shown: dict[str, Any] = {"heading": panel.heading, "words": panel.words or [panel.empty]}
             shown["tables"] = [parts(table) for table in panel.tables]
             if control.manifest_key in export.kind.publication.sections:
                 found[control.manifest_key] = shown if panel.words else {}
@@ -130,7 +130,7 @@ def _panels(export: Export, manifest: dict) -> Context:
     return found
 
 
-def _counts(kind: Kind, manifest: dict) -> Context:
+def _counts(kind: Kind, manifest: dict[str, Any]) -> Context:
     counts, draws = manifest["counts"], manifest["draws"]
     by_label, agreed_by, reused = counts["by_label"], counts.get("agreed_by", {}), counts.get("reused", {})
     by_machine = agreed_by.get(DETECTORS, 0)
@@ -176,7 +176,7 @@ AGREEMENT = {
 }
 
 
-def _agreement(found: Section, kind: Kind, manifest: dict) -> Context:
+def _agreement(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     labels, task = label_table(found), manifest["task"]
     return {
         "agreed": parts(agreement_table(found, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
@@ -188,7 +188,7 @@ def _agreement(found: Section, kind: Kind, manifest: dict) -> Context:
     }
 
 
-def _concepts(found: Section, kind: Kind, manifest: dict) -> Context:
+def _concepts(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     counts = manifest["counts"]
     return {
         "by_split": parts(form_extras.split_table(found)),
@@ -199,7 +199,7 @@ def _concepts(found: Section, kind: Kind, manifest: dict) -> Context:
     }
 
 
-def _sets(found: Section, kind: Kind, manifest: dict) -> Context:
+def _sets(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     languages, standing = found["languages"], found["standing"]
     return {
         "standing": parts(standing_table(standing)) if standing else None,
@@ -208,7 +208,7 @@ def _sets(found: Section, kind: Kind, manifest: dict) -> Context:
     }
 
 
-def _splits(found: Section, kind: Kind, manifest: dict) -> Context:
+def _splits(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     by_split = manifest["counts"]["by_split"]
     rows = [
         (code, beside(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
@@ -218,7 +218,7 @@ def _splits(found: Section, kind: Kind, manifest: dict) -> Context:
 
 
 # A mapping from a section of the manifest to the function that returns its part of the context.
-SECTIONS: Mapping[str, Callable[[Section, Kind, dict], Context]] = {
+SECTIONS: Mapping[str, Callable[[Section, Kind, dict[str, Any]], Context]] = {
     "audit": lambda found, kind, manifest: {
         "contested": [row["language"] for row in found["languages"] if row["contested"]],
     },

@@ -359,8 +359,8 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     if added := [column for control in kind.quality_controls for column in control.judgment_columns()]:
         names, types, functions = zip(*added, strict=True)
         type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
-        values = partial(_judgments, more=functions, type=type)
-        known["judgments"] = Column(pa.list_(type), values, COLUMNS["judgments"].about)
+        judgments = partial(_judgments, more=functions, type=type)
+        known["judgments"] = Column(pa.list_(type), judgments, COLUMNS["judgments"].about)
     found: dict[str, Column] = {}
     for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}

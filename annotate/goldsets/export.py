@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -116,7 +116,7 @@ def _off(language: str, found: list[Miss]) -> str:
     if first.bound:
         untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
         why.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
-    if first.largest > max(1, FAR * first.rows):
+    if first.largest > 1 and first.largest > FAR * first.rows:
         why.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
     words = "; ".join(why) or f"the set has only {first.rows:,} there"
     where = "Without a language" if language == UND else f"In {label_name(language)}"
@@ -376,7 +376,7 @@ class Export:
             for part, ids in draw.parameters.get(JOINT, {}).items():
                 found.setdefault(part, []).extend(ids)
         named = {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
-        return {name: sorted(ids, key=lambda key, name=name: lot(self.seed, name, key)) for name, ids in named.items()}
+        return {name: sorted(ids, key=partial(lot, self.seed, name)) for name, ids in named.items()}
 
     @cached_property
     def added(self) -> dict[str, str]:

@@ -42,7 +42,8 @@ from corpora.core.masking import MASK
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
-Some, Made = TypeVar("Some"), TypeVar("Made")
+Some = TypeVar("Some")
+Made = TypeVar("Made")
 
 
 def export(
@@ -112,7 +113,7 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
 
 
 @contextmanager
-def one_moment():
+def one_moment() -> Iterator[None]:
     """Read from a consistent snapshot of the database, without blocking writers."""
     with connection.cursor() as cursor:
         if connection.in_atomic_block:

@@ -15,6 +15,7 @@ from annotate.core.draws import splits
 from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.unit_rows import each, live
+from annotate.kinds.concept_kind import version_of
 from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
@@ -106,7 +107,7 @@ def summary(export: Export) -> dict[str, Any]:
     sets = {split: found for split, found in export.label_sets.items() if found}
     everything = [labels for found in sets.values() for labels in found]
     return {
-        "vocabulary": described(export.task.vocabulary),
+        "vocabulary": described(version_of(export.task)),
         "frequent_over": export.frequent_over,
         "buckets": {bucket: len(labels) for bucket, labels in buckets(export).items()},
         "splits": {split: _counted(found) for split, found in sets.items()},

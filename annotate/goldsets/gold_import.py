@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from django.template.loader import render_to_string
@@ -83,7 +84,7 @@ class Sifted:
 
 def import_gold(
     path: Path, out: Path, *, design: str, name: str, source: str = "", licence: str = "", max_rejects: float = 1.0
-) -> dict:
+) -> dict[str, Any]:
     """Write a published file as a gold set and return its manifest. An earlier import with the same name is replaced.
 
     out: folder of the set.
@@ -242,12 +243,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 # --- The folder
 
 
-def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict:
+def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict[str, Any]:
     tsv, labels, refused = benchmarks.pairs_file(design), sifted.labels, sifted.refused
     columns = [pa.array(values, pa.string()) for values in (labels.values(), labels)]
     benchmarks.write_pairs(folder / tsv, [pa.record_batch(columns, ["label", "id"])])
-    unknown = {"stratum": None, "agreed": None, "chance": None, "audit_chance": 1}
-    rows = ({"id": key, "label": label, "asked": asked(label, design)} | unknown for key, label in labels.items())
+    unknown: dict[str, Any] = {"stratum": None, "agreed": None, "chance": None, "audit_chance": 1}
+    rows = ({"id": key, "label": label, "asked": asked(label, design), **unknown} for key, label in labels.items())
     rejects = (
         {"file": imported["file"], "line": line, "reason": reason, "row": row}
         for line, (reason, row) in sorted(refused.items())
@@ -265,7 +266,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         "rewritten": {f"{written} -> {label}": posts for (written, label), posts in sorted(sifted.rewritten.items())},
         "by_label": dict(sorted(Counter(labels.values()).items())),
     }
-    manifest = {
+    manifest: dict[str, Any] = {
         **{"format": FORMAT, "design": design.name, "finished": True, "imported": imported, "draws": []},
         **{"corpus": None, "detectors": [], "audit": None, "decoys": None, "counts": counts},
         **{"versions": {"assay": VERSION}, "files": {}},

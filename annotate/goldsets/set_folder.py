@@ -101,7 +101,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest: dict[str, Any] = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise GoldSetError(
             f"{folder} is not a gold set, since it has no manifest.json; name a folder that export_gold or import_gold "

@@ -94,13 +94,13 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
     }
 
 
-def _splits(export: Export, published: Published) -> dict:
+def _splits(export: Export, published: Published) -> dict[str, Any]:
     if not export.split_shares:
         return {"field": export.kind.records.split, "off": {}}
     return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
 
 
-def _sets(export: Export, published: Published) -> dict:
+def _sets(export: Export, published: Published) -> dict[str, Any]:
     """Describe the balanced draw of each language: set sizes, excluded documents, and sets that are too small."""
     draws = export.task.draws.order_by("language", "pk")
     return {
@@ -121,7 +121,7 @@ def _sets(export: Export, published: Published) -> dict:
     }
 
 
-def _people(export: Export, published: Published) -> dict:
+def _people(export: Export, published: Published) -> dict[str, Any]:
     """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
@@ -151,7 +151,7 @@ def _gold_answers(export: Export, published: Published) -> dict[str, int]:
     return {purpose: purposes[purpose] for purpose in (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)}
 
 
-def _honeypots(export: Export, published: Published) -> dict:
+def _honeypots(export: Export, published: Published) -> dict[str, Any]:
     """Measure the accuracy of annotators on hidden gold answers. Voided answers are not counted."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
@@ -160,7 +160,7 @@ def _honeypots(export: Export, published: Published) -> dict:
     return {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
 
 
-def _agreement(export: Export, published: Published) -> dict | None:
+def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
     """Describe the agreement between annotators, overall and by language.
 
     Return None if no unit has answers from two annotators.
@@ -186,7 +186,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
     }
 
 
-def _preferences(export: Export, published: Published) -> dict | None:
+def _preferences(export: Export, published: Published) -> dict[str, Any] | None:
     """Describe which system annotators prefer, without results for single annotators.
 
     Return None if there are no answers.

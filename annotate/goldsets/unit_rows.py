@@ -6,7 +6,7 @@ One query reads each table for several thousand units. Columns are named by thei
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted  # json.dumps without ensure_ascii
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,8 @@ Places = NDArray[np.intp]
 Marks = NDArray[np.bool_]
 
 
-class Lists(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Lists:
     """A list of values for each row. The list of a row is `held[ends[row]:ends[row + 1]]`.
 
     ends: start of each list and end of the last list, (rows + 1,).
@@ -109,7 +110,8 @@ def or_none(texts: pa.Array) -> pa.Array:
 
 def where(condition: pa.Array) -> Marks:
     """Convert a condition to a NumPy array. Null becomes False."""
-    return pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    marks: Marks = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    return marks
 
 
 def cases(type: pa.DataType, *found: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:

@@ -110,7 +110,8 @@ def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str,
 
     found: (purpose, number of draws, decisions made by these draws) tuples.
     """
-    draws, counts, differ, first = Counter[str](), Counter[str](), Counter[str](), {}
+    draws, counts, differ = Counter[str](), Counter[str](), Counter[str]()
+    first: dict[str, str] = {}
     for purpose, number, decisions in found:
         draws[purpose] += number
         for each in decisions:
@@ -221,7 +222,7 @@ def _follows(row: dict[str, Any]) -> bool:
     counted = [each for each in row["judgments"] if not each["voided_at"]]
     decided = [each for each in counted if each["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
     if decided:
-        return row["label"] == decided[-1]["label"]
+        return bool(row["label"] == decided[-1]["label"])
     return row.get("decided_by") != "one" or row["label"] in [each["label"] for each in counted]
 
 

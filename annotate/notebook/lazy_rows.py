@@ -110,7 +110,8 @@ def check_installed() -> None:
 
 # --- Calls
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 # Exceptions whose message is a sentence for users.
 SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 

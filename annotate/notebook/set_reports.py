@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -98,7 +98,8 @@ def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     options: options of the command.
     own: values from the other arguments of `report`.
     """
-    given, vanished = dict(options), options.get("vanished")
+    given = dict(options)
+    vanished: Any = options.get("vanished")
     if from_memory := vanished is not None and not isinstance(vanished, str | os.PathLike):
         del given["vanished"]
     if isinstance(given.get("map"), Mapping):
@@ -130,6 +131,7 @@ def _spelled(given: Given | None, path: Path) -> str:
 def _rows(given: Any) -> Iterator[dict[str, Any]]:
     """Yield the predictions as dicts, with NumPy scalars converted to Python values."""
     columns = list(map(str, getattr(given, "columns", ())))
+    rows: Iterable[Any]
     if isinstance(given, Mapping):
         columns, rows = ["id", "label"], given.items()
     elif "id" in columns:

@@ -19,6 +19,7 @@ from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
+from annotate.kinds.concept_kind import version_of
 from annotate.kinds.designs import Design
 from annotate.kinds.file_sections import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
@@ -35,7 +36,7 @@ PAIRS_AT_ONCE = 10_000
 _NO_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())]).empty_table()
 
 
-def write_twitter(folder: Path, written: "Written", export: "Export") -> dict:
+def write_twitter(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
     """Write a set's Twitter 2015 file and return its manifest entry.
 
     No file is written if the posts were drawn with unequal probabilities, because the format has no column for them.
@@ -65,7 +66,7 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
     with path.open("wb") as file:
         for batch in ordered.to_batches(PAIRS_AT_ONCE):
             file.write(content(pc.binary_join_element_wise(batch["label"], "\t", batch["id"], "\n", "")))
-    return table.num_rows
+    return int(table.num_rows)
 
 
 register(Format("twitter2015", TWITTER, write_twitter))
@@ -141,7 +142,7 @@ def xglue_file(name: str, language: str, split: str, *, part: str = "", mark: st
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
-def write_xglue(folder: Path, written: "Written", export: "Export") -> dict:
+def write_xglue(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
     """Write a set's XGLUE files and return their manifest entry.
 
     If the files cannot be written, `refused` in the entry is a sentence that states the reason.
@@ -279,7 +280,7 @@ LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
-def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict:
+def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
     """Write a set's MLDoc files and return their manifest entry.
 
     letters: mapping from class to its letter in LASER's files; empty if these files have the full labels.
@@ -364,7 +365,7 @@ DESCRIPTORS = f"{EURLEX}/EURLEX57K.json"
 MOST_BYTES = 255  # bytes in a file name
 
 
-def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict:
+def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
     """Write a set's EURLEX57K files and return their manifest entry.
 
     files: mapping from file to its number of concepts or acts.
@@ -373,7 +374,7 @@ def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict:
     refused: reason why no acts are written; empty if they are.
     """
     (folder / EURLEX).mkdir()
-    files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
+    files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, version_of(export.task))}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _no_acts(export)):
         rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))
@@ -385,7 +386,7 @@ def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict:
         "splits": splits,
         "frequent_over": export.frequent_over,
         "buckets": concept_suggestions.buckets(export),
-        "vocabulary": form_extras.described(export.task.vocabulary),
+        "vocabulary": form_extras.described(version_of(export.task)),
         "refused": refused,
     }
 
@@ -406,7 +407,7 @@ def _write_acts(folder: Path, rows: Iterable[Mapping[str, Any]], mark: str) -> N
     """Write the acts, and a list of their digests."""
     with (folder / SUMS).open("w", encoding="utf-8", newline="\n") as sums:
         for row in rows:
-            act = eurlex.published(row | {"url": row["url"] or "", "declared": row["concepts"]})
+            act = eurlex.published({**row, "url": row["url"] or "", "declared": row["concepts"]})
             name = f"{row['split']}{mark}/{row['id']}.json"
             content = json.dumps(act, indent=1).encode("ascii")
             (folder / name).parent.mkdir(exist_ok=True)

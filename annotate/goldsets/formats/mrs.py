@@ -225,8 +225,8 @@ def read_struck(path: Path) -> Struck:
     except OSError as error:
         raise ExportError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise ExportError(f"{path}, line {line:,}, is not UTF-8; save the file as UTF-8.") from error
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise ExportError(f"{path}, line {number:,}, is not UTF-8; save the file as UTF-8.") from error
     reasons: dict[tuple[str, str], str] = {}
     of_line: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):
