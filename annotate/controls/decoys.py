@@ -142,11 +142,11 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 def _answer(unit: Any, asked: str) -> str | None:
     """Return the answer to the question that a unit's label implies; None if it implies no answer.
 
-    unit: a Unit with `said_und`, as `_judged` returns it.
-
     The label und is ambiguous. Readers who choose from a list of languages also use it if the language is not on the
     list. It then implies an answer only if the language that the question names was on their list. If an adjudicator
     answered und, it implies nothing, because adjudicators give reasons as free text.
+
+    unit: Unit with the attribute `said_und`, which `known_units` sets.
     """
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)

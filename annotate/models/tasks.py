@@ -54,7 +54,7 @@ def option(name: str) -> property:
 
 
 class _Options:
-    """A base class that gives tasks a property for each option in kinds/options.py. These are their types."""
+    """A base class that gives tasks a property for each option in kinds/options.py. The annotations state the types."""
 
     stop_early: bool
     aggregation: str
