@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
@@ -98,6 +99,7 @@ Open http://localhost:{port}/ and log in with the password  {password}  as
 The people are invented, and there are more of them: the manager sees all."""
 
 
+@transaction.atomic  # one wait for the disk rather than one for each answer
 def begin(task: Task, truth: Path) -> None:
     """Let some annotators skip their first posts, and others answer them, so that adjudication and audits have begun.
 
@@ -124,7 +126,7 @@ def work(annotator: Annotator, task: Task, answer: Callable[[str, set[str]], str
 
 
 def crowd(name: str, kind: str, files: list[Path]) -> None:
-    """Create a task about records, and let its annotators judge some of them. One annotator works carelessly."""
+    """Create a task about records, and let its annotators judge some of them."""
     if Task.objects.filter(name=name).exists():
         return
     fields = " ".join(KINDS[kind].fields)
@@ -132,7 +134,12 @@ def crowd(name: str, kind: str, files: list[Path]) -> None:
     call_command("import_corpus", name, *paths, fields=fields, licence="CC0-1.0", source="written for Assay")
     options = {"kind": kind, "gold": files, "gold_column": ["label=truth", "explanation=why"]}
     call_command("open_task", name, corpus=name, seed=SEED, test_items=5, gold_share=0.25, **options)
-    task = Task.objects.get(name=name)
+    answer_records(Task.objects.get(name=name), files)
+
+
+@transaction.atomic
+def answer_records(task: Task, files: list[Path]) -> None:
+    """Let annotators take the test and judge some records. One of them works carelessly."""
     records = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
     truth = {record["id"]: record["truth"] for record in records}
     people = Annotator.objects.filter(user__username__in=usernames(PEOPLE[1])).order_by("pk")
