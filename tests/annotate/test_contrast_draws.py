@@ -1,4 +1,4 @@
-"""Records drawn to tell two systems apart: mostly those on which the two differ, with known chances."""
+"""Posts and records drawn to tell two systems apart: mostly those on which the two differ, with known chances."""
 
 import json
 
@@ -6,14 +6,188 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge
 from annotate.work.queue import take
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
+from corpora.draws.part_draws import IDS, sample_contrasted
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
-from tests.annotate.evaluation.figures import KIND, rows_of, written
+from tests.annotate.acts import settle
+from tests.annotate.corpus import LICENCE, NAME, POSTS, SOURCE
+from tests.annotate.evaluation.figures import KIND, figures, rows_of, written
 
 pytestmark = pytest.mark.django_db
+
+LINES = [json.loads(line) for line in POSTS.read_text(encoding="utf-8").splitlines()]
+KEYS = [line["id"] for line in LINES]
+CODES = {line["id"]: line["origin"].partition("/")[2].replace("zh", "zh-CN").replace("nb", "no") for line in LINES}
+TRUTH = {key: code if code in ARTICLE_LABELS else "und" for key, code in CODES.items()}
+
+
+def said(spelled):
+    """Id -> the label that a predictor gives the post."""
+    return predicted_labels(NAME, find_predictor(NAME, spelled), KEYS)
+
+
+def differing(*systems):
+    one, other = map(said, systems)
+    return {key for key in KEYS if one[key] != other[key]}
+
+
+def import_predictor(tmp_path, name, wrong):
+    """Right but for every so manieth post, where it says English."""
+    rows = [(key, "en" if number % wrong == 0 else TRUTH[key]) for number, key in enumerate(KEYS)]
+    path = written(tmp_path / f"{name}.csv", [("id", "label"), *rows])
+    call_command("import_predictions", NAME, path, name=name, version="1", verbosity=0)
+
+
+def open_compared(*systems, name="duel", **options):
+    how = {"corpus": NAME, "seed": "1", "design": "compare", "size": "60"} | options
+    call_command("open_task", name, **how, systems=list(systems), verbosity=0)
+    return Task.objects.get(name=name)
+
+
+def test_people_are_asked_about_all_of_it_and_most_of_it_is_where_the_two_differ(demo_corpus, capsys):
+    task = open_compared("langid", "cld2")
+    told = capsys.readouterr().out
+    differ = differing("langid", "cld2")
+    assert task.kind.slug == "language"
+    units = task.units.select_related("item")
+    assert {unit.stage for unit in units} <= {stages.QUEUED, stages.COPIED}
+    drawn = {unit.item.key for unit in units}
+    assert len(drawn) == 60
+    assert len(drawn & differ) == min(48, len(differ))
+    assert f"langid and cld2 differ on {len(differ):,} of 1,525 posts; 48 of these are drawn, and 12 of" in told
+    assert not task.units.filter(audited=True).exists()
+
+
+def answer_all(task, person):
+    """Readers answer the truth, and an adjudicator decides what is left."""
+    reads = " ".join(f"{code}:5" for code in LANGUAGES)
+    for reader in (person("ann", reads), person("bob", reads)):
+        while lease := take(reader, task):
+            judge(reader, lease.pk, Answer(TRUTH[lease.unit.item.key]))
+    adjudicator = person("eve", reads, adjudicates=True)
+    for unit in task.units.filter(stage=stages.ADJUDICATION).select_related("item"):
+        settle(adjudicator, unit, TRUTH[unit.item.key])
+
+
+def accuracy_of(labels):
+    return sum(labels[key] == TRUTH[key] for key in KEYS) / len(KEYS)
+
+
+def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(demo_corpus, person, tmp_path, capsys):
+    import_predictor(tmp_path, "good", 60)
+    import_predictor(tmp_path, "poor", 25)
+    task = open_compared("good@1", "poor@1", size="100", check_share="0")
+    answer_all(task, person)
+    gold = tmp_path / "gold"
+    call_command("export_gold", "duel", out=gold, verbosity=0)
+    rows = rows_of(gold)
+    differ = len(differing("good@1", "poor@1"))
+    assert {row["chance"] for row in rows} == {1.0, (100 - differ) / (len(KEYS) - differ)}
+    assert {row["stratum"] for row in rows} == {None}
+    assert "drawn so that" in (gold / "README.md").read_text()
+    assert not [path.name for path in gold.iterdir() if path.suffix == ".tsv"]
+    capsys.readouterr()
+    call_command("evaluate", "good@1", gold=[gold], against="poor@1", json=True)
+    report = json.loads(capsys.readouterr().out)
+    whole = report["comparison"]["rows"][0]
+    assert (whole["measure"], whole["of"], whole["better"]) == ("accuracy", {}, "first")
+    assert whole["value"] == pytest.approx(accuracy_of(said("good@1")) - accuracy_of(said("poor@1")))
+    assert whole["low"] < whole["value"] < whole["high"]
+    coarse = [(row["id"], "zh" if row["label"].startswith("zh") else row["label"]) for row in rows]
+    with pytest.raises(CommandError, match=r"has labels that are not in the set: 'zh'"):
+        call_command("evaluate", str(written(tmp_path / "coarse.tsv", coarse)), gold=[gold])
+    own = figures(report, "accuracy")
+    assert own["low"] <= accuracy_of(said("good@1")) <= own["high"]
+
+
+def test_a_label_and_one_that_it_stands_for_are_no_difference(demo_corpus, tmp_path):
+    import_predictor(tmp_path, "good", 60)
+    [sample] = sample_contrasted(
+        demo_corpus, None, systems=["good@1", "langid"], size=500, seed="1", labels=(), of_records=False
+    )
+    one, other = said("langid"), said("good@1")
+    chinese = {key for key in KEYS if (one[key], other[key]) == ("zh", "zh-CN")}
+    assert chinese
+    assert not chinese.intersection(sample.parameters[IDS]["differ"])
+
+
+def test_a_larger_draw_has_the_posts_of_a_smaller_one(demo_corpus):
+    small, large = (
+        {
+            row["id"]
+            for sample in sample_contrasted(
+                demo_corpus, None, systems=["langid", "cld2"], size=size, seed="1", labels=(), of_records=False
+            )
+            for row in sample.rows
+        }
+        for size in (20, 60)
+    )
+    assert len(small) == 20
+    assert small < large
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "refusal"),
+    [
+        (("cld2", "cld2"), {}, "--systems names cld2 twice; name the two predictors"),
+        (("cld2", "langid", "fasttext"), {}, "--systems names 3 predictors; name the two"),
+        (("cld2", "good@2"), {}, "There is no predictor 'good@2' for corpus demo; there is: "),
+        (("good@1", "same@1"), {}, "good@1 and same@1 say the same of all 1,525 posts, so nothing tells them apart"),
+        (("cld2", "langid"), {"size": None}, "--size is needed to open a task by the compare design"),
+        ((), {}, "--systems is needed to open a task by the compare design"),
+        (("cld2", "langid"), {"design": "uniform"}, "--systems: not an option of language tasks drawn by the uniform"),
+        (("cld2", "langid"), {"audit_share": "0.1"}, "--audit-share: not an option of language tasks drawn by the com"),
+        (("cld2", "langid"), {"languages": "de"}, "--languages: not an option of language tasks drawn by the compare"),
+        (("cld2", "langid"), {"labels": "de xx"}, "'xx': not a language code known here"),
+        (
+            ("cld2", "langid"),
+            {"kind": "verify"},
+            "verify tasks are not drawn by the compare design; choose --design of",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_in_one_sentence(demo_corpus, tmp_path, systems, options, refusal):
+    import_predictor(tmp_path, "good", 60)
+    import_predictor(tmp_path, "same", 60)
+    with pytest.raises(CommandError) as refused:
+        open_compared(*systems, **options)
+    assert refusal in str(refused.value)
+    assert not Task.objects.exists()
+
+
+def test_a_predictor_that_has_not_seen_posts_that_came_later_is_refused(demo_corpus, tmp_path):
+    import_predictor(tmp_path, "good", 60)
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "later", "text": "Guten Morgen, das ist ein neuer Satz."}) + "\n")
+    call_command("import_corpus", NAME, str(more), licence=LICENCE, text_may_leave=True, source=SOURCE, verbosity=0)
+    call_command("prelabel", NAME, processes=1)
+    with pytest.raises(CommandError, match="predictions of good@1 cover 1,525 of 1,526 posts"):
+        open_compared("good@1", "cld2")
+
+
+def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
+    open_compared("langid", "cld2")
+    with pytest.raises(CommandError, match=r"run `assay evaluate .*langid.* --against .*cld2.* --gold FOLDER`"):
+        call_command("preferences", "duel")
+    with pytest.raises(CommandError, match="compare design, whose draws cannot be enlarged; open another task"):
+        call_command("open_task", "duel", extend=True, size="100", verbosity=0)
+
+
+def test_the_page_of_a_new_task_offers_it_with_the_predictors(demo_corpus, tmp_path, manager, client):
+    import_predictor(tmp_path, "good", 60)
+    client.force_login(manager)
+    where = f"/manage/new-task/?corpus={NAME}"
+    assert "kind=language&amp;design=compare" in client.get(where).content.decode()
+    page = client.get(f"{where}&kind=language&design=compare").content.decode()
+    assert 'value="good@1"' in page
+    assert 'value="cld2"' in page
+    assert "audit_share" not in page
+
 
 NUMBER = 300
 
@@ -42,14 +216,14 @@ def reviews(tmp_path):
     return str(tmp_path / "mood.toml")
 
 
-def open_compared(kind, *systems, name="mood", **options):
+def open_of_records(kind, *systems, name="mood", **options):
     how = {"kind": kind, "corpus": "reviews", "seed": "1", "design": "compare", "test_items": "0", "gold_share": "0"}
     call_command("open_task", name, **how | options, systems=list(systems), verbosity=0)
     return Task.objects.get(name=name)
 
 
 def test_most_of_what_is_drawn_is_where_the_two_differ(reviews):
-    task = open_compared(reviews, "first@1", "second@1", size="50")
+    task = open_of_records(reviews, "first@1", "second@1", size="50")
     numbers = [int(unit.item.key[1:]) for unit in task.units.select_related("item")]
     differ = {n for n in range(NUMBER) if label_of("first", n) != label_of("second", n)}
     assert len(differ) == 35
@@ -57,12 +231,12 @@ def test_most_of_what_is_drawn_is_where_the_two_differ(reviews):
     assert set(numbers) >= differ  # all of them, since they are fewer than four in five of what was asked for
     assert {unit.item.language for unit in task.units.select_related("item")} == {"en", "de"}
     with pytest.raises(CommandError, match="say the same of all 300 records"):
-        open_compared(reviews, "first@1", "same@1", size="20", name="twins")
+        open_of_records(reviews, "first@1", "same@1", size="20", name="twins")
     assert Task.objects.count() == 1
 
 
-def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(reviews, person, tmp_path, capsys):
-    task = open_compared(reviews, "first@1", "second@1", size="50")
+def test_the_difference_on_records_is_that_of_the_whole_corpus(reviews, person, tmp_path, capsys):
+    task = open_of_records(reviews, "first@1", "second@1", size="50")
     ann = person("ann", "en:5 de:5")
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer(truth(int(lease.unit.item.key[1:]))))
@@ -85,7 +259,7 @@ def test_a_system_whose_labels_are_no_answers_of_the_task_is_refused(reviews, tm
     call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
     refusal = f"third@1 has labels that the task does not have: '{label}'{meant}. Its labels are 3, 2, 1; import"
     with pytest.raises(CommandError, match=refusal):
-        open_compared(reviews, "first@1", "third@1", size="20")
+        open_of_records(reviews, "first@1", "third@1", size="20")
     assert not Task.objects.exists()
 
 
@@ -101,4 +275,4 @@ def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
     call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
     found = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
     assert [key for key, label in found.items() if label == "und"] == [f"r{n}" for n in range(10)]
-    assert open_compared(reviews, "first@1", "third@1", size="20").units.count() == 20
+    assert open_of_records(reviews, "first@1", "third@1", size="20").units.count() == 20
