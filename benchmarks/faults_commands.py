@@ -62,7 +62,7 @@ COMMANDS = (
     "import_vocabulary other concepts.json --schemes schemes.json",
     "suggest acts --vocabulary eurovoc",
     "open_task second --corpus posts --size 150 --seed 3",
-    "open_task language --extend --size 150",
+    "extend_task language --size 150",
     "import_judgments elsewhere cf_amt.labels.tsv",
     "import_judgments doubted others.csv",
     "adjudicate doubted decisions.csv --as ada",

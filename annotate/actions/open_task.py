@@ -1,4 +1,4 @@
-"""The action `open_task`: draw items from a corpus and open a task that asks about them, or enlarge a task.
+"""The action `open_task`, which draws items from a corpus and opens a task that asks about them, and `extend_task`.
 
 opening_summary.py builds the summary that is printed afterwards.
 """
@@ -65,6 +65,13 @@ def of_task(option: Option) -> Option:
 
 
 QUESTION, KNOWN = "What people are asked", "Answers that are known already"
+DRY_RUN = Option(
+    "dry_run",
+    flag,
+    False,
+    help="only show the work it would create and who could do it; nothing is stored",
+    group=DRAW,
+)
 OPTIONS = (
     Option("name", required=True, argument=True, help="the task's name in addresses and commands"),
     Option("corpus", help="the corpus to draw from", group=DRAW),
@@ -93,7 +100,6 @@ OPTIONS = (
         "(audits, overlaps, decoys) use a secret of the task instead",
         group=DRAW,
     ),
-    Option("extend", flag, False, help="enlarge the task to the new --size", group=DRAW),
     Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
     Option(
         "labels",
@@ -104,13 +110,7 @@ OPTIONS = (
         "never drawn",
         group=QUESTION,
     ),
-    Option(
-        "dry_run",
-        flag,
-        False,
-        help="only show the work it would create and who could do it; nothing is stored",
-        group=DRAW,
-    ),
+    DRY_RUN,
     Option(
         "guidelines",
         Path,
@@ -155,9 +155,13 @@ OPTIONS = (
 )
 
 
-def run(values: Values, progress: Progress) -> Outcome:
+Draw = Callable[[Values, Advance, Callable[[Opened], object]], tuple[Opened, list[str]]]
+
+
+def drawn(values: Values, progress: Progress, draw: Draw, *, extended: bool) -> Outcome:
+    """Open or extend a task with one of the functions below, or only summarize what it would do."""
     progress.begin(None, "unit")
-    size, extended, is_dry_run = values["size"], values["extend"], values["dry_run"]
+    size, is_dry_run = values["size"], values["dry_run"]
     foretold: list[Outcome] = []
 
     def undo(opened: Opened) -> None:
@@ -165,8 +169,7 @@ def run(values: Values, progress: Progress) -> Outcome:
         foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
         transaction.set_rollback(True)
 
-    then = undo if is_dry_run else lambda opened: None
-    opened, notes = (extend if extended else open_new)(values, progress.advance, then)
+    opened, notes = draw(values, progress.advance, undo if is_dry_run else lambda opened: None)
     # If the task is kept, summarize it after the transaction. This takes a while, and other users can write meanwhile.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *notes])
@@ -340,29 +343,29 @@ def not_had(kind: Kind, design: Design) -> set[str]:
 
 
 def extend(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
-    name, size = values["name"], values["size"]
-    task = Task.objects.filter(name=name).first()
+    task = Task.objects.filter(name=values["name"]).first()
     if task is None:
-        raise ActionError(f"There is no task {name!r} to extend.")
-    draw = task.draw
-    if size is None and not DESIGNS[draw.design].not_extended:
-        raise ActionError("--size is needed to extend a task.")
-    fixed = {"corpus": draw.corpus.name, "seed": draw.seed, "design": draw.design}
-    for option, was in fixed.items():
-        if values[option] and values[option] != was:
-            raise ActionError(f"The task was drawn with --{option} {was}; extending it cannot change that.")
-    may_stand = ("name", "size", "extend", "dry_run", *fixed)
-    others = [option for option in OPTIONS if option.name not in may_stand]
-    if given := [option.spelled for option in others if values[option.name] != option.default]:
-        raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    return task_creation.extend_task(task, size or 0, progress, then), []
+        raise ActionError(f"There is no task {values['name']!r} to extend.")
+    return task_creation.extend_task(task, values["size"], progress, then), []
 
 
 ACTION = Action(
     "open_task",
     "Draw from a corpus, ask a kind of question about what was drawn, and send people what machines do not settle. "
-    "A new task needs --corpus, --seed and, for the uniform design, --size.",
+    "It needs --corpus, --seed and, for the uniform design, --size.",
     OPTIONS,
-    run,
+    lambda values, progress: drawn(values, progress, open_new, extended=False),
     (TaskError, GoldAnswerError, KindError),
+)
+EXTEND = Action(
+    "extend_task",
+    "Draw more units for a task from the same corpus with the same seed, until it has a larger size. Everything else "
+    "stays as the task was opened.",
+    (
+        Option("name", required=True, argument=True, help="the task's name"),
+        Option("size", whole_number, required=True, least=1, help="the new size of the draw"),
+        DRY_RUN,
+    ),
+    lambda values, progress: drawn(values, progress, extend, extended=True),
+    (TaskError,),
 )

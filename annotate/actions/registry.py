@@ -49,6 +49,7 @@ COMMANDS = {
     "Tasks": {
         "plan": ("plan", "Show how much to draw and read for intervals of a given width."),
         "open_task": ("open_task", "Draw from a corpus and ask people about what was drawn."),
+        "extend_task": ("open_task", "Draw more units for a task."),
         "tasks": ("status", "List the tasks with their progress."),
         "draws": ("status", "List the draws."),
         "close": ("task_lifecycle", "Close a task: nobody receives its units any more."),

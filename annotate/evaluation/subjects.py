@@ -238,7 +238,7 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
     if other.population == STREAM and gold.population == STREAM:
         raise EvaluationError(
             f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
-            "instead (open_task --extend), so that one draw has all the posts."
+            "instead (`assay extend_task`), so that one draw has all the posts."
         )
     if other.corpus and gold.corpus and other.corpus != gold.corpus:
         raise EvaluationError(

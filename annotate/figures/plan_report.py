@@ -172,7 +172,7 @@ def next_table(found: Widths) -> Table:
 COMMANDS = {
     AUDITS: "assay audit {task} --add {amount}",
     CHECKS: "assay audit {task} --add {amount} --checks",
-    POSTS: "assay open_task {task} --extend --size {amount}",
+    POSTS: "assay extend_task {task} --size {amount}",
     SECONDS: "only in a new task: open_task --check-share",
 }
 

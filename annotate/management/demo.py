@@ -31,7 +31,7 @@ NAME = "demo"
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file
 # Tables of the annotators who label posts, and of those who label records.
 PEOPLE = ("annotators.csv", "crowd_annotators.csv")
-# Number of posts to draw. The corpus has more, so that `open_task demo --extend` can add some.
+# Number of posts to draw. The corpus has more, so that `extend_task demo` can add some.
 SIZE = 1200
 SEED = "2014"
 SKIPPERS = ("goran", "zofia", "indra", "tomas")

@@ -207,8 +207,8 @@ DEEDS: Mapping[str, Deed] = {
             *("name", "title", "corpus", "kind", "design", "size", "seed"),
             *("languages", "labels", "guidelines", "redundancy"),
         ),
-        ("extend",),
     ),
+    "extend_task": Deed("Extend", "Extend", ("name", "size")),
     "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
     "close": Deed("Close the task", "Close", ("task", "leave_out")),
     "reopen": Deed("Open the task again", "Open again", ("task",)),
@@ -299,8 +299,6 @@ def deed_named(name: str) -> tuple[Deed, Action]:
 
 def title_of(job: Job) -> str:
     """Return the heading of the form that started a job."""
-    if job.given.get("extend"):
-        return "Extend"
     return DEEDS[job.action].title if job.action in DEEDS else job.action
 
 

@@ -159,7 +159,7 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     found = []
-    name = job.given.get("task") or (job.given.get("name") if job.action == "open_task" else None)
+    name = job.given.get("task") or (job.given.get("name") if job.action in ("open_task", "extend_task") else None)
     if name and Task.objects.filter(name=name).exists():
         found.append((reverse("manage-task", args=[name]), "To the task"))
     if job.corpus:

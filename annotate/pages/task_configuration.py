@@ -95,13 +95,13 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
     if request.method == "POST":
         if "size" not in request.POST:
             raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
-        options = {"name": task.name, "size": request.POST["size"].strip(), "extend": True}
+        options = {"name": task.name, "size": request.POST["size"].strip()}
         # If the box is not ticked, omit the option, as the command line does.
         options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
-            return action_forms.begin(request, "open_task", options)
+            return action_forms.begin(request, "extend_task", options)
         except ActionError as error:
-            refusal = action_forms.reworded(error, by_name()["open_task"].options)
+            refusal = action_forms.reworded(error, by_name()["extend_task"].options)
     scope = "in each language" if DESIGNS[task.draw.design].asks_each else "in all"
     return manage_page(request, "extend", task, draw=task.draw, each=scope, refusal=refusal)
 

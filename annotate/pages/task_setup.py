@@ -153,7 +153,7 @@ def new_task(request: UserRequest) -> HttpResponse:
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
-    lacking = not_had(kind, DESIGNS[design]) | {"extend", "kind", "design", "corpus"}
+    lacking = not_had(kind, DESIGNS[design]) | {"kind", "design", "corpus"}
     context = {"corpus": corpus["corpus"], "kind": kind, "slug": values["kind"], "design": design, "why": FOR[design]}
     if request.method == "GET":
         return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)

@@ -302,7 +302,9 @@ def new_task(
     Raises TaskError if it is refused.
     """
     if Task.objects.filter(name=name).exists():
-        raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
+        raise TaskError(
+            f"There is already a task {name!r}. Choose another name, or enlarge it with `assay extend_task`."
+        )
     task = imagined_task(kind, labels, options, reuse=reuse)
     task.name, task.title = name, title or kind.title
     check_task(task)

@@ -85,9 +85,9 @@ def test_cancelled_in_the_middle_a_task_is_not_enlarged(demo_corpus):
     open_task.ACTION.perform(form)
     before = everything()
     with pytest.raises(Cancelled):
-        open_task.ACTION.perform({"name": "t", "size": 90, "extend": "yes"}, Recorded(until=1))
+        open_task.EXTEND.perform({"name": "t", "size": 90}, Recorded(until=1))
     assert everything() == before
-    assert open_task.ACTION.perform({"name": "t", "size": 90, "extend": "yes"}).said[0].startswith("Task t: 30 posts")
+    assert open_task.EXTEND.perform({"name": "t", "size": 90}).said[0].startswith("Task t: 30 posts")
 
 
 @pytest.mark.django_db
@@ -197,7 +197,7 @@ GIVEN = [
     (action_named("reroute"), {"task": "t"}, "reroute t"),
     (
         open_task.ACTION,
-        {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%", "extend": False},
+        {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%"},
         "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",
     ),
     (

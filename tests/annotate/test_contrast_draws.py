@@ -175,7 +175,7 @@ def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
     with pytest.raises(CommandError, match=r"run `assay evaluate .*langid.* --against .*cld2.* --gold FOLDER`"):
         call_command("preferences", "duel")
     with pytest.raises(CommandError, match="compare design, whose draws cannot be enlarged; open another task"):
-        call_command("open_task", "duel", extend=True, size="100", verbosity=0)
+        call_command("extend_task", "duel", size="100", verbosity=0)
 
 
 def test_the_page_of_a_new_task_offers_it_with_the_predictors(demo_corpus, tmp_path, manager, client):

@@ -96,7 +96,7 @@ def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
 
 def test_a_task_of_which_nobody_has_said_anything_goes_with_all_that_was_made_for_it(demo_corpus, person):
     told("open_task", "t", size=100, **OPENED)
-    told("open_task", "t", extend=True, size=150)
+    told("extend_task", "t", size=150)
     person("ann", "de:5 en:5")
     assert Draw.objects.count() == 2
     assert delete("t") == "Deleted: task t with 150 units and 1 draw.\n"

@@ -30,9 +30,9 @@ def contents(folder):
     return rows, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def opened(**options):
+def opened(command="open_task", **options):
     out, err = io.StringIO(), io.StringIO()
-    call_command("open_task", "t", json=True, stdout=out, stderr=err, **options)
+    call_command(command, "t", json=True, stdout=out, stderr=err, **options)
     return json.loads(out.getvalue()), err.getvalue()
 
 
@@ -80,7 +80,7 @@ def test_what_is_told_of_a_task_is_worked_out_when_others_may_write_again(demo_c
 
     monkeypatch.setattr(telling, "summary", told)
     opened(**UNIFORM)
-    opened(extend=True, size=300)
+    opened("extend_task", size=300)
     assert inside == [0, 0]
 
 
@@ -133,9 +133,9 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
 def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_corpus, data_dir):
     opened(**UNIFORM)
     before = contents(data_dir)
-    foretold, _ = opened(dry_run=True, extend=True, size=300)
+    foretold, _ = opened("extend_task", dry_run=True, size=300)
     assert contents(data_dir) == before
-    real, _ = opened(extend=True, size=300)
+    real, _ = opened("extend_task", size=300)
     assert foretold.pop("forecast")["queues"]
     assert foretold.pop("widths")["accuracy"]
     assert foretold | {"dry_run": False} == real
@@ -189,7 +189,7 @@ def test_what_the_real_one_would_be_refused_the_dry_run_is_too(demo_corpus, data
     with pytest.raises(CommandError, match="There is already a task 't'"):
         opened(dry_run=True, **UNIFORM)
     with pytest.raises(CommandError, match="--size must be larger than that"):
-        opened(dry_run=True, extend=True, size=100)
+        opened("extend_task", dry_run=True, size=100)
     assert contents(data_dir) == before
     assert not User.objects.exists()
 

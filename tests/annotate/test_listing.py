@@ -279,7 +279,7 @@ def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
 def test_draws_are_those_of_a_task_or_of_a_corpus(demo_corpus):
     for name, seed in (("one", "1"), ("two", "2")):
         call_command("open_task", name, corpus=NAME, size=50, seed=seed, audit_share=0, audit_least=0, verbosity=0)
-    call_command("open_task", "two", extend=True, size=60, verbosity=0)
+    call_command("extend_task", "two", size=60, verbosity=0)
     assert [(row["seed"], row["drawn"], row["tasks"]) for row in report("draws", "one")["draws"]] == [
         ("1", 50, ["one"])
     ]

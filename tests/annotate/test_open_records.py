@@ -230,7 +230,7 @@ def test_who_was_invited_and_has_not_passed_the_test_is_asked_to_take_it(corpus,
 def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
     open_task(corpus)
     with pytest.raises(CommandError) as refused:
-        call_command("open_task", "t", "--extend", "--size", "40")
+        call_command("extend_task", "t", "--size", "40")
     assert str(refused.value) == (
         "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
     )

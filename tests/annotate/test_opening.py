@@ -52,7 +52,7 @@ def open_task(demo_corpus, capsys):
 def extend(capsys):
     def run(name, size, *options):
         capsys.readouterr()
-        call_command("open_task", name, "--extend", "--size", str(size), *options)
+        call_command("extend_task", name, "--size", str(size), *options)
         return capsys.readouterr()
 
     return run
@@ -246,13 +246,6 @@ def test_an_extension_of_a_closed_task_says_that_nobody_is_asked(open_task, exte
     assert "Task t is closed, so nobody is asked. Open it again with `assay reopen t`.\n" in extend("t", 60).err
 
 
-def test_an_extension_refuses_what_it_would_not_heed(open_task, extend):
-    open_task("t", 50)
-    with pytest.raises(CommandError, match="--redundancy: extending keeps what the task was opened with"):
-        extend("t", 60, "--redundancy", "3")
-    assert Task.objects.get().units.count() == 50
-
-
 def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(open_task, extend, settings):
     open_task("t", 200)
     before = keys("t")
@@ -388,7 +381,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task, nam
 def test_a_task_is_not_opened_twice(open_task):
     open_task("t", 10)
     assert refused(open_task, "t", 20) == (
-        "There is already a task 't'. Choose another name, or enlarge it with --extend."
+        "There is already a task 't'. Choose another name, or enlarge it with `assay extend_task`."
     )
 
 
@@ -413,8 +406,6 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
         (["t", 50], "The task has 50 posts already; --size must be larger than that."),
         (["t", 0], "--size is 0; it must be 1 or more."),
         (["none", 100], "There is no task 'none' to extend."),
-        (["t", 100, "--seed", "8"], "The task was drawn with --seed 7; extending it cannot change that."),
-        (["t", 100, "--corpus", "other"], "The task was drawn with --corpus demo; extending it cannot change that."),
     ],
 )
 def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, extend, options, told):

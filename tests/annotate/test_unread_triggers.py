@@ -152,7 +152,7 @@ def test_some_by_lot_are_as_many_as_are_asked_for_in_each_language(stream, peopl
     larger = opened("--reuse", name="larger")
     assert larger.units.filter(stage=stages.LABELLED).count() == 8
     with pytest.raises(CommandError, match="unread-triggers design, whose draws cannot be enlarged; open another task"):
-        call_command("open_task", "larger", "--extend", size=100)
+        call_command("extend_task", "larger", size=100)
 
 
 def test_what_was_read_since_is_not_asked_again_and_where_nothing_is_left_it_is_said(stream, capsys):

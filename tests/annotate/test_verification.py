@@ -349,5 +349,5 @@ def test_a_task_that_verifies_cannot_be_extended(open_task):
     before = everything()
     said = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged; open another"
     with pytest.raises(CommandError, match=said):
-        call_command("open_task", "t", "--extend", size=20)
+        call_command("extend_task", "t", size=20)
     assert everything() == before

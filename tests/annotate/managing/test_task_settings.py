@@ -168,12 +168,12 @@ def test_a_task_is_extended_by_a_job(desk, make_task):
     job = Job.objects.get()
     assert sent.url == f"/manage/jobs/{job.pk}/"
     assert (job.action, job.given, job.by.username) == (
-        "open_task",
-        {"name": "task", "size": "20", "extend": True},
+        "extend_task",
+        {"name": "task", "size": "20"},
         "manager",
     )
     assert "Extend: task" in words(desk.get(sent.url))
-    assert "assay open_task task --size 20 --extend" in words(desk.get(sent.url))
+    assert "assay extend_task task --size 20" in words(desk.get(sent.url))
     desk.post(path, {"size": "20", "dry_run": "yes"})
     assert Job.objects.first().given["dry_run"] is True
     refused = desk.post(path, {"size": "many"})
