@@ -106,7 +106,8 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
     }
     rows = [
         TALK[0] | {"parent_id": "nan", "thread": float("nan")},  # as pandas writes that there is none
-        *TALK[1:],
+        TALK[1] | {"score": 1},
+        TALK[2],
         message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
         message("below", "gone", score=0),
         message("removed", "a", "  [removed] by a moderator"),
