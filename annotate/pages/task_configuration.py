@@ -95,7 +95,7 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
     if request.method == "POST":
         if "size" not in request.POST:
             raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
-        options = {"name": task.name, "size": request.POST["size"].strip()}
+        options: dict[str, Any] = {"name": task.name, "size": request.POST["size"].strip()}
         # If the box is not ticked, omit the option, as the command line does.
         options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:

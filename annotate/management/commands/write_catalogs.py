@@ -133,7 +133,7 @@ def write(code: str) -> list[str]:
 
     New strings are added without a translation, and strings that are no longer used are removed.
     """
-    import polib  # type: ignore[import-untyped] # installed with the development requirements, without types
+    import polib
 
     path = folder(code) / "django.po"
     old = polib.pofile(str(path))
