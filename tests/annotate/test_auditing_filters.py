@@ -65,37 +65,32 @@ def read_all(task, annotator, is_toxic):
             judge(annotator, lease.pk, Answer("toxic" if said else "not-toxic"))
 
 
-def test_the_kind_is_opened_from_both_sides_without_more_ado(audited):
-    task = audited()
-    assert task.units.count() == 10
-    assert len(dropped_of(task)) == 4
-    assert {draw.design for draw in task.draws.all()} == {"filtered"}
-
-
-def test_a_size_is_refused_since_each_side_has_its_own(audited):
+def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited, ann):
     with pytest.raises(Exception, match="--size: not an option of toxic_pairs tasks drawn by the filtered design"):
         audited(size=5)
-
-
-def test_before_anybody_has_read_nothing_is_known_and_it_is_said_so(audited):
-    found = filter_precision.report(audited())
-    assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
-    assert "is not known: too few were read." in " ".join(filter_words(found))
-
-
-def test_each_side_is_counted_by_itself(audited, ann):
     task = audited()
     dropped = dropped_of(task)
+    assert (task.units.count(), len(dropped)) == (10, 4)
+    assert {draw.design for draw in task.draws.all()} == {"filtered"}
+    # A unit's row says nothing of its side.
+    columns = ("predicted", "agreed_label", "known_answer", "redundancy", "honeypot", "asked", "stage")
+    of_dropped, of_kept = (
+        set(units.values_list(*columns))
+        for units in (task.units.filter(item__key__in=dropped), task.units.exclude(item__key__in=dropped))
+    )
+    assert of_dropped == of_kept
+    assert len(of_kept) == 1
+    found = filter_precision.report(task)  # before anybody has read
+    assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
+    assert "is not known: too few were read." in " ".join(filter_words(found))
     read_all(task, ann, lambda key: key in dropped)
     found = filter_precision.report(task)
-    assert (found["kept"]["read"], found["kept"]["found"]) == (6, 0)
-    assert (found["dropped"]["read"], found["dropped"]["found"]) == (4, 4)
-    assert found["dropped"]["share"]["value"] == 1
-    assert found["recall"]["high"] == 1
-    assert re.search(
-        r"None of the 6 read of those kept is toxic: at most \d\d\.\d\d% of all kept\.", " ".join(filter_words(found))
-    )
-    assert "is at least" in " ".join(filter_words(found))
+    assert [found["kept"][key] for key in ("read", "found")] == [6, 0]
+    assert [found["dropped"][key] for key in ("read", "found")] == [4, 4]
+    assert (found["dropped"]["share"]["value"], found["recall"]["high"]) == (1, 1)
+    words = " ".join(filter_words(found))
+    assert re.search(r"None of the 6 read of those kept is toxic: at most \d\d\.\d\d% of all kept\.", words)
+    assert "is at least" in words
 
 
 def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, ann):
@@ -230,18 +225,6 @@ def page_without(text, unit):
         for line in field.splitlines():
             text = text.replace(line, "")
     return re.sub(r"(?s)<article.*?</article>|<script.*?</script>", "", text)
-
-
-def test_a_units_row_says_nothing_of_its_side(audited):
-    task = audited()
-    dropped = dropped_of(task)
-    columns = ("predicted", "agreed_label", "known_answer", "redundancy", "honeypot", "asked", "stage")
-    told = {
-        side: set(task.units.filter(item__key__in=dropped if side else set(keys(task)) - dropped).values_list(*columns))
-        for side in (True, False)
-    }
-    assert told[True] == told[False]
-    assert len(told[True]) == 1
 
 
 def keys(task):

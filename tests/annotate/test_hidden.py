@@ -88,42 +88,29 @@ def seen_alone(make_task, annotator, entry, answer, **fields):
     return task.units.get(), [page.replace(text, entry["text"]) for page in found]
 
 
-@pytest.mark.parametrize("answer", ["de", "fr", "und mixed"])
-def test_an_audited_unit_is_like_any_other(make_task, person, answer):
-    ann = person("ann", "de fr")
-    kinds = [(PLAIN, {}), *((AUDITED, {"audit_least": 1, "audit_recheck": recheck}) for recheck in (0, 1))]
-    (plain, first), *others = [seen_alone(make_task, ann, entry, answer, **fields) for entry, fields in kinds]
-    assert [(plain.audited, plain.recheck)] + [(unit.audited, unit.recheck) for unit, _ in others] == [
-        (False, False),
-        (True, False),
-        (True, True),
-    ]
-    for _, pages in others:
-        assert pages == first
+AUDITS = [{"audit_least": 1, "audit_recheck": recheck} for recheck in (0, 1)]
 
 
 @pytest.mark.parametrize(
-    ("answer", "asked"), [("de", ""), ("fr", ""), ("und mixed", ""), ("de", "de"), ("not-de", "de")]
+    ("answer", "entry", "fields", "hidden"),
+    [
+        *((answer, AUDITED, fields, "audited") for answer in ("de", "fr", "und mixed") for fields in AUDITS),
+        *((answer, PLAIN, {"check_share": 1.0}, "recheck") for answer in ("de", "fr", "und mixed")),
+        *((answer, PLAIN, {"asked": "de", "check_share": 1.0}, "recheck") for answer in ("de", "not-de")),
+        *((answer, AUDITED, {"asked": "de", "decoys": 1}, "known_answer") for answer in ("de", "not-de", "und mixed")),
+    ],
 )
-def test_a_unit_that_will_be_checked_is_like_any_other_one_by_one_and_on_a_sheet(make_task, person, answer, asked):
-    ann = person("ann", "de fr")
-    (plain, first), (checked, second) = [
-        seen_alone(make_task, ann, PLAIN, answer, asked=asked, check_share=share) for share in (0.0, 1.0)
-    ]
-    assert (plain.recheck, checked.recheck) == (False, True)
-    # Another person confirms an answer in another language in any case.
-    assert checked.transitions.filter(event="named" if answer == "fr" else "checked").exists()
-    assert second == first
-
-
-@pytest.mark.parametrize("answer", ["de", "not-de", "und mixed"])
-def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, person, answer):
-    ann = person("ann", "de")
-    (plain, first), (decoy, second) = [
-        seen_alone(make_task, ann, entry, answer, asked="de", decoys=decoys)
-        for entry, decoys in ((PLAIN, 0), (AUDITED, 1))
-    ]
-    assert (plain.known_answer, decoy.known_answer) == ("", "not-de")
+def test_an_audited_or_checked_unit_or_a_decoy_is_like_any_other_one_by_one_and_on_a_sheet(
+    make_task, person, answer, entry, fields, hidden
+):
+    ann, plain_fields = person("ann", "de fr"), {name: fields[name] for name in ("asked",) if name in fields}
+    plain, first = seen_alone(make_task, ann, PLAIN, answer, **plain_fields)
+    other, second = seen_alone(make_task, ann, entry, answer, **fields)
+    assert (bool(getattr(plain, hidden)), bool(getattr(other, hidden))) == (False, True)
+    if hidden == "recheck":
+        # Another person confirms an answer in another language in any case.
+        assert other.transitions.filter(event="named" if answer == "fr" else "checked").exists()
+    assert other.recheck == (hidden == "recheck" or fields.get("audit_recheck") == 1)
     assert second == first
 
 

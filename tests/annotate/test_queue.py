@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.refusals import LeaseExpired, NotFound
+from annotate.core.refusals import LeaseExpired, NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Lease, Pause
 from annotate.work.judgments import judge, skip
@@ -96,6 +96,17 @@ def test_the_place_of_an_expired_lease_goes_to_the_next_who_asks_and_the_late_an
         judge(ann, lost.pk, GERMAN)
     judge(bea, lease.pk, GERMAN)
     assert task.units.get().judgments.get().annotator == bea
+
+
+def test_a_late_answer_is_refused_where_the_unit_has_gone_to_a_queue_that_its_reader_may_not_read(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    person("ben", "en")
+    lost = take(ann, task)
+    expire(lost)
+    skip(bea, take(bea, task).pk)
+    assert task.units.get().language == "en"
+    with pytest.raises(WrongStage, match="has gone on without your answer"):
+        judge(ann, lost.pk, GERMAN)
 
 
 @pytest.mark.parametrize("meanwhile", ["nobody came", "given back", "late too"])
