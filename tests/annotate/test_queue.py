@@ -99,12 +99,14 @@ def test_the_place_of_an_expired_lease_goes_to_the_next_who_asks_and_the_late_an
 
 
 def test_a_late_answer_is_refused_where_the_unit_has_gone_to_a_queue_that_its_reader_may_not_read(make_task, person):
-    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    task, ann, bea = make_task([DISPUTED], redundancy=2), person("ann", "de"), person("bea", "de")
     person("ben", "en")
-    lost = take(ann, task)
+    person("bob", "en")
+    lost, other = take(ann, task), take(bea, task)
     expire(lost)
-    skip(bea, take(bea, task).pk)
-    assert task.units.get().language == "en"
+    skip(bea, other.pk)
+    lost.refresh_from_db()
+    assert (task.units.get().language, lost.closed_at) == ("en", None)
     with pytest.raises(WrongStage, match="has gone on without your answer"):
         judge(ann, lost.pk, GERMAN)
 

@@ -58,7 +58,9 @@ def test_a_queue_serves_the_readers_of_each_of_its_languages_at_the_level_that_t
     assert take(person("goran", "sr"), shared)
     level = make_task([DISPUTED], name="level", least_level=4)
     assert take(person("ann", "de:3"), level) is None
-    assert take(person("bea", "de:4"), level)
+    bea = person("bea", "de:4")
+    assert take(bea, level)
+    assert Routes.load(level).readers()["de"] == {bea.pk}
     LanguageRoute.objects.create(language="fr", queue="de")  # while people work
     changed = make_task([("fr", "fr en", "en")], name="changed")
     assert the_unit(changed).language == "de"
