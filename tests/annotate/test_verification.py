@@ -30,13 +30,13 @@ RECALL = ["--design", "recall", "--predictor", "fasttext", *WINDOWS]
 
 @pytest.fixture
 def open_task(demo_corpus, capsys):
-    """open_task("t", *PRECISION, languages="de nl", size=10) runs the command; returns (what it said, its notes)."""
+    """open_task("t", *PRECISION, languages="de nl", size=10) runs the command; returns (its output, its notes)."""
 
     def run(name, *options, languages=None, size=None, seed="7"):
         capsys.readouterr()
-        given = {"languages": languages and languages.split(), "size": size}
-        given = NO_CHECKS | {option: value for option, value in given.items() if value is not None}
-        call_command("open_task", name, *options, corpus=NAME, seed=seed, **given)
+        fields = {"languages": languages and languages.split(), "size": size}
+        fields = NO_CHECKS | {option: value for option, value in fields.items() if value is not None}
+        call_command("open_task", name, *options, corpus=NAME, seed=seed, **fields)
         return capsys.readouterr()
 
     return run
@@ -47,14 +47,14 @@ def reader(person):
     return person("ann", "de nl no en fr es pt it")
 
 
-def work(task, reader, said):
-    """Answers every unit that the reader is given with what said(unit) says; None is a skip."""
+def work(task, reader, label_of):
+    """Answers every unit that the reader gets with what label_of(unit) returns; None is a skip."""
     while lease := take(reader, task):
-        answer = said(lease.unit)
-        if answer is None:
+        label = label_of(lease.unit)
+        if label is None:
             skip(reader, lease.pk)
         else:
-            judge(reader, lease.pk, Answer(answer))
+            judge(reader, lease.pk, Answer(label))
 
 
 def keys(task, asked):
@@ -92,47 +92,40 @@ def test_a_recall_task_asks_of_its_authors_posts_whatever_their_language(open_ta
     assert draw.parameters["window"] == ["2014-07-16T00:00:00+00:00", "2014-08-01T00:00:00+00:00"]
 
 
-@pytest.mark.parametrize("design", ["precision", "recall"])
+@pytest.mark.parametrize(("design", "options"), [("precision", PRECISION), ("recall", RECALL)])
 def test_all_languages_are_those_of_the_label_list_or_with_readers_and_a_note_names_the_others(
-    open_task, person, design
+    open_task, person, design, options
 ):
-    by = {"precision": PRECISION, "recall": RECALL}[design]
-    found = {*triggers(NAME, find_predictor(NAME, by[by.index("--predictor") + 1]))} - {"und"}
-    outside = sorted(found - {*ARTICLE_LABELS, "zh"})
+    predictor = find_predictor(NAME, options[options.index("--predictor") + 1])
+    outside = sorted({*triggers(NAME, predictor)} - {"und", *ARTICLE_LABELS, "zh"})
     assert len(outside) > 10
     person("reads one of them", outside[0])
-    _, notes = open_task("t", *by, languages="all", size=1)
-    labels = {*Task.objects.get().labels}
+    _, notes = open_task("t", *options, languages="all", size=2)
+    task = Task.objects.get()
+    labels = {*task.labels}
     assert labels <= {*ARTICLE_LABELS, "zh", outside[0]}
     assert {outside[0], "zh", "de"} <= labels or design == "recall"
     assert f" with {outside[1]}, {outside[2]}" in " ".join(notes.split())
     assert "to draw for one of these too, name all languages with --languages" in " ".join(notes.split())
+    if design == "precision":
+        assert len(labels) > 50
+        assert sorted(task.draws.values_list("language", flat=True)) == task.labels
+        assert set(Counter(task.units.values_list("asked", flat=True)).values()) <= {1, 2}
+        positions = task.units.order_by("position").values_list("position", flat=True)
+        assert [*positions] == [*range(1, task.units.count() + 1)]
 
 
-def test_all_languages_of_the_label_list_are_drawn_in_one_command_each_with_its_record(open_task):
-    open_task("t", *PRECISION, languages="all", size=2)
-    task = Task.objects.get()
-    assert len(task.labels) > 50
-    assert sorted(task.draws.values_list("language", flat=True)) == task.labels
-    assert set(Counter(task.units.values_list("asked", flat=True)).values()) <= {1, 2}
-    assert list(task.units.order_by("position").values_list("position", flat=True)) == list(
-        range(1, task.units.count() + 1)
-    )
-
-
-@pytest.mark.parametrize(
-    ("languages", "options", "title"),
-    [
+def test_the_title_names_the_languages_where_they_are_few_and_none_is_given(open_task):
+    cases = (
         ("de", [], "Is this post in German?"),
         ("nl de", [], "Is this post in German or Dutch?"),
         ("de nl cs", [], "Is this post in Czech, German or Dutch?"),
         ("de nl cs fr", [], "Is this post in the language?"),
         ("de", ["--title", "Deutsch?"], "Deutsch?"),
-    ],
-)
-def test_the_title_names_the_languages_where_they_are_few_and_none_is_given(open_task, languages, options, title):
-    open_task("t", *PRECISION, *options, languages=languages, size=2)
-    assert Task.objects.get().title == title
+    )
+    for number, (languages, options, title) in enumerate(cases):
+        open_task(f"task-{number}", *PRECISION, *options, languages=languages, size=2)
+        assert Task.objects.get(name=f"task-{number}").title == title
 
 
 def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(open_task, reader):
@@ -225,18 +218,17 @@ def answers(unit):
 
 
 @pytest.mark.parametrize(("design", "options"), [("recall", RECALL), ("precision", PRECISION)])
-def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said(
-    open_task, reader, tmp_path, design, options
+def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said_and_the_card_says_so(
+    open_task, reader, tmp_path, monkeypatch, design, options
 ):
     open_task("t", *options, languages="de nl", size=40)
     task = Task.objects.get()
     work(task, reader, answers)
     manifest = export(task, tmp_path / "gold")
-    said = Counter((unit.copy_of or unit).label for unit in task.units.select_related("copy_of"))
-    assert set(said) >= {"de", "nl", "und", "not-de", "not-nl"} - (
-        {"not-nl", "not-de"} if design == "precision" else set()
-    )
-    kept = {label: count for label, count in said.items() if design == "precision" or label in ("de", "nl")}
+    counts = Counter((unit.copy_of or unit).label for unit in task.units.select_related("copy_of"))
+    of_recall = {"not-nl", "not-de"} if design == "recall" else set()
+    assert set(counts) >= {"de", "nl", "und", *of_recall}
+    kept = {label: count for label, count in counts.items() if design == "precision" or label in ("de", "nl")}
     rows, left_out = (json_lines(tmp_path / "gold" / f"{name}.jsonl") for name in ("gold", "left_out"))
     assert Counter(row["label"] for row in rows) == kept == manifest["counts"]["by_label"]
     assert len(rows) + len(left_out) == manifest["counts"]["posts"] == task.units.count()
@@ -248,40 +240,33 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
         assert (row["stratum"], row["agreed"], row["audit_chance"]) == (None, None, 1.0)
         [draw] = [draw for draw in manifest["draws"] if draw["language"] == row["asked"]]
         assert row["chance"] == draw["chance"] == draw["size"] / draw["frame_size"]
-    assert manifest["audit"] is None
-    assert manifest["finished"]
-
+    assert (manifest["audit"], manifest["finished"]) == (None, True)
     gold = read_gold_set(tmp_path / "gold")
     assert (gold.design, gold.name, gold.corpus, gold.frame_size) == (design, "t", NAME, None)
     assert gold.predictors == dict.fromkeys(["de", "nl"], "cld2" if design == "precision" else "fasttext")
     assert len(gold.rows) == len(rows)
 
-
-@pytest.mark.parametrize(("design", "options"), [("recall", RECALL), ("precision", PRECISION)])
-def test_the_card_says_how_the_posts_were_drawn_and_what_was_asked(
-    open_task, reader, tmp_path, monkeypatch, design, options
-):
-    open_task("t", *options, languages="de nl", size=20)
-    task = Task.objects.get()
-    work(task, reader, answers)
-    manifest = export(task, tmp_path / "gold")
     header, text = card_of(tmp_path / "gold")
     assert header["language"] == ["de", "nl"]
     assert header["annotations_creators"] == ["expert-generated"]
     assert header["configs"][0]["data_files"][0]["path"] == "gold.parquet"
-    assert f"A {design}-oriented set from the corpus `{NAME}`" in text
-    assert "the question “Is this post in it?”" in text
-    assert "None were hidden among the posts, so how often readers said Yes by mistake is not known." in text
-    if design == "recall":
-        assert "`fasttext` takes for\nthe language" in text
-        assert "- history: 2014-07-01 to 2014-07-16\n" in text
-        assert "- window: 2014-07-16 to 2014-08-01\n" in text
-        assert "- share: 1/10\n" in text
-    else:
-        assert "posts were drawn by lot from those that `cld2` takes for it" in text
-    for name in manifest["files"]:
-        assert f"`{name}`" in text or name == "README.md"
-
+    of_design = {
+        "recall": (
+            "`fasttext` takes for\nthe language",
+            "- history: 2014-07-01 to 2014-07-16\n",
+            "- window: 2014-07-16 to 2014-08-01\n",
+            "- share: 1/10\n",
+        ),
+        "precision": ("posts were drawn by lot from those that `cld2` takes for it",),
+    }
+    for sentence in (
+        f"A {design}-oriented set from the corpus `{NAME}`",
+        "the question “Is this post in it?”",
+        "None were hidden among the posts, so how often readers said Yes by mistake is not known.",
+        *of_design[design],
+        *(f"`{name}`" for name in manifest["files"] if name != "README.md"),
+    ):
+        assert sentence in text
     for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
@@ -339,15 +324,12 @@ def test_a_language_for_which_nothing_is_found_has_its_record_too(open_task, tmp
     assert [(draw["language"], draw["size"]) for draw in manifest["draws"]] == [("de", 5), ("sh", 0)]
 
 
-def test_a_design_that_finds_nothing_opens_no_task(open_task):
-    said = refused(open_task, "t", *RECALL, languages="yi", size=5)
-    assert said.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
-
-
-def test_a_task_that_verifies_cannot_be_extended(open_task):
+def test_a_design_that_finds_nothing_opens_no_task_and_one_that_verifies_cannot_be_extended(open_task):
+    sentence = refused(open_task, "t", *RECALL, languages="yi", size=5)
+    assert sentence.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
-    said = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged; open another"
-    with pytest.raises(CommandError, match=said):
+    sentence = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged; open another"
+    with pytest.raises(CommandError, match=sentence):
         call_command("extend_task", "t", size=20)
     assert everything() == before

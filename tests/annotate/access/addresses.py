@@ -9,30 +9,13 @@ OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-ev
 OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule", "guidelines", "settings")
 # Those of the desk, which managers look at.
 OF_THE_DESK = (
-    "corpora",
-    "corpus",
-    "rejects",
-    "jobs",
-    "job",
-    "job-packed",
-    "job-file",
-    "accounts",
-    "account",
-    "routes",
-    "kind",
-    "foreseen",
+    *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
+    *("accounts", "account", "routes", "kind", "foreseen"),
 )
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
 FORMS_OF_MANAGERS = (
-    "new-corpus",
-    "new-task",
-    "inbox",
-    "do",
-    "extend",
-    "new-accounts",
-    "new-manager",
-    "new-route",
-    "route",
+    *("new-corpus", "new-task", "inbox", "do", "extend"),
+    *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (
     *("job-cancel", "job-again", "job-remove", "guidelines-add", "settings-change", "switch"),

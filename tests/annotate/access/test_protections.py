@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from django.apps import apps
+from django.db import transaction
 from django.test import Client
 from knox.models import AuthToken
 
@@ -42,9 +44,18 @@ def policy(headers):
     return {name: set(sources) for name, *sources in parts}
 
 
-def test_every_answer_forbids_scripts_of_others_and_scripts_in_the_page(world):
-    for who in ("nobody", "ada", "manager"):
+def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_proxy(world):
+    """Only the documentation may be kept, and only by browsers of visitors, who ask whether it has changed."""
+    public = {"docs", "docs-page", "docs-file"}
+    for who in WHO:
         for name in (*PAGES, *API, *ADMIN):
+            for method in ("GET", "POST"):
+                headers = world.told(who, method, name).headers
+                kept = {part.strip() for part in headers["Cache-Control"].split(",")}
+                if who == "nobody" and name in public and method == "GET":
+                    assert kept == {"no-cache"}, name
+                else:
+                    assert {"no-store", "private"} <= kept, (who, method, name)
             rules = policy(world.told(who, "GET", name).headers)
             assert rules["default-src"] == {"'self'"}, name
             assert rules.get("script-src", {"'self'"}) == {"'self'"}, name
@@ -72,27 +83,19 @@ def test_the_session_cookie_is_for_the_server_alone(world, settings):
     assert settings.SESSION_COOKIE_SECURE == settings.CSRF_COOKIE_SECURE == settings.HTTPS
 
 
-def test_tokens_are_stored_as_hashes(world):
-    stored, token = AuthToken.objects.create(world.who["ann"])
-    assert token not in {str(value) for value in vars(stored).values()}
-    assert stored.token_key == token[: len(stored.token_key)]
-    assert len(stored.token_key) < len(token) / 2 < len(stored.digest)
-
-
-def test_a_token_that_was_revoked_is_refused(world):
+def test_tokens_are_stored_as_hashes_shown_once_and_revoked_by_their_owner_alone(world):
     client = world.client("ann")
     page = client.post("/account/", {"make": "1"})
     token = re.search(r"<code>(\w{40,})</code>", page.text)[1]
-    assert tasks_by(token) == 200
+    stored = AuthToken.objects.get(token_key=token[:15])
+    assert token not in {str(value) for value in vars(stored).values()}
+    assert stored.token_key == token[: len(stored.token_key)]
+    assert len(stored.token_key) < len(token) / 2 < len(stored.digest)
     assert token not in client.get("/account/").text
-    client.post("/account/", {"revoke": AuthToken.objects.get(token_key=token[:15]).token_key})
-    assert tasks_by(token) == 401
-
-
-def test_nobody_revokes_the_token_of_somebody_else(world):
-    stored, token = AuthToken.objects.create(world.who["ann"])
     world.client("bea").post("/account/", {"revoke": stored.token_key})
     assert tasks_by(token) == 200
+    client.post("/account/", {"revoke": stored.token_key})
+    assert tasks_by(token) == 401
 
 
 def test_who_is_locked_out_is_out_at_once(world):
@@ -106,15 +109,49 @@ def test_who_is_locked_out_is_out_at_once(world):
     assert again.status_code == 200
 
 
-def test_no_browser_and_no_proxy_keeps_a_page_that_is_of_a_person(world):
-    """Every address by everybody; who is not logged in may keep the documentation, and ask whether it has changed."""
-    public = {"docs", "docs-page", "docs-file"}
-    for who in WHO:
-        for name in (*PAGES, *API, *ADMIN):
-            for method in ("GET", "POST"):
-                kept = world.told(who, method, name).headers["Cache-Control"]
-                told = {part.strip() for part in kept.split(",")}
-                if who == "nobody" and name in public and method == "GET":
-                    assert told == {"no-cache"}, name
-                else:
-                    assert {"no-store", "private"} <= told, (who, method, name)
+# --- forms without fields, and forms sent after the session has ended
+
+
+# Buttons without fields: the address names the act and what it is done to.
+BUTTONS = {
+    *("logout", "start", "pause", "undo", "sheet-start", "qualification-practice", "qualification-test"),
+    *("reply-read", "note-read", "unsettle", "manage-lift", "manage-route-remove"),
+    *("manage-job-cancel", "manage-job-again", "manage-job-remove"),
+    *("api-next", "api-undo", "api-skip", "api-release", "api-practise", "api-test", "api-unsettle"),
+}
+OF_THE_SERVER = ("sessions.session", "axes.accessattempt", "axes.accesslog", "axes.accessfailurelog")
+
+
+def rows():
+    models = [model for model in apps.get_models() if model._meta.label_lower not in OF_THE_SERVER]
+    return {model._meta.label: sorted(model.objects.values_list(), key=repr) for model in models}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", [*WHO[1:], "clerk"])
+def test_a_form_without_fields_changes_nothing_unless_its_address_says_what_is_to_be_done(world, who):
+    client, changed = world.client(who), {}
+    before = rows()
+    for name in sorted({*PAGES, *API} - BUTTONS):
+        json = {"content_type": "application/json"} if name.startswith("api-") else {}
+        with transaction.atomic():
+            answer = client.post(world.address(name), {}, **json)
+            if answer.status_code not in (403, 404, 405):
+                after = rows()
+                if tables := [label for label in before if before[label] != after[label]]:
+                    changed[name] = (answer.status_code, tables)
+            transaction.set_rollback(True)
+    assert changed == {}
+
+
+@pytest.mark.slow
+def test_the_log_in_never_leads_to_an_address_that_only_takes_forms(world):
+    for name in FORMS:
+        own = f"http://testserver{world.address(name)}"
+        for headers in ({}, {"Referer": own}, {"Referer": "https://evil.example/"}):
+            reply = world.client("nobody", headers=headers).post(world.address(name), {"a": "b"})
+            assert reply.status_code == 302, name
+            [back] = re.findall(r"^/login/\?next=(.*)$", reply["Location"])
+            statuses = {world.client(who).get(back).status_code for who in ("ann", "ada", "manager")}
+            assert statuses & {200, 302}, (name, back)
+            assert 405 not in statuses, (name, back)
