@@ -1,4 +1,4 @@
-"""A person's day in a real browser."""
+"""A person's day in a real browser: keys, languages, what gets lost on the way, and how the pages look."""
 
 import json
 
@@ -6,7 +6,10 @@ import pytest
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.kinds import Answer
 from annotate.models import Judgment, Task
+from annotate.work.judgments import judge
+from annotate.work.queue import take
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import (
@@ -15,7 +18,6 @@ from tests.annotate.hands import (
     RUSSIAN,
     Hands,
     let_guard_pass,
-    lose_reply,
     move_clock,
     said,
     stop_clock,
@@ -102,7 +104,10 @@ def test_keys_are_places_on_the_keyboard_whatever_they_print(at_work, make_task,
     task = make_task([DISPUTED] * 4)
     ann = person("ann", "de:5 en:4")
     hands = at_work(task, ann, layout)
+    requests, before = [], hands.post
+    hands.page.on("request", lambda request: requests.append(request.method))
     hands.press_and_wait("Digit2")
+    assert (hands.post != before, requests) == (True, ["POST"])  # whose reply brings the next item
     hands.press_and_wait("Digit1")
     hands.press_and_wait("KeyZ")
     hands.press_and_wait("Digit2")
@@ -113,27 +118,28 @@ def test_keys_are_places_on_the_keyboard_whatever_they_print(at_work, make_task,
     assert said(ann) == [("answer", "en", ""), ("answer", "en", ""), ("skip", "", ""), ("answer", "und", "several")]
 
 
-def test_a_key_held_down_answers_one_post_only(at_work, make_task, person):
+def test_a_key_held_down_or_meant_for_the_item_before_does_not_answer_the_next(at_work, make_task, person):
     ann = person("ann", "de:5 en:4")
     hands = at_work(make_task([DISPUTED] * 5), ann)
+    page = hands.page
+    stop_clock(page)
     hands.press_and_wait("Digit1")
-    let_guard_pass(hands.page)
+    # While keys are not heard, they look dim.
+    dim = page.locator(".guarded .languages kbd").first
+    dim.wait_for()
+    assert dim.evaluate("key => getComputedStyle(key).opacity") == "0.35"
+    move_clock(page, 290)
+    hands.press("Digit2")
+    page.click("[data-key=Digit2]")
+    move_clock(page, 20)
+    page.locator(".guarded").wait_for(state="detached")
+    assert page.locator(".languages kbd").first.evaluate("key => getComputedStyle(key).opacity") == "1"
+    hands.press_and_wait("Digit1", after=0)
+    let_guard_pass(page)
     for _ in range(20):
         hands.press("Digit1", repeat=True)
     hands.press_and_wait("Digit2")
-    assert [label for _, label, _ in said(ann)] == ["de", "en"]
-
-
-def test_a_press_meant_for_the_post_before_does_not_answer_the_next(at_work, make_task, person):
-    ann = person("ann", "de:5 en:4")
-    hands = at_work(make_task([DISPUTED] * 5), ann)
-    stop_clock(hands.page)
-    hands.press_and_wait("Digit1")
-    move_clock(hands.page, 290)
-    hands.press("Digit2")
-    hands.page.click("[data-key=Digit2]")
-    hands.press_and_wait("Digit1", after=20)
-    assert [label for _, label, _ in said(ann)] == ["de", "de"]
+    assert [label for _, label, _ in said(ann)] == ["de", "de", "en"]
 
 
 def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, person):
@@ -152,19 +158,17 @@ def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, per
     assert [label for _, label, _ in said(ann)] == ["de", "he", "he"]
 
 
-def test_a_search_begins_anew_even_where_the_picker_is_opened_again_at_once(at_work, make_task, person):
-    page = at_work(make_task([DISPUTED]), person("ann", "de")).page
+def test_the_long_lists_of_languages_begin_anew_with_each_item_and_are_sent_again_only_if_they_change(
+    at_work, make_task, person
+):
+    ann = person("ann", "de:5 en:4")
+    hands = at_work(make_task([DISPUTED] * 5), ann)
+    page = hands.page
     page.click("#picker summary")
     page.fill("#picker input", "no language is called so")
     page.evaluate("for (const open of [false, true]) document.querySelector('#picker').open = open")
     assert page.input_value("#picker input") == ""
-    assert page.is_visible("#picker button:has-text('German')")
-
-
-def test_the_long_lists_of_languages_are_sent_once_and_begin_anew_with_each_post(at_work, make_task, person):
-    ann = person("ann", "de:5 en:4")
-    hands = at_work(make_task([DISPUTED] * 5), ann)
-    page = hands.page
+    page.click("#picker summary")
     page.evaluate("for (const id of ['choices', 'picker', 'undefined']) document.getElementById(id).sent = 'once'")
     let_guard_pass(page)
     hands.press("KeyW")
@@ -182,37 +186,21 @@ def test_the_long_lists_of_languages_are_sent_once_and_begin_anew_with_each_post
     assert not page.is_visible("#undefined .sheet")
     hands.press_and_wait("Digit2")
     hands.press_and_wait("KeyZ")
-    hands.press_and_wait("Digit1")
     assert page.evaluate("['choices', 'picker', 'undefined'].every(id => document.getElementById(id).sent)")
+    assert not page.is_visible("#choices button:has-text('French')")
+    ann.languages.create(language="fr")
+    hands.press_and_wait("Digit1")
+    assert page.is_visible("#choices button:has-text('French')")
     assert said(ann) == [("answer", "de", ""), ("answer", "und", "mixed"), ("answer", "de", "")]
 
 
-def test_a_reader_of_another_language_since_is_sent_the_lists_again(at_work, make_task, person):
-    ann = person("ann", "de:5 en:4")
-    hands = at_work(make_task([DISPUTED] * 3), ann)
-    assert not hands.page.is_visible("#choices button:has-text('French')")
-    ann.languages.create(language="fr")
-    hands.press_and_wait("Digit1")
-    assert hands.page.is_visible("#choices button:has-text('French')")
-
-
-def test_a_language_that_is_not_on_the_list_must_be_named(at_work, make_task, person):
-    ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
-    let_guard_pass(hands.page)
-    hands.press("KeyQ")
-    hands.press("Digit4")
-    assert said(ann) == []
-    hands.page.keyboard.type("Wolof")
-    hands.press_and_wait("Enter")
-    assert said(ann) == [("answer", "und", "unlisted")]
-    assert Judgment.objects.get().comment == "Wolof"
-
-
-def test_on_a_phone_the_comment_that_is_asked_for_is_not_covered(at_work, make_task, person):
+def test_on_a_phone_items_are_large_buttons_fit_a_thumb_and_the_comment_is_not_covered(at_work, make_task, person):
     ann = person("ann", "de")
     options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = at_work(make_task([DISPUTED] * 2), ann, **options).page
+    assert page.locator("#post p").evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 24
+    heights = "nodes => nodes.map(node => node.getBoundingClientRect().height)"
+    assert min(page.locator(".answers button:visible, .answers summary").evaluate_all(heights)) >= 44
     let_guard_pass(page)
     tap(page, "summary:has-text('Undefined')")
     let_guard_pass(page)
@@ -224,28 +212,25 @@ def test_on_a_phone_the_comment_that_is_asked_for_is_not_covered(at_work, make_t
     assert said(ann) == [("answer", "und", "unlisted")]
 
 
-def test_a_comment_on_another_answer_is_not_taken_for_a_language_off_the_list(at_work, make_task, person):
+def test_a_language_off_the_list_must_be_named_and_a_comment_on_another_answer_names_none(at_work, make_task, person):
     ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
+    hands = at_work(make_task([DISPUTED] * 3), ann)
     let_guard_pass(hands.page)
     hands.press("KeyQ")
     hands.press("Digit4")
+    assert said(ann) == []
     hands.press("Escape")
     hands.page.fill("[name=comment]", "a dialect")
     hands.press("Enter")
     hands.page.locator("[name=comment]").blur()
     hands.press_and_wait("Digit1")
-    assert said(ann) == [("answer", "de", "")]
-
-
-def test_the_next_post_comes_in_the_same_response(at_work, make_task, person):
-    hands = at_work(make_task([DISPUTED] * 2), person("ann", "de"))
-    requests = []
-    hands.page.on("request", lambda request: requests.append((request.method, request.url)))
-    before = hands.post
-    hands.press_and_wait("Digit1")
-    assert hands.post != before
-    assert [method for method, _ in requests] == ["POST"]
+    let_guard_pass(hands.page)
+    hands.press("KeyQ")
+    hands.press("Digit4")
+    hands.page.keyboard.type("Wolof")
+    hands.press_and_wait("Enter")
+    assert said(ann) == [("answer", "de", ""), ("answer", "und", "unlisted")]
+    assert [judgment.comment for judgment in Judgment.objects.order_by("pk")] == ["a dialect", "Wolof"]
 
 
 def test_an_answer_that_could_not_be_sent_stays_on_the_screen(at_work, make_task, person, console_errors):
@@ -284,36 +269,6 @@ def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_wo
     console_errors.clear()  # the refusals
 
 
-def test_an_answer_whose_reply_was_lost_is_counted_once(at_work, make_task, person, console_errors):
-    ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
-    before = hands.post
-    lose_reply(hands.page, "/judge/")
-    let_guard_pass(hands.page)
-    hands.press("Digit1")
-    hands.page.wait_for_selector("text=There is no connection")
-    assert hands.post == before
-    hands.press_and_wait("Digit1")
-    assert hands.post != before
-    assert said(ann) == [("answer", "de", "")]
-    console_errors.clear()  # the lost reply
-
-
-def test_a_session_that_ended_asks_for_the_password_and_comes_back_to_the_post(at_work, make_task, person):
-    ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
-    page, before = hands.page, hands.post
-    page.context.clear_cookies(name="sessionid")
-    let_guard_pass(page)
-    hands.press("Digit1")
-    page.wait_for_url("**/login/**")
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "a long password")
-    page.click("button:has-text('Log in')")
-    page.wait_for_selector("#post")
-    assert hands.post == before
-
-
 def test_a_page_older_than_the_session_says_so_and_leaves_the_post_where_it_is(
     at_work, make_task, person, console_errors
 ):
@@ -347,22 +302,24 @@ def test_idle_time_does_not_count(at_work, make_task, person):
     assert 29 < Judgment.objects.get().active_seconds < 40
 
 
-@pytest.mark.parametrize(
-    ("text", "direction"),
-    [("مرحبا بالعالم", "rtl"), ("שלום עולם", "rtl"), ("hello שלום", "ltr")],
-    ids=["ar", "he", "en"],
-)
-def test_each_paragraph_has_its_own_direction_and_nothing_else_tells_them_apart(
-    at_work, make_task, person, text, direction
-):
-    task = make_task([{"votes": DISPUTED, "text": f"{text}\nLatin letters"}])
-    page = at_work(task, person("ann", "de")).page
-    paragraphs = page.locator("#post p")
-    styles = paragraphs.evaluate_all("nodes => nodes.map(n => [getComputedStyle(n).direction, n.attributes.length])")
-    assert styles == [[direction, 1], ["ltr", 1]]
-    fonts = paragraphs.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).fontFamily)")
-    assert len(set(fonts)) == 1
-    assert "lang" not in page.locator("#post").evaluate("node => node.getAttributeNames()")
+def test_each_paragraph_has_its_own_direction_and_nothing_else_tells_them_apart(at_work, make_task, person):
+    texts = {"مرحبا بالعالم": "rtl", "שלום עולם": "rtl", "hello שלום": "ltr"}
+    task = make_task([{"votes": DISPUTED, "text": f"{text}\nLatin letters"} for text in texts])
+    hands = at_work(task, person("ann", "de"))
+    shown = set()
+    for _ in texts:
+        paragraphs = hands.page.locator("#post p")
+        text = paragraphs.first.inner_text()
+        shown.add(text)
+        styles = paragraphs.evaluate_all(
+            "nodes => nodes.map(node => [getComputedStyle(node).direction, node.attributes.length])"
+        )
+        assert styles == [[texts[text], 1], ["ltr", 1]]
+        fonts = paragraphs.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fontFamily)")
+        assert len(set(fonts)) == 1
+        assert "lang" not in hands.page.locator("#post").evaluate("node => node.getAttributeNames()")
+        hands.press_and_wait("Digit1")
+    assert shown == texts.keys()
 
 
 def test_everything_works_without_javascript(new_page, make_task, person, console_errors):
@@ -390,62 +347,58 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     assert task.units.filter(stage="LABELLED").count() == 2
 
 
-def test_nothing_sticks_out_of_the_screen(new_page, make_task, person):
-    task = make_task([{"votes": DISPUTED, "text": "Donaudampfschifffahrtsgesellschaft" * 12}])
+WORD, WIDTHS = "Donaudampfschifffahrtsgesellschaft" * 60, (1280, 390)
+
+
+def assert_fits(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+
+
+def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task, person):
+    task = make_task([{"votes": DISPUTED, "text": WORD}] * 2)
     ann = person("ann", "de en fr he", adjudicates=True)
-    page = new_page(user=ann.user)
-
-    def assert_nothing_does():
-        for width in (360, 1280):
-            page.set_viewport_size({"width": width, "height": 740})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
-
-    for address in ("/", "/account/", f"/tasks/{task.name}/guidelines/", f"/tasks/{task.name}/answers/"):
-        page.goto(address)
-        assert_nothing_does()
-    page.goto("/")
-    page.click("button:has-text('Continue')")
-    assert_nothing_does()
-    page.click("button:has-text('Skip')")
-    page.goto(f"/tasks/{task.name}/answers/")
-    assert_nothing_does()
-
-
-def test_the_post_is_large_and_buttons_are_big_enough_for_a_thumb(at_work, make_task, person):
-    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = at_work(make_task([DISPUTED]), person("ann", "de en"), **options).page
-    assert page.locator("#post p").evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 24
-    heights = page.locator(".answers button:visible, .answers summary").evaluate_all(
-        "nodes => nodes.map(node => node.getBoundingClientRect().height)"
-    )
-    assert min(heights) >= 44
+    judge(ann, take(ann, task).pk, Answer("de", comment=WORD))
+    task.units.filter(judgments__annotator=ann).update(stage="ADJUDICATION", label="")
+    page, ada = new_page(user=ann.user), new_page(user=person("ada", adjudicates=True).user)
+    ada.goto(f"/tasks/task/adjudication/{task.units.get(stage='ADJUDICATION').pk}/")
+    assert WORD in ada.inner_text("aside")
+    for width in WIDTHS:
+        assert_fits(ada, width)
+        for address in ("/", "/account/", "/tasks/task/guidelines/"):
+            page.goto(address)
+            assert_fits(page, width)
+        page.goto("/")
+        page.click("button:has-text('Continue')")
+        assert_fits(page, width)
+        page.goto("/tasks/task/answers/")
+        assert_fits(page, width)
+        assert page.locator(".clamped").bounding_box()["height"] < 100
+        # Ordinary words are not broken for it, nor is the text squeezed.
+        assert page.locator("td.text").bounding_box()["width"] > width / 4
+        assert page.locator("text=Take back").bounding_box()["height"] < 30
 
 
-def test_contrast_is_at_least_4_5_to_1(at_work, make_task, person):
-    page = at_work(make_task([DISPUTED] * 3), person("ann", "de")).page
+def test_on_a_phone_a_task_s_name_leaves_room_for_its_figures(make_task, manager, new_page):
+    task = make_task([DISPUTED])
+    task.title = "Which of the many languages of this world is this post of July in, if it is in any? " + 50 * "x"
+    task.save()
+    page = new_page(user=manager, viewport={"width": 390, "height": 800})
+    page.goto("/manage/")
+    assert_fits(page, 390)
+    assert page.locator("tbody th").first.bounding_box()["width"] < 390 / 2
+    # Headings that are off the screen make no tall band above those on it.
+    assert page.locator("thead").first.bounding_box()["height"] < 60
+
+
+def test_contrast_is_at_least_4_5_to_1_and_each_language_is_named_in_itself(at_work, make_task, person):
+    page = at_work(make_task([DISPUTED] * 3), person("ann", "de he")).page
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert worst_contrast(page) >= 4.5, scheme
-
-
-# --- keys that are not heard yet
-
-
-def test_keys_look_dim_as_long_as_they_are_not_heard(at_work, make_task, person):
-    ann = person("ann", "de:5 en:4")
-    hands = at_work(make_task([DISPUTED] * 3), ann)
-    page = hands.page
-    stop_clock(page)
-    hands.press_and_wait("Digit1")
-    dim = page.locator(".guarded .languages kbd").first
-    dim.wait_for()
-    assert dim.evaluate("key => getComputedStyle(key).opacity") == "0.35"
-    hands.press("Digit2")
-    move_clock(page, 350)
-    page.locator(".guarded").wait_for(state="detached")
-    assert page.locator(".languages kbd").first.evaluate("key => getComputedStyle(key).opacity") == "1"
-    hands.press_and_wait("Digit1", after=0)
-    assert [label for _, label, _ in said(ann)] == ["de", "de"]
+    named = page.locator(".languages small, .list small").evaluate_all("all => all.map(e => [e.lang, e.textContent])")
+    assert {("de", "Deutsch"), ("he", "עברית"), ("ar", "العربية")} <= {tuple(pair) for pair in named}
+    assert all(language for language, _ in named)
 
 
 def test_enter_is_heard_at_once_where_there_is_nothing_yet_to_answer(new_page, make_task, person):
@@ -458,10 +411,3 @@ def test_enter_is_heard_at_once_where_there_is_nothing_yet_to_answer(new_page, m
     page.wait_for_selector("#post")
     # The post that came has a guard.
     assert page.locator(".guarded").count() == 1
-
-
-def test_each_name_of_a_language_in_itself_says_its_language(at_work, make_task, person):
-    page = at_work(make_task([DISPUTED]), person("ann", "de he")).page
-    named = page.locator(".languages small, .list small").evaluate_all("all => all.map(e => [e.lang, e.textContent])")
-    assert {("de", "Deutsch"), ("he", "עברית"), ("ar", "العربية")} <= {tuple(pair) for pair in named}
-    assert all(language for language, _ in named)

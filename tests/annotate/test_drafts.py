@@ -48,14 +48,28 @@ def told_of_it(page):
     return page.locator("[role=alert]", has_text="so this was not sent yet")
 
 
+def drafts_in(page):
+    return page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))")
+
+
 def typed(page):
     expect(page.locator("[name=reason]")).not_to_have_value("")
     return page.input_value("[name=reason]"), page.input_value("[name=comment]")
 
 
-def test_an_adjudicator_s_words_survive_a_session_that_ended(case):
+def test_an_adjudicator_s_words_survive_a_lost_line_and_a_session_that_ended(case, console_errors):
+    address = case.url
+    case.context.set_offline(True)
+    let_guard_pass(case)
+    case.keyboard.press("0")
+    expect(case).to_have_url(re.compile("^chrome-error:"))
+    case.context.set_offline(False)
+    case.goto(address)
+    assert typed(case) == ("Grammar book", "a comment")
+    console_errors.clear()  # of the line
     end_session(case)
     let_guard_pass(case)
+    case.locator("#post").focus()
     case.keyboard.press("0")
     log_in(case)
     expect(told_of_it(case)).to_be_visible()
@@ -66,20 +80,7 @@ def test_an_adjudicator_s_words_survive_a_session_that_ended(case):
     case.wait_for_url("**decided**")
     expect(told_of_it(case)).to_have_count(0)
     assert (Judgment.objects.get().reason, Judgment.objects.get().comment) == ("Grammar book", "a comment")
-    drafts = case.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))")
-    assert drafts == []
-
-
-def test_an_adjudicator_s_words_survive_a_lost_line(case, console_errors):
-    address = case.url
-    case.context.set_offline(True)
-    let_guard_pass(case)
-    case.keyboard.press("0")
-    expect(case).to_have_url(re.compile("^chrome-error:"))
-    case.context.set_offline(False)
-    case.goto(address)
-    assert typed(case) == ("Grammar book", "a comment")
-    console_errors.clear()  # of the line
+    assert drafts_in(case) == []
 
 
 def test_another_person_in_the_same_browser_does_not_see_them(case, person):
@@ -112,7 +113,7 @@ def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_pa
     page.click("button:has-text('Add this version')")
     page.wait_for_selector("[role=status]:has-text('holds in English now')")
     assert Guidelines.objects.order_by("-pk")[0].text == "Read better still."
-    assert page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))") == []
+    assert drafts_in(page) == []
 
 
 def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_page, make_task, manager):
@@ -128,22 +129,6 @@ def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_pag
     log_in(page, "manager")
     expect(told_of_it(page)).to_be_visible()
     assert "Read better." in page.input_value("#text")
-
-
-def test_without_javascript_they_are_sent_again_after_the_log_in(new_page, make_task, manager):
-    make_task([DISPUTED])
-    page = new_page(user=manager, java_script_enabled=False)
-    page.goto("/manage/tasks/task/guidelines/")
-    page.fill("#text", "Read better.")
-    page.check("[value=minor]")
-    end_session(page)
-    page.click("button:has-text('Add this version')")
-    page.fill("[name=username]", "manager")
-    page.fill("[name=password]", "a long password")
-    page.click("button:has-text('Log in')")
-    page.click("button:has-text('Send it again')")
-    assert "holds in English now" in page.inner_text("[role=status]")
-    assert Guidelines.objects.order_by("-pk")[0].text == "Read better."
 
 
 def test_a_question_to_the_manager_survives_a_session_that_ended(at_work, make_task, ann):
@@ -166,27 +151,6 @@ def test_a_question_to_the_manager_survives_a_session_that_ended(at_work, make_t
     page.reload()
     assert page.input_value("#flag textarea") == ""
     assert page.locator("#flag[open]").count() == 0
-
-
-def test_an_answer_pressed_when_the_session_had_ended_is_told_not_to_be_sent(at_work, make_task, ann):
-    page = at_work(make_task([DISPUTED] * 2), ann).page
-    page.click("#flag > summary")
-    page.fill("#flag textarea", "a question that is not to be asked yet")
-    page.keyboard.press("Escape")
-    page.fill("[name=comment]", "a comment")
-    end_session(page)
-    let_guard_pass(page)
-    page.locator("#post").focus()
-    page.keyboard.press("1")
-    log_in(page)
-    expect(told_of_it(page)).to_be_visible()
-    expect(page.locator("[name=comment]")).to_have_value("a comment")
-    assert page.locator("#flag[open]").count() == 0  # it was the answer that was pressed
-    let_guard_pass(page)
-    page.keyboard.press("1")
-    page.wait_for_selector("#work:has-text('1 answered')")
-    expect(told_of_it(page)).to_have_count(0)
-    assert Judgment.objects.get().comment == "a comment"
 
 
 def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kept(at_work, make_task, ann):
@@ -228,17 +192,3 @@ def test_without_a_connection_undo_and_disturbing_say_that_they_were_not_sent(at
     page.context.set_offline(False)
     assert Lease.objects.filter(outcome="flagged").count() == 0
     console_errors.clear()  # of the line
-
-
-def test_without_javascript_a_question_without_words_leads_back_to_the_form(new_page, make_task, ann, console_errors):
-    make_task([DISPUTED] * 2)
-    page = new_page(user=ann.user, java_script_enabled=False)
-    page.goto("/tasks/task/")
-    page.click("button:has-text('Start')")
-    before = page.inner_text("#post")
-    page.fill("[name=comment]", "a comment")
-    page.click("#flag > summary")
-    page.click("#flag [value=question]")
-    assert page.locator("#notice").inner_text().strip()
-    assert (page.inner_text("#post"), page.input_value("[name=comment]")) == (before, "a comment")
-    console_errors.clear()  # of the refusal

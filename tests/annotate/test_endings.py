@@ -1,4 +1,4 @@
-"""How the program ends: each way with its sentence and its status, and none with a traceback that nobody asked for."""
+"""How the program ends: each end has its sentence and its exit status, and no traceback unless somebody asks for it."""
 
 import errno
 import os
@@ -59,12 +59,9 @@ def test_each_end_has_its_sentence_and_its_status(error, status, said, capfd):
     assert bool(err) == bool(said)
 
 
-def test_what_ends_well_is_0_and_silent(capfd):
+def test_success_is_silent_and_a_fault_shows_its_traceback_only_on_request(capfd, monkeypatch):
     assert exit_status.run(lambda: None) == 0
     assert capfd.readouterr() == ("", "")
-
-
-def test_who_asks_for_it_sees_where_a_fault_came_from(capfd, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["assay", "audit", "--traceback"])
     assert exit_status.run(raising(KeyError("x"))) == 70
     assert "Traceback (most recent call last)" in capfd.readouterr().err

@@ -24,8 +24,8 @@ from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take, take_sheet
 from annotate.work.routing import reroute
 from tests.annotate.conftest import DISPUTED
-
-HTMX = {"HX-Request": "true"}
+from tests.annotate.hands import let_guard_pass, posts_of
+from tests.annotate.labelling import acts as labelling
 
 
 def flag(annotator, lease, kind="disturbing", words=""):
@@ -45,14 +45,29 @@ def waiting(annotator, task):
 # --- what is disturbing
 
 
-def test_what_one_finds_disturbing_goes_to_somebody_who_takes_such_and_never_to_others_or_back(make_task, person):
+def test_what_is_disturbing_waits_only_for_those_who_take_such_and_never_for_who_found_it_so(make_task, person):
     task = make_task([DISPUTED])
     ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
     lease = take(ann, task)
     flag(ann, lease)
-    assert take(ann, task) is None
+    assert [waiting(annotator, task) for annotator in (ann, bea, cem)] == [0, 0, 1]
+    assert [take(annotator, task) for annotator in (ann, bea)] == [None, None]
+    assert "come free" not in why_empty(permit_of(bea, task))
+    assert take_sheet(bea, task) == []
+    flags.take_disturbing(bea, takes=True)
+    assert waiting(bea, task) == 1
+    theirs = take(bea, task)
+    assert (theirs.unit, take(cem, task)) == (lease.unit, None)
+    flags.take_disturbing(bea, takes=False)
+    assert Lease.objects.get(pk=theirs.pk).outcome == "released"
     assert take(bea, task) is None
-    assert take(cem, task).unit == lease.unit
+    mine = take(cem, task)
+    assert mine.unit == lease.unit
+    flags.take_disturbing(cem, takes=False)
+    [queue] = queue_states(task)["queues"]
+    assert (queue["stuck"], "found disturbing" in queue["said"]) == (True, True)
+    reroute(task)
+    assert stage_of(lease.unit) == stages.ADJUDICATION
 
 
 def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_limit_of_skips(make_task, person):
@@ -63,22 +78,27 @@ def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_li
     assert (stage_of(lease.unit), lease.unit.round) == (stages.QUEUED, 1)
     [own] = people(task)
     assert (own["answers"], own["skips"]) == (0, 0)
-    found = backlogs([permit_of(ann, task)])[0]
-    assert (found.answered, found.skipped, found.waiting) == (0, 0, 1)
+    backlog = backlogs([permit_of(ann, task)])[0]
+    assert (backlog.answered, backlog.skipped, backlog.waiting) == (0, 0, 1)
     closed = Lease.objects.get(pk=lease.pk)
     assert (closed.outcome, closed.place) == ("flagged", None)
     assert Judgment.objects.get().kind == Judgment.FLAG
 
 
-def test_where_nobody_takes_such_it_goes_to_an_adjudicator_who_is_not_the_one_who_found_it_so(make_task, person):
+def test_where_nobody_takes_such_it_goes_to_another_adjudicator_until_the_flag_is_taken_back(make_task, person):
     task = make_task([DISPUTED])
     ann, ada = person("ann", "de", adjudicates=True), person("ada", adjudicates=True)
-    person("bea", "de")
+    bea = person("bea", "de")
     lease = take(ann, task)
     flag(ann, lease)
     assert stage_of(lease.unit) == stages.ADJUDICATION
-    assert [*to_adjudicate(task, ada)] == [lease.unit]
-    assert [*to_adjudicate(task, ann)] == []
+    assert [[*to_adjudicate(task, adjudicator)] for adjudicator in (ada, ann)] == [[lease.unit], []]
+    again = undo(ann, task)
+    assert (again.unit, stage_of(lease.unit)) == (lease.unit, stages.QUEUED)
+    assert not lease.unit.disturbing
+    assert not Flag.objects.standing().exists()
+    judge(ann, again.pk, Answer("de"))
+    assert (stage_of(lease.unit), take(bea, task)) == (stages.LABELLED, None)
 
 
 def test_so_does_a_record_although_records_wait_for_readers_else_and_the_task_drops_what_has_none(
@@ -91,88 +111,24 @@ def test_so_does_a_record_although_records_wait_for_readers_else_and_the_task_dr
     assert stage_of(lease.unit) == stages.ADJUDICATION
 
 
-def test_the_answers_that_it_has_stay_and_only_those_that_are_missing_need_takers(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
+def test_answers_that_it_has_or_that_are_open_count_and_only_those_that_are_missing_need_takers(make_task, person):
+    task = make_task([DISPUTED], redundancy=3)
+    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de")
+    dan, _eve = (person(name, "de", takes_disturbing=True) for name in ("dan", "eve"))
     judge(bea, take(bea, task).pk, Answer("de"))
-    lease = take(ann, task)
+    open_with_cem, lease = take(cem, task), take(ann, task)
     flag(ann, lease)
+    assert judge(cem, open_with_cem.pk, Answer("de")).label == "de"
     assert stage_of(lease.unit) == stages.QUEUED
-    judge(cem, take(cem, task).pk, Answer("de"))
+    judge(dan, take(dan, task).pk, Answer("de"))
     assert stage_of(lease.unit) == stages.LABELLED
-
-
-def test_who_has_it_open_at_that_moment_may_still_answer(make_task, person):
-    task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de")
-    for name in ("cem", "dan"):
-        person(name, "de", takes_disturbing=True)
-    open_with_bea = take(bea, task)
-    flag(ann, take(ann, task))
-    assert judge(bea, open_with_bea.pk, Answer("de")).label == "de"
-
-
-def test_it_waits_only_for_those_who_take_it_in_counts_and_in_what_an_empty_queue_says(make_task, person):
-    task = make_task([DISPUTED])
-    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
-    flag(ann, take(ann, task))
-    assert [waiting(each, task) for each in (ann, bea, cem)] == [0, 0, 1]
-    assert "come free" not in why_empty(permit_of(bea, task))
-    assert take_sheet(bea, task) == []
-
-
-def test_whoever_asks_for_such_work_is_given_it_and_whoever_asks_no_more_gives_it_back(make_task, person):
-    task = make_task([DISPUTED])
-    ann, bea = person("ann", "de"), person("bea", "de")
-    cem = person("cem", "de", takes_disturbing=True)
-    flag(ann, take(ann, task))
-    assert waiting(bea, task) == 0
-    flags.take_disturbing(bea, takes=True)
-    assert waiting(bea, task) == 1
-    lease = take(bea, task)
-    assert take(cem, task) is None
-    flags.take_disturbing(bea, takes=False)
-    assert Lease.objects.get(pk=lease.pk).outcome == "released"
-    assert take(bea, task) is None
-    assert take(cem, task).unit == lease.unit
-
-
-def test_where_those_who_took_such_ask_for_it_no_more_the_queue_says_so_and_is_sent_on(make_task, person):
-    task = make_task([DISPUTED])
-    ann, cem = person("ann", "de"), person("cem", "de", takes_disturbing=True)
-    lease = take(ann, task)
-    flag(ann, lease)
-    flags.take_disturbing(cem, takes=False)
-    [queue] = queue_states(task)["queues"]
-    assert queue["stuck"]
-    assert "found disturbing" in queue["said"]
-    reroute(task)
-    assert stage_of(lease.unit) == stages.ADJUDICATION
-
-
-def test_a_flag_can_be_taken_back_as_an_answer_can_and_is_then_told_to_nobody(make_task, person):
-    task = make_task([DISPUTED])
-    ann, bea = person("ann", "de"), person("bea", "de")
-    lease = take(ann, task)
-    flag(ann, lease)
-    assert stage_of(lease.unit) == stages.ADJUDICATION
-    again = undo(ann, task)
-    assert again.unit == lease.unit
-    assert stage_of(lease.unit) == stages.QUEUED
-    assert not lease.unit.disturbing
-    assert not Flag.objects.standing().exists()
-    judge(ann, again.pk, Answer("de"))
-    assert stage_of(lease.unit) == stages.LABELLED
-    assert take(bea, task) is None
 
 
 def test_it_stays_disturbing_while_somebody_else_has_found_it_so(make_task, person):
     task = make_task([DISPUTED], redundancy=2)
-    ann, bea = person("ann", "de"), person("bea", "de", takes_disturbing=True)
-    for name in ("cem", "dan"):
-        person(name, "de", takes_disturbing=True)
-    lease = take(ann, task)
-    theirs = take(bea, task)
+    ann = person("ann", "de")
+    bea, *_ = (person(name, "de", takes_disturbing=True) for name in ("bea", "cem", "dan"))
+    lease, theirs = take(ann, task), take(bea, task)
     flag(ann, lease)
     flag(bea, theirs)
     undo(bea, task)
@@ -196,17 +152,6 @@ def test_flagging_twice_changes_nothing_and_flagging_what_was_answered_is_refuse
 # --- a hidden gold answer
 
 
-def gold_and_work(task, annotator):
-    """A lease of each, the other units on the way answered."""
-    found = {}
-    while len(found) < 2 and (lease := take(annotator, task)):
-        if lease.unit.honeypot not in found:
-            found[lease.unit.honeypot] = lease
-            yield lease
-        else:
-            judge(annotator, lease.pk, Answer("1"))
-
-
 @pytest.mark.parametrize("takes", [False, True])
 def test_a_gold_answer_is_handed_on_as_work_is_and_others_meet_it_only_if_they_take_such(
     make_records_task, person, takes
@@ -214,20 +159,29 @@ def test_a_gold_answer_is_handed_on_as_work_is_and_others_meet_it_only_if_they_t
     task = make_records_task(count=12, gold={"queue": ["1", "0"] * 3}, gold_share=0.5, redundancy=2, pause_below=0.0)
     ann, bea = person("ann", "en"), person("bea", "en", takes_disturbing=takes)
     person("cem", "en", takes_disturbing=True)
-    flagged = []
-    for lease in gold_and_work(task, ann):
-        flag(ann, lease)
-        flagged.append(lease.unit)
-    assert {unit.honeypot for unit in flagged} == {True, False}
+    flagged = {}
+    while len(flagged) < 2:
+        lease = take(ann, task)
+        if lease.unit.honeypot in flagged:
+            judge(ann, lease.pk, Answer("1"))
+        else:
+            flag(ann, lease)
+            flagged[lease.unit.honeypot] = lease.unit
     met = {ann: set(), bea: set()}
-    for each, seen in met.items():
-        while lease := take(each, task):
-            seen.add(lease.unit)
-            judge(each, lease.pk, Answer("1"))
-    assert not met[ann] & set(flagged)
-    assert met[bea] & set(flagged) == (set(flagged) if takes else set())
-    gold = next(unit for unit in flagged if unit.honeypot)
-    assert stage_of(gold) == stages.QUEUED
+    for annotator, units in met.items():
+        while lease := take(annotator, task):
+            units.add(lease.unit)
+            judge(annotator, lease.pk, Answer("1"))
+    both = set(flagged.values())
+    assert not met[ann] & both
+    assert met[bea] & both == (both if takes else set())
+    assert stage_of(flagged[True]) == stages.QUEUED
+
+
+def take_gold(annotator, task):
+    while not (lease := take(annotator, task)).unit.honeypot:
+        judge(annotator, lease.pk, Answer("1"))
+    return lease
 
 
 def test_the_work_for_which_a_flagged_gold_answer_stood_is_given_to_the_person_and_is_as_it_was(
@@ -235,8 +189,7 @@ def test_the_work_for_which_a_flagged_gold_answer_stood_is_given_to_the_person_a
 ):
     task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5, pause_below=0.0)
     ann = person("ann", "en")
-    while not (lease := take(ann, task)).unit.honeypot:
-        judge(ann, lease.pk, Answer("1"))
+    lease = take_gold(ann, task)
     flag(ann, lease)
     assert (stage_of(lease.work), lease.work.disturbing) == (stages.QUEUED, False)
     # Not at once: else the next unit would always be in its language.
@@ -306,32 +259,31 @@ def asked(make_task, person):
     return flag(ann, take(ann, task), "question", "Is _this_ German?").flag
 
 
-def test_a_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(asked, manager, person):
-    flags.reply(asked.pk, " Yes, since … ", by=manager)
+def test_one_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(asked, manager, person):
+    with pytest.raises(InvalidAnswer):
+        flags.reply(asked.pk, "  ", by=manager)
+    with pytest.raises(NotFound):
+        flags.reply(0, "No.", by=manager)
+    for _ in range(2):
+        flags.reply(asked.pk, " Yes, since … ", by=manager)
+    with pytest.raises(AlreadyAnswered, match="manager has replied already"):
+        flags.reply(asked.pk, "No.", by=manager)
     assert not Flag.objects.open().exists()
-    [told] = flags.replies(asked.annotator)
-    assert told.reply == "Yes, since …"
+    assert [answered.reply for answered in flags.replies(asked.annotator)] == ["Yes, since …"]
     with pytest.raises(NotFound):
         flags.put_away(person("bea"), asked.pk)
     flags.put_away(asked.annotator, asked.pk)
     assert not flags.replies(asked.annotator).exists()
 
 
-def test_a_second_reply_is_refused_unless_it_is_the_same_and_an_empty_one_too(asked, manager):
-    with pytest.raises(InvalidAnswer):
-        flags.reply(asked.pk, "  ", by=manager)
-    flags.reply(asked.pk, "Yes.", by=manager)
-    flags.reply(asked.pk, "Yes.", by=manager)
-    with pytest.raises(AlreadyAnswered, match="manager has replied already"):
-        flags.reply(asked.pk, "No.", by=manager)
-    with pytest.raises(NotFound):
-        flags.reply(0, "No.", by=manager)
-
-
 def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
     flags.dismiss(asked.pk, by=manager)
     assert not Flag.objects.open().exists()
     assert not flags.replies(asked.annotator).exists()
+    # A task with a flag, settled or not, is not deleted.
+    Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
+    with pytest.raises(WrongStage, match="told something of its units \\(1 time\\)"):
+        delete_task(asked.unit.task)
 
 
 def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(make_task, person, manager):
@@ -370,9 +322,7 @@ def test_what_people_had_given_up_stays_left_out_when_one_of_them_takes_their_an
 def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_records_task, person, manager):
     task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5)
     ann = person("ann", "en")
-    while not (lease := take(ann, task)).unit.honeypot:
-        judge(ann, lease.pk, Answer("1"))
-    asked = flag(ann, lease, "question", "Why?").flag
+    asked = flag(ann, take_gold(ann, task), "question", "Why?").flag
     with pytest.raises(NotAllowed, match="hidden gold answer"):
         flags.discard(asked.pk, by=manager)
     assert Flag.objects.open().exists()
@@ -389,12 +339,6 @@ def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_whi
     assert flags.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
     assert (made.language, made.version) == ("en", "1.1")
     assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
-
-
-def test_a_task_of_which_somebody_told_something_is_not_deleted(asked):
-    Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
-    with pytest.raises(WrongStage, match="told something of its units \\(1 time\\)"):
-        delete_task(asked.unit.task)
 
 
 # --- what the database refuses
@@ -414,3 +358,109 @@ def test_a_task_of_which_somebody_told_something_is_not_deleted(asked):
 def test_the_database_refuses_a_flag_of_no_kind_without_words_or_half_settled(asked, wrong):
     with pytest.raises(IntegrityError), transaction.atomic():
         Flag.objects.filter(pk=asked.pk).update(**wrong)
+
+
+# --- by keys, by mouse and without JavaScript
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de en")
+
+
+def stored():
+    return list(Flag.objects.order_by("pk").values_list("kind", "words"))
+
+
+def test_what_is_disturbing_is_hidden_at_once_and_handed_on_by_two_keys(at_work, make_task, ann, console_errors):
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    page, before = hands.page, hands.post
+    let_guard_pass(page)
+    page.context.set_offline(True)
+    hands.press("KeyF")
+    hands.press("Digit1")
+    assert page.locator("#post").is_hidden()
+    page.wait_for_selector("text=There is no connection")
+    assert page.locator("#post").is_hidden()
+    page.context.set_offline(False)
+    hands.press("KeyF")
+    hands.press_and_wait("Digit1")
+    assert (page.locator("#post").is_visible(), hands.post != before) == (True, True)
+    assert before not in page.content()
+    assert stored() == [("disturbing", "")]
+    assert "0 answered and 0 skipped today" in page.inner_text("footer.progress")
+    assert "Passed on as disturbing" in page.inner_text("footer.progress")
+    console_errors.clear()  # of the line
+    # While the flags are shown, digits mean them, and Escape closes them.
+    let_guard_pass(page)
+    posted = posts_of(page)
+    for key in ("KeyF", "Digit9", "Escape"):
+        hands.press(key)
+    assert page.locator("#flag[open]").count() == 0
+    hands.press_and_wait("Digit1")
+    assert [address.rpartition("/tasks/")[2] for address in posted] == ["task/judge/"]
+
+
+def test_a_question_is_asked_by_keys_alone_and_the_unit_and_its_comment_stay(at_work, make_task, ann):
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    page = hands.page
+    before = hands.post
+    page.fill("[name=comment]", "a comment")
+    page.locator("#post").focus()
+    let_guard_pass(page)
+    hands.press("KeyF")
+    hands.press("Digit4")
+    page.wait_for_selector("#flag textarea:focus")
+    page.keyboard.type("Is this 1 language?")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The manager has it now")
+    assert (hands.post, page.input_value("[name=comment]")) == (before, "a comment")
+    assert stored() == [("question", "Is this 1 language?")]
+    assert page.locator("#flag[open]").count() == 0
+    hands.press_and_wait("Digit1")
+    assert Judgment.objects.get().comment == "a comment"
+    assert page.locator("#flagged").inner_text() == ""
+    hands.press("KeyF")
+    assert page.input_value("#flag textarea") == ""
+
+
+def test_where_f_finds_concepts_shift_and_f_flags(at_work, ann):
+    labelling.import_eurovoc()
+    labelling.import_acts()
+    hands = at_work(labelling.task_of(), ann)
+    page = hands.page
+    let_guard_pass(page)
+    hands.press("KeyF")
+    assert page.evaluate("document.activeElement.id") == "typed"
+    page.locator("#post").focus()
+    page.keyboard.press("Shift+F")
+    page.keyboard.press("2")
+    page.wait_for_selector("text=The manager has it now")
+    assert stored() == [("personal", "")]
+
+
+def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, ann, console_errors):
+    make_task([DISPUTED] * 2)
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/tasks/task/")
+    page.click("text=Start")
+    before = page.inner_text("#post")
+    page.fill("[name=comment]", "a comment")
+    page.click("#flag > summary")
+    page.click("#flag [value=question]")  # without words, which is refused
+    assert page.locator("#notice").inner_text().strip()
+    assert (page.inner_text("#post"), page.input_value("[name=comment]")) == (before, "a comment")
+    console_errors.clear()  # of the refusal
+    page.click("#flag > summary")
+    page.fill("#flag textarea", "Why?")
+    page.click("#flag [value=question]")
+    assert "The manager has it now" in page.inner_text("#flagged")
+    assert (page.inner_text("#post"), page.input_value("[name=comment]")) == (before, "a comment")
+    page.click("#flag > summary")
+    page.click("#flag [value=disturbing]")
+    assert page.inner_text("#post") != before
+    assert stored() == [("question", "Why?"), ("disturbing", "")]
+    assert Lease.objects.filter(outcome="flagged").count() == 1
+    page.goto("/tasks/task/answers/")
+    assert "hidden, since you found it disturbing" in page.inner_text("main")
+    assert before not in page.content()

@@ -200,7 +200,6 @@ def test_what_one_did_last_comes_first_and_continue_there_has_the_focus(make_tas
     assert (page.count("autofocus"), page.count("Continue"), "<small>" in page) == (1, 1, False)
 
 
-@pytest.mark.django_db(transaction=True)
 def test_enter_on_the_first_page_goes_on(new_page, make_task, ann):
     make_task([DISPUTED] * 3)
     page = new_page(user=ann.user)

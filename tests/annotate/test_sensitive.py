@@ -1,4 +1,4 @@
-"""Work that may hurt: only people who agreed are given it, so much on a day, and no text unasked."""
+"""Work that may hurt: only people who agreed get it, only so much a day, and no text is shown unasked."""
 
 from datetime import timedelta
 
@@ -16,6 +16,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take
+from tests.annotate.acts import signed_in
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.django_db
@@ -51,100 +52,80 @@ def answered(annotator, task, answer=NOT):
     return judge(annotator, take(annotator, task).pk, answer)
 
 
-def text_of(page):
-    return page.content.decode()
+def shown(client, task, page="answers/", **fields):
+    """The text of one of a task's pages, or of the reply to these fields."""
+    address = f"/tasks/{task.name}/{page}"
+    return (client.post(address, fields, follow=True) if fields else client.get(address)).text
+
+
+TEXT = "the message of"
 
 
 # --- agreeing
 
 
-def test_nobody_is_given_a_unit_before_they_have_agreed(hurting, person, client):
+def test_nobody_gets_a_unit_before_they_agreed_on_a_page_that_says_what_may_hurt(hurting, person):
     task, ann = hurting(), person("ann", "en")
-    assert take(ann, task) is None
-    client.force_login(ann.user)
-    page = client.post(f"/tasks/{task.name}/start/", follow=True)
-    assert "given only to people who have agreed" in text_of(page)
-    assert f"/tasks/{task.name}/consent/" in text_of(page)
-    assert "the message of" not in text_of(page)
-    assert not Lease.objects.exists()
-
-
-def test_the_page_says_what_may_hurt_and_takes_the_agreement_with_its_time(hurting, person, client):
-    task, ann = hurting(), person("ann", "en")
-    client.force_login(ann.user)
-    page = client.get(f"/tasks/{task.name}/consent/")
-    assert "insult, threaten or despise" in text_of(page)
-    assert "at most 50 on one day" in text_of(page)
+    client, address = signed_in(ann), f"/tasks/{task.name}/consent/"
+    page = client.post(f"/tasks/{task.name}/start/", follow=True).text
+    assert "given only to people who have agreed" in page
+    assert (address in page, TEXT in page) == (True, False)
+    assert client.post(address, {"do": "decline"}).url == "/"
+    assert client.post(address, {"do": "perhaps"}).status_code == 400
+    assert (take(ann, task), Consent.objects.exists(), Lease.objects.exists()) == (None, False, False)
+    page = shown(client, task, "consent/")
+    assert "insult, threaten or despise" in page
+    assert "at most 50 on one day" in page
     before = timezone.now()
-    assert client.post(f"/tasks/{task.name}/consent/", {"do": "agree"}).url == f"/tasks/{task.name}/"
+    assert client.post(address, {"do": "agree"}).url == f"/tasks/{task.name}/"
     consent = Consent.objects.get()
     assert (consent.annotator, consent.task, consent.withdrawn_at) == (ann, task, None)
     assert before <= consent.at <= timezone.now()
-    assert "You agreed on" in text_of(client.get(f"/tasks/{task.name}/consent/"))
+    interventions.agree(ann, task.name)
+    assert Consent.objects.get().at == consent.at
+    assert "You agreed on" in shown(client, task, "consent/")
     assert take(ann, task)
 
 
-def test_the_warning_is_in_the_language_that_a_person_reads_best_and_has_one(hurting, person, client):
+def test_the_warning_is_in_the_language_that_a_person_reads_best_and_has_one(hurting, person):
     task = hurting()
     for name, languages, words in (("ann", "sw:5 de:5 en:4", "Manche dieser"), ("bea", "sw", "Some of these")):
-        client.force_login(person(name, languages).user)
-        assert words in text_of(client.get(f"/tasks/{task.name}/consent/"))
+        assert words in shown(signed_in(person(name, languages)), task, "consent/")
 
 
-def test_who_declines_is_given_nothing_and_nothing_is_kept_of_it(hurting, person, client):
-    task, ann = hurting(), person("ann", "en")
-    client.force_login(ann.user)
-    assert client.post(f"/tasks/{task.name}/consent/", {"do": "decline"}).url == "/"
-    assert not Consent.objects.exists()
-    assert take(ann, task) is None
-
-
-def test_agreeing_twice_is_agreeing_once(hurting, agreed):
-    task = hurting()
-    ann = agreed("ann", task)
-    first = Consent.objects.get().at
-    interventions.agree(ann, task.name)
-    assert Consent.objects.get().at == first
-
-
-def test_managers_are_told_that_nobody_has_agreed_who_has_not_and_how_much_is_given_on_a_day(
-    hurting, person, client, manager
-):
+def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a_day(hurting, person, manager):
     task, ann = hurting(a_day=7, redundancy=1), person("ann", "en")
-    person("bea", "en")
-    client.force_login(manager)
-    page = f"/manage/tasks/{task.name}/"
-    assert "2 people read English, but nobody has agreed to work that may hurt." in text_of(client.get(page))
+    bea, client, page = person("bea", "en"), signed_in(manager), "/manage/tasks/crowd/"
+    assert "2 people read English, but nobody has agreed to work that may hurt." in client.get(page).text
+    assert "Nobody has agreed yet." in client.get(f"{page}people/").text
     interventions.agree(ann, task.name)
-    shown = text_of(client.get(page))
-    assert "1 person may work on 4 units; 4 answers are missing. Each of them is given at most 7 on one day." in shown
-    people = text_of(client.get(f"{page}people/"))
+    overview = client.get(page).text
+    assert (
+        "1 person may work on 4 units; 4 answers are missing. Each of them is given at most 7 on one day." in overview
+    )
+    people = client.get(f"{page}people/").text
     assert "Not agreed: bea." in people
     assert "at most 7 on one day" in people
+    interventions.agree(bea, task.name)
+    interventions.withdraw(bea, task.name)
+    people = client.get(f"{page}people/").text
+    rows = people[people.index("Agreed to work that may hurt") :]
+    assert rows.index(">bea<") < rows.index(">ann<")
+    assert rows.count(f"{timezone.localdate():%Y-%m-%d}") >= 3
 
 
-def test_who_took_an_agreement_back_is_not_shown_the_texts_of_their_answers(hurting, agreed, client):
+def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurting, agreed):
     task = hurting()
     ann = agreed("ann", task)
     answered(ann, task)
-    client.force_login(ann.user)
-    assert "the message of" in text_of(client.get(f"/tasks/{task.name}/answers/"))
-    interventions.withdraw(ann, task.name)
-    after = text_of(client.get(f"/tasks/{task.name}/answers/"))
-    assert "the message of" not in after
-    assert "not shown, since you have not agreed to read it" in after
-
-
-def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurting, agreed, client):
-    task = hurting()
-    ann = agreed("ann", task)
-    answered(ann, task)
-    lease = take(ann, task)
-    client.force_login(ann.user)
-    client.post(f"/tasks/{task.name}/consent/", {"do": "decline"})
+    lease, client = take(ann, task), signed_in(ann)
+    page = shown(client, task)
+    assert page.index('<details class="veiled"') < page.index(TEXT)
+    shown(client, task, "consent/", do="decline")
+    page = shown(client, task)
+    assert (TEXT in page, "not shown, since you have not agreed to read it" in page) == (False, True)
     lease.refresh_from_db()
-    assert lease.outcome == "released"
-    assert take(ann, task) is None
+    assert (lease.outcome, take(ann, task)) == ("released", None)
     with pytest.raises(NotAgreed):
         judge(ann, lease.pk, NOT)
     with pytest.raises(NotAgreed):
@@ -155,26 +136,16 @@ def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurti
     assert take(ann, task)
 
 
-def test_an_agreement_is_to_one_task_by_one_person(hurting, agreed, person):
+def test_an_agreement_is_to_one_task_by_one_person(hurting, agreed, person, make_records_task):
     one, other = hurting(name="one"), hurting(name="other")
     ann = agreed("ann", one)
     assert take(ann, other) is None
     assert take(person("bea", "en"), one) is None
     assert take(ann, one)
-
-
-def test_a_task_that_hurts_nobody_has_no_such_page(make_records_task, person, client):
-    task, ann = make_records_task(), person("ann", "en")
-    client.force_login(ann.user)
-    assert client.get(f"/tasks/{task.name}/consent/").status_code == 404
-    assert client.post(f"/tasks/{task.name}/consent/", {"do": "agree"}).status_code == 404
-    assert not Consent.objects.exists()
-
-
-def test_a_form_that_says_neither_is_refused(hurting, person, client):
-    task, ann = hurting(), person("ann", "en")
-    client.force_login(ann.user)
-    assert client.post(f"/tasks/{task.name}/consent/", {"do": "perhaps"}).status_code == 400
+    make_records_task(name="harmless")
+    for reply in (signed_in(ann).get("/tasks/harmless/consent/"), signed_in(ann).post("/tasks/harmless/consent/")):
+        assert reply.status_code == 404
+    assert Consent.objects.count() == 1
 
 
 def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
@@ -190,17 +161,16 @@ def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
 # --- so many a day
 
 
-def test_after_so_many_in_a_day_the_page_says_kindly_that_it_is_enough(hurting, agreed, client):
+def test_after_so_many_in_a_day_the_page_says_kindly_that_it_is_enough(hurting, agreed):
     task = hurting(4, a_day=2)
-    ann = agreed("ann", task)
-    client.force_login(ann.user)
-    client.post(f"/tasks/{task.name}/start/")
+    client = signed_in(agreed("ann", task))
+    shown(client, task, "start/", go="on")
     for number in (1, 2):
         lease = Lease.objects.get(closed_at=None)
-        page = client.post(f"/tasks/{task.name}/judge/", {"lease": lease.pk, "answer": "not-toxic"}, follow=True)
-        assert ("That is enough for today: you have read 2 of these" in text_of(page)) == (number == 2)
-    assert "Look again" not in text_of(page)
-    assert "That is enough for today" in text_of(client.get("/"))
+        page = shown(client, task, "judge/", lease=lease.pk, answer="not-toxic")
+        assert ("That is enough for today: you have read 2 of these" in page) == (number == 2)
+    assert "Look again" not in page
+    assert "That is enough for today" in client.get("/").text
     assert not Lease.objects.filter(closed_at=None).exists()
 
 
@@ -220,7 +190,8 @@ def test_what_was_skipped_was_read_and_what_was_taken_back_is_read_again(hurting
 def test_a_day_ends_at_midnight_and_is_each_persons_own(hurting, agreed):
     task = hurting(4, a_day=1)
     ann, bea = agreed("ann", task), agreed("bea", task)
-    answered(ann, task)
+    lease = take(ann, task)
+    assert judge(ann, lease.pk, NOT) == judge(ann, lease.pk, NOT)
     assert take(ann, task) is None
     assert take(bea, task)
     Judgment.objects.update(answered_at=timezone.now() - timedelta(days=1), shown_at=None)
@@ -241,13 +212,6 @@ def test_an_answer_beyond_the_days_limit_is_refused(hurting, agreed):
     with pytest.raises(EnoughToday):
         judge(ann, late.pk, NOT)
     assert answered(bea, task)
-
-
-def test_a_retry_of_the_last_answer_of_the_day_gets_the_first(hurting, agreed):
-    task = hurting(4, a_day=1)
-    ann = agreed("ann", task)
-    lease = take(ann, task)
-    assert judge(ann, lease.pk, NOT) == judge(ann, lease.pk, NOT)
 
 
 # --- the API
@@ -280,33 +244,24 @@ def disputed(hurting, agreed):
     return task
 
 
-def test_an_adjudicator_agrees_too_before_any_text_is_shown(disputed, person, client):
+def test_an_adjudicator_agrees_too_and_even_then_texts_are_veiled(disputed, person):
     ada = person("ada", adjudicates=True)
     unit = disputed.units.filter(stage=stages.ADJUDICATION).first()
     pages = [f"/tasks/{disputed.name}/adjudication/", f"/tasks/{disputed.name}/adjudication/{unit.pk}/"]
-    client.force_login(ada.user)
+    client = signed_in(ada)
     for page in pages:
         reply = client.get(page)
-        assert (reply.status_code, "the message of" in text_of(reply)) == (403, False)
-        assert f"/tasks/{disputed.name}/consent/" in text_of(reply)
-    for page in pages:
+        assert (reply.status_code, TEXT in reply.text) == (403, False)
+        assert f"/tasks/{disputed.name}/consent/" in reply.text
         assert Program(client, ada).get(page[1:]).json()["code"] == "not_agreed"
     with pytest.raises(NotAgreed):
         settle(ada, unit.pk, Answer("toxic", "I read it"))
     assert client.post(f"/tasks/{disputed.name}/consent/", {"do": "agree"}).url == "/"
-    assert client.get(pages[1]).status_code == 200
+    assert client.get(pages[0]).text.count('<details class="veiled"') == 2
+    assert '<details class="veil" id="veil"' in client.get(pages[1]).text
 
 
-def test_the_bench_and_the_lists_are_veiled(disputed, agreed, client):
-    ada = agreed("ada", disputed, "sw", adjudicates=True)
-    client.force_login(ada.user)
-    listed = text_of(client.get(f"/tasks/{disputed.name}/adjudication/"))
-    assert listed.count('<details class="veiled"') == 2
-    unit = disputed.units.filter(stage=stages.ADJUDICATION).first()
-    assert '<details class="veil" id="veil"' in text_of(client.get(f"/tasks/{disputed.name}/adjudication/{unit.pk}/"))
-
-
-def test_an_adjudicators_decisions_count_for_the_day(disputed, agreed, client):
+def test_an_adjudicators_decisions_count_for_the_day(disputed, agreed):
     ada = agreed("ada", disputed, "sw", adjudicates=True)
     first, second = disputed.units.filter(stage=stages.ADJUDICATION)
     settle(ada, first.pk, Answer("toxic", "I read it"))
@@ -315,33 +270,8 @@ def test_an_adjudicators_decisions_count_for_the_day(disputed, agreed, client):
     disputed.save()
     with pytest.raises(EnoughToday):
         discard(ada, second.pk, "nobody can tell")
-    client.force_login(ada.user)
-    assert client.get(f"/tasks/{disputed.name}/adjudication/{second.pk}/").status_code == 403
-    assert client.get(f"/tasks/{disputed.name}/adjudication/{first.pk}/").status_code == 200
-
-
-def test_todays_answers_are_veiled(hurting, agreed, client):
-    task = hurting()
-    ann = agreed("ann", task)
-    answered(ann, task)
-    client.force_login(ann.user)
-    page = text_of(client.get(f"/tasks/{task.name}/answers/"))
-    assert page.index('<details class="veiled"') < page.index("the message of")
-
-
-# --- managers
-
-
-def test_managers_see_who_has_agreed_and_who_took_it_back(hurting, agreed, manager, client):
-    task = hurting()
-    client.force_login(manager)
-    assert "Nobody has agreed yet." in text_of(client.get(f"/manage/tasks/{task.name}/people/"))
-    agreed("ann", task)
-    interventions.withdraw(agreed("bea", task), task.name)
-    page = text_of(client.get(f"/manage/tasks/{task.name}/people/"))
-    rows = page[page.index("Agreed to work that may hurt") :]
-    assert rows.index(">bea<") < rows.index(">ann<")
-    assert rows.count(f"{timezone.localdate():%Y-%m-%d}") >= 3
+    pages = [signed_in(ada).get(f"/tasks/{disputed.name}/adjudication/{unit.pk}/") for unit in (first, second)]
+    assert [page.status_code for page in pages] == [200, 403]
 
 
 # --- what it costs

@@ -1,4 +1,4 @@
-"""Twenty posts under one question, where people mark only the odd ones out."""
+"""Sheets: twenty items under one question, of which people mark only the odd ones."""
 
 import re
 from datetime import timedelta
@@ -6,17 +6,29 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotate.core import stages
 from annotate.models import Judgment, Lease
-from annotate.work.queue import open_lease, open_sheet, take, take_sheet
+from annotate.work.queue import SHEET, open_lease, open_sheet, take, take_sheet
 from tests.annotate.acts import said_by
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.hands import (
+    ARABIC,
+    RUSSIAN,
+    Hands,
+    let_guard_pass,
+    lose_reply,
+    posts_of,
+    said,
+    stop_clock,
+    worst_contrast,
+)
+from tests.together import at_once
 
 pytestmark = pytest.mark.both_databases
 
 
 HTMX = {"HX-Request": "true"}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-SHEET = "/tasks/task/sheet/"
+SHEET_PAGE = "/tasks/task/sheet/"
 
 
 @pytest.fixture
@@ -24,14 +36,8 @@ def ann(person):
     return person("ann", "de sv")
 
 
-@pytest.fixture
-def as_ann(client, ann):
-    client.force_login(ann.user)
-    return client
-
-
 def start(client):
-    return client.post(f"{SHEET}start/", headers=HTMX).text
+    return client.post(f"{SHEET_PAGE}start/", headers=HTMX).text
 
 
 def form(task, annotator, **marks):
@@ -44,56 +50,46 @@ def form(task, annotator, **marks):
 
 
 def send(client, fields, **options):
-    return client.post(f"{SHEET}judge/", fields, **options)
+    return client.post(f"{SHEET_PAGE}judge/", fields, **options)
 
 
-def positions(html):
-    leases = re.findall(r'name="lease" value="(\d+)"', html)
-    found = dict(Lease.objects.filter(pk__in=leases).values_list("pk", "unit__position"))
-    return [found[int(lease)] for lease in leases]
+def positions(page):
+    leases = re.findall(r'name="lease" value="(\d+)"', page)
+    return [Lease.objects.get(pk=lease).unit.position for lease in leases]
 
 
 # --- what is shown and what is saved
 
 
-def test_a_sheet_has_twenty_posts_in_their_order_under_one_question(make_task, as_ann, ann):
+def test_a_sheet_has_twenty_items_in_their_order_under_one_question(make_task, as_ann, ann):
     task = make_task([DISPUTED] * 23, asked="de", labels=["de", "sv"])
     task.units.filter(position=3).update(asked="sv")
     page = start(as_ann)
     assert positions(page) == [1, 2, *range(4, 22)]
     assert page.count("Is this <b>") == 1
     assert page.count('data-mark="KeyY" checked') == 20
-    assert positions(as_ann.get(SHEET).text) == positions(page)
+    assert positions(as_ann.get(SHEET_PAGE).text) == positions(page)
+    task.units.filter(position__gt=21).update(asked="sv")
+    second = send(as_ann, form(task, ann), headers=HTMX).text
+    assert ["New language" in sheet for sheet in (page, second)] == [False, True]
+    assert "Is this <b>Swedish</b>" in second
 
 
-def test_marks_are_saved_and_the_next_sheet_comes_in_the_same_response(make_task, as_ann, ann):
+def test_marks_are_saved_once_with_equal_times_and_the_reply_has_the_next_sheet(make_task, as_ann, ann):
     task = make_task([DISPUTED] * 22, asked="de")
-    start(as_ann)
-    page = send(as_ann, form(task, ann, p2="not-de", p5="und", p6="skip") | {"active_ms": "4000"}, headers=HTMX).text
-    assert said_by(ann)[:6] == ["de", "not-de", "de", "de", "und", "skip"]
-    assert (said_by(ann).count("de"), len(said_by(ann))) == (17, 20)
-    assert "20 answers saved." in page
-    assert positions(page) == [21, 22]
-
-
-def test_the_time_at_work_on_a_sheet_is_shared_out_evenly(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 4, asked="de")
     start(as_ann)
     Lease.objects.update(opened_at=timezone.now() - timedelta(minutes=1))
-    send(as_ann, form(task, ann, p1="skip") | {"active_ms": "10000"})
+    fields = form(task, ann, p2="not-de", p5="und", p6="skip") | {"active_ms": "50000"}
+    pages = [send(as_ann, fields, headers=HTMX).text for _ in range(2)]
+    assert said_by(ann) == ["de", "not-de", "de", "de", "und", "skip", *["de"] * 14]
     assert set(Judgment.objects.values_list("active_seconds", flat=True)) == {2.5}
-
-
-def test_a_sheet_that_is_sent_again_changes_nothing(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 22, asked="de")
-    start(as_ann)
-    fields = form(task, ann, p2="not-de", p3="skip")
-    first = send(as_ann, fields, headers=HTMX).text
-    before = list(Judgment.objects.values())
-    again = send(as_ann, fields, headers=HTMX).text
-    assert list(Judgment.objects.values()) == before
-    assert positions(again) == positions(first) == [21, 22]
-    assert "20 answers saved." in again
+    for page in pages:
+        assert "20 answers saved." in page
+        assert positions(page) == [21, 22]
+    page = send(as_ann, form(task, ann), headers=HTMX).text
+    assert "All done. Everything in this task has been read." in page
+    assert "2 answers saved." in page
+    assert "All done" in as_ann.get(SHEET_PAGE).text
 
 
 def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, person):
@@ -114,16 +110,19 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         assert positions(answer.text) == [2]  # which was not answered
 
 
-def test_a_second_sheet_with_other_marks_is_refused_and_the_first_stands(make_task, as_ann, ann):
+def test_a_second_sheet_with_other_marks_is_refused_and_one_answer_can_be_taken_back(make_task, as_ann, ann):
     task = make_task([DISPUTED] * 3, asked="de")
     start(as_ann)
     fields = form(task, ann)
     send(as_ann, fields)
-    changed = fields | {f"answer-{fields['lease'][0]}": "not-de"}
-    page = send(as_ann, changed).text
+    page = send(as_ann, fields | {f"answer-{fields['lease'][0]}": "not-de"}).text
     assert "2 of 3 answers were saved." in page
     assert "You have already answered German here, and that stands." in page
     assert said_by(ann) == ["de"] * 3
+    judgment = Judgment.objects.get(unit__position=2)
+    assert as_ann.post("/tasks/task/undo/", {"judgment": judgment.pk}).url == "/tasks/task/"
+    assert open_lease(ann, task).unit.position == 2
+    assert said_by(ann) == ["de", "de"]
 
 
 @pytest.mark.parametrize(
@@ -147,44 +146,28 @@ def test_a_form_that_cannot_be_read_is_refused_whole(make_task, as_ann, ann, spo
     assert len(open_sheet(ann, task)) == 3
 
 
-def test_an_answer_of_a_sheet_is_taken_back_from_today_s_answers(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 3, asked="de")
-    start(as_ann)
-    send(as_ann, form(task, ann))
-    judgment = Judgment.objects.get(unit__position=2)
-    assert as_ann.post("/tasks/task/undo/", {"judgment": judgment.pk}).url == "/tasks/task/"
-    assert open_lease(ann, task).unit.position == 2
-    assert said_by(ann) == ["de", "de"]
-
-
 def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
     make_task([DISPUTED] * 3)
-    for answer in (as_ann.get(SHEET), as_ann.post(f"{SHEET}start/"), send(as_ann, {"lease": ["1"]})):
+    for answer in (as_ann.get(SHEET_PAGE), as_ann.post(f"{SHEET_PAGE}start/"), send(as_ann, {"lease": ["1"]})):
         assert answer.status_code == 404
         assert "This task has no sheets; its units come one by one." in answer.text
     assert not Lease.objects.exists()
 
 
-def test_pausing_gives_the_whole_sheet_back(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 3, asked="de")
-    start(as_ann)
-    assert as_ann.post("/tasks/task/pause/").url == "/"
-    assert set(Lease.objects.values_list("outcome", "place")) == {("released", None)}
-    assert open_sheet(ann, task) == []
-
-
-def test_whoever_turns_to_one_by_one_begins_with_the_first_post_and_so_the_other_way(make_task, as_ann, ann):
+def test_whoever_turns_to_one_by_one_begins_with_the_first_item_and_so_the_other_way(make_task, as_ann, ann):
     """Also where all that is left is on the sheet that they leave."""
     task = make_task([DISPUTED] * 3, asked="de")
     start(as_ann)
     assert "open with other readers" not in as_ann.get("/tasks/task/").text
     as_ann.post("/tasks/task/start/")
     assert (open_lease(ann, task).unit.position, open_sheet(ann, task)) == (1, [])
-    assert "open with other readers" not in as_ann.get(SHEET).text
-    as_ann.post(f"{SHEET}start/")
+    assert "open with other readers" not in as_ann.get(SHEET_PAGE).text
+    as_ann.post(f"{SHEET_PAGE}start/")
     assert [lease.unit.position for lease in open_sheet(ann, task)] == [1, 2, 3]
     assert open_lease(ann, task) is None
-    assert set(Lease.objects.exclude(closed_at=None).values_list("outcome", flat=True)) == {"released"}
+    assert as_ann.post("/tasks/task/pause/").url == "/"
+    assert set(Lease.objects.values_list("outcome", "place")) == {("released", None)}
+    assert open_sheet(ann, task) == []
 
 
 def test_a_post_that_is_open_in_the_other_mode_is_handed_out_anew_where_two_are_asked(make_task, ann):
@@ -198,19 +181,266 @@ def test_a_post_that_is_open_in_the_other_mode_is_handed_out_anew_where_two_are_
     assert Lease.objects.filter(closed_at=None).count() == 1
 
 
-def test_an_empty_sheet_says_why(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 2, asked="de")
-    start(as_ann)
-    page = send(as_ann, form(task, ann), headers=HTMX).text
-    assert "All done. Everything in this task has been read." in page
-    assert "2 answers saved." in page
-    assert "All done" in as_ann.get(SHEET).text
+# --- several sheets begun at the same moment, in threads with their own connections
 
 
-def test_a_change_of_the_language_is_said_aloud_on_a_sheet_too(make_task, as_ann, ann):
-    task = make_task([DISPUTED] * 3, asked="de", labels=["de", "sv"])
-    task.units.filter(position=3).update(asked="sv")
-    first = start(as_ann)
-    second = send(as_ann, form(task, ann), headers=HTMX).text
-    assert ["New language" in page for page in (first, second)] == [False, True]
-    assert "Is this <b>Swedish</b>" in second
+@pytest.mark.django_db(transaction=True)
+def test_each_of_several_who_begin_at_once_has_a_whole_sheet(make_task, person):
+    people = [person(f"reader{number}", "de") for number in range(6)]
+    task = make_task([AGREED] * (SHEET * len(people)), asked="de")
+    sheets = at_once(*(lambda annotator=annotator: take_sheet(annotator, task) for annotator in people))
+    assert [len(sheet) for sheet in sheets] == [SHEET] * len(people), sheets
+    assert len({lease.unit_id for sheet in sheets for lease in sheet}) == SHEET * len(people)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_tabs_show_the_same_sheet_and_all_of_it(make_task, ann):
+    task = make_task([AGREED] * (3 * SHEET), asked="de")
+    first, *others = at_once(*[lambda: take_sheet(ann, task)] * 4)
+    assert len(first) == SHEET
+    assert others == [first] * 3
+    assert Lease.objects.count() == SHEET
+
+
+# --- by keyboard, by touch and in every look
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+LETTERS = {"KeyN": "т", "KeyU": "г", "KeyS": "ы", "KeyY": "н", "KeyJ": "о", "KeyK": "л"}
+
+
+@pytest.fixture
+def on_sheet(new_page):
+    """on_sheet(annotator) is that person with the first sheet before them."""
+
+    def begin(annotator, layout=RUSSIAN, **options):
+        page = new_page(user=annotator.user, **options)
+        page.goto("/tasks/task/sheet/")
+        page.click("text=Start")
+        page.wait_for_selector(".posts")
+        let_guard_pass(page)
+        return Hands(page, layout | LETTERS)
+
+    return begin
+
+
+def press(hands, keys):
+    for key in keys.split():
+        hands.press(key)
+
+
+def row(hands):
+    """The number of the row that has the focus, from 1."""
+    return hands.page.evaluate(
+        "1 + [...document.querySelectorAll('.posts > li')].findIndex(li => li.contains(document.activeElement))"
+    )
+
+
+def test_a_sheet_by_keyboard(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 6, asked="de")
+    hands = on_sheet(ann, ARABIC)
+    submit = hands.page.locator("#submit")
+    assert submit.inner_text().startswith("Submit: 6 yes")
+    press(hands, "ArrowUp KeyN")
+    assert row(hands) == 1
+    press(hands, "KeyJ KeyU ArrowDown KeyS KeyJ KeyN KeyN KeyJ KeyN KeyY KeyK")
+    assert row(hands) == 4
+    assert submit.inner_text().startswith("Submit: 3 yes, 1 no, 1 undefined, 1 skipped")
+    press(hands, "Enter Enter")
+    assert row(hands) == 6
+    assert said(ann) == []
+    press(hands, "KeyN")
+    hands.press_and_wait("Enter")  # on the last row
+    assert said_by(ann) == ["not-de", "und", "skip", "de", "de", "not-de"]
+    assert "All done" in hands.page.inner_text("#work")
+
+
+def test_a_sheet_is_sent_once_by_keys_held_down_double_clicks_and_presses_meant_for_the_one_before(
+    on_sheet, make_task, ann
+):
+    make_task([DISPUTED] * 45, asked="de")
+    hands = on_sheet(ann)
+    page = hands.page
+    posted = posts_of(page)
+    press(hands, "KeyN ArrowDown KeyU")
+    page.keyboard.down("Control")
+    page.keyboard.down("Enter")
+    page.wait_for_selector("text=20 answers saved")
+    let_guard_pass(page)
+    for _ in range(5):
+        page.keyboard.down("Enter")  # repeats
+    page.keyboard.up("Enter")
+    page.keyboard.up("Control")
+    assert (len(posted), len(said_by(ann)), row(hands)) == (1, 20, 1)
+    # Its marks are not those of the next.
+    assert page.inner_text("#count") == "Submit: 20 yes"
+    page.reload()
+    assert page.inner_text("#count") == "Submit: 20 yes"
+    stop_clock(page)
+    let_guard_pass(page)
+    page.dblclick("#submit")
+    page.wait_for_selector("text=20 answers saved")
+    page.click("#submit")
+    assert (len(posted), page.locator(".posts > li").count()) == (2, 5)
+    assert said_by(ann) == ["not-de", "und", *["de"] * 38]
+
+
+def test_a_sheet_by_mouse(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 4, asked="de")
+    page = on_sheet(ann).page
+    page.click(".posts > li:nth-child(2) label:has(.no)")
+    page.click(".posts > li:nth-child(3) .text")
+    page.keyboard.press("KeyU")
+    page.click(".posts > li:nth-child(4) label:has(.skip)")
+    page.click(".posts > li:nth-child(4) label:has(.yes)")
+    page.click("text=Submit: 2 yes, 1 no, 1 undefined")
+    page.wait_for_selector("text=4 answers saved")
+    assert said_by(ann) == ["de", "not-de", "und", "de"]
+
+
+def test_a_sheet_on_a_phone(on_sheet, make_task, ann):
+    text = "مرحبا بالعالم\nLatin letters " + "Donaudampfschifffahrtsgesellschaft" * 5
+    make_task([DISPUTED, {"votes": DISPUTED, "text": text}, *[DISPUTED] * 18], asked="de")
+    page = on_sheet(ann, **PHONE).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    sizes = page.locator(".marks span, #submit").evaluate_all(
+        "nodes => nodes.map(node => node.getBoundingClientRect()).map(box => [box.width, box.height])"
+    )
+    assert min(width for width, _ in sizes) >= 44
+    assert min(height for _, height in sizes) >= 44
+    directions = page.locator(".posts > li:nth-child(2) p").evaluate_all(
+        "nodes => nodes.map(node => [getComputedStyle(node).direction, node.attributes.length])"
+    )
+    assert directions == [["rtl", 1], ["ltr", 1]]
+    page.tap(".posts > li:nth-child(2) label:has(.no)")
+    page.tap(".posts > li:nth-child(20) label:has(.skip)")
+    page.tap("text=Submit: 18 yes, 1 no, 1 skipped")
+    page.wait_for_selector("text=20 answers saved")
+    assert said_by(ann) == ["de", "not-de", *["de"] * 17, "skip"]
+
+
+def test_a_sheet_without_javascript(new_page, make_task, ann):
+    make_task([DISPUTED] * 22, asked="de")
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/")
+    page.click("button:has-text('Start a sheet')")
+    page.click(".posts > li:nth-child(2) label:has(.no)")
+    page.click("button:has-text('Submit all 20')")
+    assert page.locator(".posts > li").count() == 2
+    page.click("button:has-text('Submit all 2')")
+    assert "All done" in page.inner_text("#work")
+    assert said_by(ann) == ["de", "not-de", *["de"] * 20]
+
+
+def test_marks_stay_when_line_reply_or_token_are_lost_and_the_sheet_counts_once(
+    on_sheet, make_task, ann, console_errors
+):
+    make_task([DISPUTED] * 3, asked="de")
+    hands = on_sheet(ann)
+    page = hands.page
+    page.context.set_offline(True)
+    press(hands, "KeyN")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=There is no connection")
+    assert page.inner_text("#count") == "Submit: 2 yes, 1 no"
+    page.context.set_offline(False)
+    site = page.url.partition("/tasks")[0]
+    page.context.add_cookies([{"name": "csrftoken", "value": "x" * 32, "url": site}])
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=This page is older than your session")
+    assert page.inner_text("#count") == "Submit: 2 yes, 1 no"
+    page.click("text=Open sheet")
+    page.wait_for_selector("#notice:empty", state="attached")
+    assert page.inner_text("#count") == "Submit: 2 yes, 1 no"
+    let_guard_pass(page)
+    lose_reply(page, "/sheet/judge/")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=There is no connection")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=3 answers saved")
+    assert said_by(ann) == ["not-de", "de", "de"]
+    assert Judgment.objects.count() == 3
+    console_errors.clear()  # the lost request, the refusal and the lost reply
+
+
+def test_marks_outlive_the_session(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 3, asked="de")
+    hands = on_sheet(ann)
+    page = hands.page
+    press(hands, "ArrowDown KeyN ArrowDown KeyS")
+    page.context.clear_cookies(name="sessionid")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/login/**")
+    page.fill("[name=username]", "ann")
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+    page.wait_for_selector("[role=alert]:has-text('so this was not sent yet')")
+    assert page.inner_text("#count") == "Submit: 1 yes, 1 no, 1 skipped"
+    let_guard_pass(page)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=3 answers saved")
+    assert said_by(ann) == ["de", "not-de", "skip"]
+
+
+def test_idle_time_on_a_sheet_does_not_count(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 4, asked="de")
+    page = on_sheet(ann).page
+    ann.leases.update(opened_at=timezone.now() - timedelta(hours=1))
+    page.evaluate("() => { const now = performance.now.bind(performance); performance.now = () => now() + 3600e3; }")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=4 answers saved")
+    assert 29 < sum(Judgment.objects.values_list("active_seconds", flat=True)) < 40
+
+
+def test_marks_have_contrast_and_can_be_told_apart_where_the_systems_own_colours_hold(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 5, asked="de")
+    hands = on_sheet(ann)
+    page = hands.page
+    press(hands, "KeyG ArrowDown KeyN")
+    assert page.locator("#guidelines").get_attribute("open") is not None
+    assert page.inner_text("#count") == "Submit: 4 yes, 1 no"
+    press(hands, "KeyG")
+    assert page.locator("#guidelines").get_attribute("open") is None
+    press(hands, "ArrowDown KeyU ArrowDown KeyS")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert worst_contrast(page) >= 4.5, scheme
+    page.emulate_media(forced_colors="active")
+    grounds = "all => all.map(each => getComputedStyle(each.nextElementSibling).backgroundColor)"
+    for mark in ("no", "undefined", "skip"):
+        box = page.locator(f".posts > li:nth-child(5) .{mark}")
+        before = box.evaluate_all(grounds)
+        box.check(force=True)
+        assert box.evaluate_all(grounds) != before, mark
+
+
+def test_items_are_labelled_alike_one_by_one_and_on_a_sheet_with_their_times(at_work, on_sheet, make_task, ann, person):
+    expected = ["de", "not-de", "de", "de", "not-de", "de"]
+    task, bea = make_task([DISPUTED] * 6, asked="de", redundancy=2), person("bea", "de")
+    hands = at_work(task, ann)
+    for label in expected:
+        hands.press_and_wait("Digit1" if label == "de" else "Digit2")
+    assert "All done" not in hands.page.inner_text("#notice")
+    hands = on_sheet(bea)
+    for label in expected:
+        press(hands, "ArrowDown" if label == "de" else "KeyN ArrowDown")
+    hands.press_and_wait("Enter")
+    hands.page.wait_for_selector("text=6 answers saved")
+    assert said_by(ann) == said_by(bea) == expected
+    assert list(task.units.values_list("stage", "label")) == [(stages.LABELLED, label) for label in expected]
+    for annotator, sheet in ((ann, False), (bea, True)):
+        judgments = annotator.judgments.filter(lease__sheet=sheet)
+        assert [judgment.active_seconds > 0 for judgment in judgments] == [True] * 6
+
+
+def test_the_page_that_one_is_on_can_be_told_where_the_systems_own_colours_hold(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager, forced_colors="active")
+    page.goto("/manage/tasks/task/people/")
+    borders = "all => all.map(each => getComputedStyle(each).borderBottomColor)"
+    [here] = page.locator(".tabs a[aria-current]").evaluate_all(borders)
+    others = page.locator(".tabs a:not([aria-current])").evaluate_all(borders)
+    assert here not in others
+    assert len(set(others)) == 1

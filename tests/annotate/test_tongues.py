@@ -183,7 +183,6 @@ def test_a_title_that_a_manager_typed_stays_as_it_is(make_task, make_records_tas
 # --- texts that are in another language than the page
 
 
-@pytest.mark.django_db(transaction=True)
 def test_english_guidelines_and_questions_run_from_the_left_on_a_page_that_runs_from_the_right(
     new_page, make_records_task, person
 ):
@@ -201,7 +200,6 @@ def test_english_guidelines_and_questions_run_from_the_left_on_a_page_that_runs_
     assert page.locator(".prose > [lang=en]").evaluate("box => getComputedStyle(box).direction") == "ltr"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_on_paper_a_page_that_runs_from_the_right_has_nothing_beside_it(new_page, make_task, person):
     make_task([])
     page = new_page(user=person("ann", "de").user, extra_http_headers=ARABIC)
