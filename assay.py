@@ -20,7 +20,7 @@ wrong, where, and what to do. If pandas is installed (pip install "assay[noteboo
 from importlib import import_module
 from typing import Any
 
-from annotate.notebook.lazy_rows import AssayError, begin, use
+from annotate.notebook.installation import AssayError, begin, use
 
 # Name -> module that defines it. The modules need Django, which is set up only when one of these names is first used.
 # Before that, `use` can select the installation.

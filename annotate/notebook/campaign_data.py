@@ -11,17 +11,8 @@ from annotate.actions.action import Action, Cancelled, Outcome, Progress, task_n
 from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
-from annotate.notebook.lazy_rows import (
-    AssayError,
-    Rows,
-    apart,
-    check_installed,
-    database,
-    of_dicts,
-    of_files,
-    own_keys,
-    told,
-)
+from annotate.notebook.installation import AssayError, check_installed, own_keys
+from annotate.notebook.lazy_rows import Rows, apart, database, of_dicts, of_files, told
 from corpora.core import CorpusError
 from corpora.storage.layout import Manifest, corpora_dir, corpora_on_disk, corpus_dir, manifest_of, read_manifest
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema

@@ -5,24 +5,17 @@ message.
 """
 
 import asyncio
-import os
-import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import django
 import pyarrow as pa
 import pyarrow.dataset as ds
-from django.apps import apps
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.utils.html import format_html, format_html_join
 
@@ -32,81 +25,11 @@ from annotate.core.refusals import Refusal
 from annotate.evaluation.subjects import EvaluationError
 from annotate.exit_status import OURS
 from annotate.goldsets.set_folder import GoldSetError
+from annotate.notebook.installation import AssayError, check_installed
 from annotate.reports.tables import many
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
 from corpora.system import DatabaseAway
-
-# --- Functions that select the installation for a notebook and set up Django for it.
-#
-# This module must not import anything that needs Django to be set up.
-
-
-KEYS = ("ASSAY_SECRET_KEY", "ASSAY_AUTHOR_KEY")
-
-
-class AssayError(Exception):
-    """The request failed. The message says what is wrong, where, and what to do."""
-
-
-def use(folder: str | os.PathLike[str]) -> None:
-    """Select an installation by its data folder. The folder takes precedence over ASSAY_DATA_DIR.
-
-    Call this before anything else. If DATABASE_URL is set, it still selects the database.
-
-    Raise AssayError if there is no such folder, or if a different installation is already in use.
-    """
-    path = Path(folder).expanduser().resolve()
-    if not path.is_dir():
-        raise AssayError(f"There is no folder {path}; name the data folder of an installation.")
-    if apps.ready and path != settings.DATA_DIR:
-        raise AssayError(
-            f"{settings.DATA_DIR} is in use already; call assay.use first of all, in a kernel that was just started."
-        )
-    os.environ["ASSAY_DATA_DIR"] = str(path)
-
-
-def begin() -> None:
-    """Set up Django, unless it is set up already. Nothing is written to disk."""
-    if apps.ready:
-        return
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    # Without keys, the settings would create some in a new data folder. However, gold sets can be read without an
-    # installation, so use temporary keys here. Code that needs the installation's keys calls `own_keys`.
-    lacking = [key for key in KEYS if not os.environ.get(key)]
-    os.environ |= {key: secrets.token_urlsafe(50) for key in lacking}
-    try:
-        django.setup()
-    except ImproperlyConfigured as error:
-        raise AssayError(f"Wrong settings: {error}") from error
-    finally:
-        for key in lacking:
-            del os.environ[key]
-
-
-def own_keys() -> None:
-    """Load the installation's own keys, as a command does. Call this before code that needs the keys."""
-    deployed = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
-    for key in KEYS:
-        name = key.removeprefix("ASSAY_")
-        setattr(settings, name, deployed.installation_key(name))
-
-
-def check_installed() -> None:
-    """Raise AssayError if the SQLite database does not exist, because connecting would create an empty one."""
-    database = settings.DATABASES["default"]
-    if database["ENGINE"].endswith(".sqlite") and not Path(database["NAME"]).exists():
-        from corpora.system import DatabaseAway, check_not_away
-
-        try:
-            check_not_away(str(database["NAME"]))
-        except DatabaseAway as error:
-            raise AssayError(str(error)) from None
-        raise AssayError(
-            f"There is no installation in {settings.DATA_DIR}; say where there is one with assay.use(folder) or "
-            "ASSAY_DATA_DIR, or make one: assay serve."
-        )
-
 
 # --- Calls
 
