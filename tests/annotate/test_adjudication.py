@@ -95,7 +95,7 @@ def test_only_units_that_wait_for_an_adjudicator_can_be_decided_and_the_second_i
         settle(ada, 0, GERMAN)
     unit = skipped().units.get()
     settle(ada, unit.pk, GERMAN)
-    for annotator, other in ((eve, GERMAN), (ada, Answer("en", "on second thoughts"))):
+    for annotator, other in ((eve, GERMAN), (ada, Answer("en", GERMAN.reason)), (ada, Answer("de", "another reason"))):
         for attempt in (lambda: settle(annotator, unit.pk, other), lambda: discard(annotator, unit.pk, "odd")):  # noqa: B023
             with pytest.raises(WrongStage, match="somebody may have decided it meanwhile"):
                 attempt()
