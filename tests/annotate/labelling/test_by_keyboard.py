@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotate.core import stages
-from annotate.models import Change, ChosenConcept, Judgment, Suggestion
+from annotate.models import Change, ChosenConcept, Judgment, Suggestion, Unit
 from corpora.models import Concept
 from tests.annotate.hands import FRENCH, let_guard_pass, move_clock, worst_contrast
 from tests.annotate.labelling.acts import ROOT, choose, import_acts, task_of
@@ -57,11 +57,11 @@ def disputed(task, readers, person):
 
 
 def chosen(page, number):
-    """Waits until as many concepts are chosen."""
+    """Waits for so many to be chosen."""
     page.wait_for_selector(f"#chosen h2 b:text-is('{number}')")
 
 
-def search(page, typed):
+def found(page, typed):
     page.keyboard.type(typed)
     page.wait_for_selector(f'#found[data-typed="{typed}"]')
 
@@ -96,12 +96,12 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_two_peop
     page.keyboard.press("2")
     chosen(page, 2)
     page.keyboard.press("f")
-    search(page, "fre mea")
+    found(page, "fre mea")
     page.keyboard.press("Enter")
     chosen(page, 3)
     # The field is empty again, and has the focus.
     assert (page.evaluate("document.activeElement.id"), value(page)) == ("typed", "")
-    search(page, "adjudic march")
+    found(page, "adjudic march")
     page.keyboard.press("Enter")
     chosen(page, 4)
     page.keyboard.press("Escape")
@@ -132,7 +132,7 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_two_peop
     page = at_work(task, readers[1], FRENCH, **DESK).page
     let_guard_pass(page)
     page.keyboard.press("f")
-    search(page, "export ref")
+    found(page, "export ref")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     chosen(page, 1)
@@ -203,19 +203,20 @@ def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, 
     )
     chosen(page, 1)
     assert page.inner_text("#chosen li").startswith("fresh meat")
-    # Whoever chooses by arrows goes on typing in the search, and a draft outlives a reload.
+
+
+def test_who_chooses_by_arrows_goes_on_typing_in_the_search(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
     page.keyboard.press("f")
-    search(page, "import")
+    found(page, "import")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    chosen(page, 2)
+    chosen(page, 1)
     page.wait_for_selector("#typed:focus")
-    search(page, "textile x")
-    assert page.locator("#chosen li").count() == 2
-    page.reload()
-    chosen(page, 2)
-    assert Judgment.objects.count() == 0
+    found(page, "textile x")
+    assert page.locator("#chosen li").count() == 1
 
 
 def test_both_of_two_concepts_are_meant_by_a_key_and_enter_sends_them(at_work, task, readers):
@@ -232,6 +233,18 @@ def test_both_of_two_concepts_are_meant_by_a_key_and_enter_sends_them(at_work, t
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 answered")
     assert len(Judgment.objects.get().label.split()) == 2
+
+
+def test_a_draft_outlives_a_reload_and_goes_with_its_answer(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    chosen(page, 1)
+    page.keyboard.press("2")
+    chosen(page, 2)
+    page.reload()
+    chosen(page, 2)
+    assert Judgment.objects.count() == 0
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
@@ -254,12 +267,17 @@ def test_what_is_chosen_and_the_buttons_are_always_in_sight(at_work, task, reade
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert worst_contrast(page) >= 4.5, scheme
-    if size is DESK:
-        # The outline leads to each zone and article.
-        links = page.locator(".outline a")
-        assert [links.nth(place).inner_text() for place in range(3)] == ["Header", "Recitals", "Main body"]
-        links.first.click()
-        expect(page.locator(links.first.get_attribute("href"))).to_be_in_viewport()
+
+
+def test_the_outline_leads_to_each_zone_and_article(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    links = page.locator(".outline a")
+    assert [links.nth(place).inner_text() for place in range(3)] == ["Header", "Recitals", "Main body"]
+    last = links.last
+    target = last.get_attribute("href")
+    last.click()
+    expect(page.locator(target)).to_be_in_viewport()
+    assert Unit.objects.get().stage == stages.QUEUED
 
 
 def test_what_was_chosen_is_chosen_otherwise_later_by_keys_alone(new_page, task, readers):
@@ -271,7 +289,7 @@ def test_what_was_chosen_is_chosen_otherwise_later_by_keys_alone(new_page, task,
     page.keyboard.press("x")
     chosen(page, 1)
     page.keyboard.press("f")
-    search(page, "fre mea")
+    found(page, "fre mea")
     page.keyboard.press("Enter")
     chosen(page, 2)
     page.keyboard.press("Control+Enter")

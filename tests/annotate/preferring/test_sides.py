@@ -95,6 +95,11 @@ def test_the_order_stays_through_a_reload_a_return_a_skip_and_an_undo(compare, a
     Lease.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
     assert judge(ann, take(ann, task).pk, Answer("first")).label == other
     assert Side.objects.count() == 8
+
+
+def test_a_task_is_deleted_with_its_sides(compare, ann):
+    task = compare("mt5", "bert", "seq2seq")
+    release(ann, take(ann, task).pk)
     call_command("delete", "talk", yes=True, verbosity=0)
     assert not any(model.objects.exists() for model in (Task, Side, Comparison))
 
