@@ -52,6 +52,11 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     foretold, warned = opened(dry_run=True, **options)
     assert contents(data_dir) == before
     real, warned_then = opened(**options)
+    audited = Task.objects.get().units.filter(audited=True)
+    if options == UNIFORM:
+        assert foretold["audit"]["chosen"] == audited.count() > 0
+        for label, of in foretold["audit"]["languages"].items():
+            assert of["chosen"] == audited.filter(agreed_label=label).count() == min(3, of["posts"])
     assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
     assert foretold.pop("forecast")["assumed"]
     assert bool(foretold.pop("widths")) == (options == UNIFORM)
@@ -69,32 +74,6 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert readers["de"] == 1
     assert set(real["unread"]) == {queue for queue, number in readers.items() if not number}
     assert real["adjudicators"] == 1
-
-
-def test_what_is_told_of_a_task_is_worked_out_when_others_may_write_again(demo_corpus, monkeypatch):
-    outside, inside, tell = len(connection.savepoint_ids), [], telling.summary
-
-    def told(*given, **how):
-        inside.append(len(connection.savepoint_ids) - outside)
-        return tell(*given, **how)
-
-    monkeypatch.setattr(telling, "summary", told)
-    opened(**UNIFORM)
-    opened("extend_task", size=300)
-    assert inside == [0, 0]
-
-
-def test_a_dry_run_says_how_much_of_the_agreed_the_audit_takes(demo_corpus, person):
-    person("ann", "de:5 en:4")
-    foretold, _ = opened(dry_run=True, **UNIFORM)
-    real, _ = opened(**UNIFORM)
-    audited = Task.objects.get().units.filter(audited=True)
-    assert foretold["audit"]["chosen"] == audited.count() > 0
-    for label, of in foretold["audit"]["languages"].items():
-        assert of["chosen"] == audited.filter(agreed_label=label).count() == min(3, of["posts"])
-    for told in (foretold, real):
-        check_recheck(told["audit"])
-    assert foretold["audit"] == real["audit"]
 
 
 def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
@@ -130,16 +109,39 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
     assert without["audit"]["contested"] == 0
 
 
-def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_corpus, data_dir):
+def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_outside_of_the_transaction(
+    demo_corpus, data_dir, monkeypatch
+):
+    """So that others may write again meanwhile."""
+    outside, inside, summarize = len(connection.savepoint_ids), [], telling.summary
+
+    def summary(*arguments, **options):
+        inside.append(len(connection.savepoint_ids) - outside)
+        return summarize(*arguments, **options)
+
+    monkeypatch.setattr(telling, "summary", summary)
     opened(**UNIFORM)
+    assert inside == [0]
     before = contents(data_dir)
     foretold, _ = opened("extend_task", dry_run=True, size=300)
     assert contents(data_dir) == before
-    real, _ = opened("extend_task", size=300)
+    inside.clear()
+    real, _ = opened(extend=True, size=300)
+    assert inside == [0]
     assert foretold.pop("forecast")["queues"]
     assert foretold.pop("widths")["accuracy"]
     assert foretold | {"dry_run": False} == real
     assert sum(real["stages"].values()) == 100
+    # What the real one would be refused, the dry run is too.
+    before = contents(data_dir)
+    for options, sentence in (
+        (UNIFORM, "There is already a task 't'"),
+        ({"extend": True, "size": 100}, "--size must be larger than that"),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            opened(dry_run=True, **options)
+    assert contents(data_dir) == before
+    assert not User.objects.exists()
 
 
 def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person):
@@ -173,6 +175,7 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     }
     assert all(row["answers"] == 3 * row["units"] for row in rows.values())
     assert foretold["unread"] == ["fr"]
+    assert foretold["forecast"]["assumed"]["seconds"] == 30  # the pace of the kind
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     told = out.getvalue()
@@ -183,57 +186,25 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     assert told.endswith("This was a dry run: nothing was kept of it. Without --dry-run the same is done.\n")
 
 
-def test_what_the_real_one_would_be_refused_the_dry_run_is_too(demo_corpus, data_dir):
-    opened(**UNIFORM)
-    before = contents(data_dir)
-    with pytest.raises(CommandError, match="There is already a task 't'"):
-        opened(dry_run=True, **UNIFORM)
-    with pytest.raises(CommandError, match="--size must be larger than that"):
-        opened("extend_task", dry_run=True, size=100)
-    assert contents(data_dir) == before
-    assert not User.objects.exists()
-
-
 def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, person):
     for name in ("ann", "ben", "cem", "dan"):
         person(name, "en:5 nl:4")
     person("ada", adjudicates=True)
-    given = UNIFORM | {"size": 400}
-    told = opened(dry_run=True, **given)[0]
-    rows = {row["queue"]: row for row in told["forecast"]["queues"]}
-    assert rows.keys() == {row["queue"] for row in told["queues"]}
+    options = UNIFORM | {"size": 400}
+    summary = opened(dry_run=True, **options)[0]
+    rows = {row["queue"]: row for row in summary["forecast"]["queues"]}
+    assert rows.keys() == {row["queue"] for row in summary["queues"]}
     assert [rows[queue]["readers"] for queue in ("en", "nl")] == [4, 4]
     assert 0 < rows["en"]["days"]["low"] <= rows["en"]["days"]["middle"] <= rows["en"]["days"]["high"]
-    assert all(rows[queue]["days"]["middle"] is None for queue in told["unread"])
-    assert told["forecast"]["adjudication"]["adjudicators"] == 1
+    assert summary["unread"]
+    for queue in summary["unread"]:
+        assert (rows[queue]["days"]["middle"], rows[queue]["readers"]) == (None, 0)
+        # Two more readers would give it a date.
+        assert rows[queue]["more"]["days"]["middle"] > 0
+        assert rows[queue]["more"]["sooner"] is None
+    assert summary["forecast"]["adjudication"]["adjudicators"] == 1
     out = io.StringIO()
-    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
-    said = " ".join(out.getvalue().split())
-    assert "The work that has readers is expected to be done about" in said
-    assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in said
-
-
-def test_a_forecast_supposes_the_pace_of_the_kind(data_dir, person, settings, tmp_path):
-    for name in ("ann", "ben", "cem", "dan", "eve", "fay"):
-        person(name, "de:5 en:5 fr:5")
-    files = sorted((settings.BASE_DIR / "fixtures/records").glob("qa_match.*.jsonl"))
-    call_command(
-        "import_corpus", "qa", *map(str, files), fields="question passage", licence="CC0-1.0", stdout=io.StringIO()
-    )
-    given = {"corpus": "qa", "kind": "qa_match", "seed": "7", "test_items": 0, "gold_share": 0.0, "dry_run": True}
-    usual = opened(**given)[0]["forecast"]
-    text = (settings.BASE_DIR / "annotate/kinds/qa_match.toml").read_text(encoding="utf-8")
-    text = text[: text.index("[guidelines]")].replace("seconds = 30", "seconds = 1800")
-    (tmp_path / "slow.toml").write_text(text, encoding="utf-8")
-    slow = opened(**given | {"kind": str(tmp_path / "slow.toml")})[0]["forecast"]
-    assert [told["assumed"]["seconds"] for told in (usual, slow)] == [30, 1800]
-    assert slow["all"]["middle"] > 5 * usual["all"]["middle"]
-
-
-def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):
-    person("ann", "en:5")
-    row = opened(dry_run=True, **UNIFORM)[0]["forecast"]["queues"][0]
-    assert row["days"]["middle"] is None
-    assert row["readers"] == 0
-    assert row["more"]["days"]["middle"] > 0
-    assert row["more"]["sooner"] is None
+    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **options)
+    printed = " ".join(out.getvalue().split())
+    assert "The work that has readers is expected to be done about" in printed
+    assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in printed

@@ -51,30 +51,28 @@ def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, te
     assert read(written(value)) == value
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "sentence"),
-    [
-        (whole_number, "1.5", "--it: '1.5' is not a whole number."),
-        (share, "1/0", "--it: '1/0' is not a share; write it as 0.1, 10% or 1/10."),
-        (share, "1e-30000000", "--it: '1e-30000000' is not a share; write it as 0.1, 10% or 1/10."),
-        (fraction, "1e99999999%", "--it: '1e99999999%' is not a share; write it as 0.1, 10% or 1/10."),
-        (share, f"1/{'9' * 99_999}", f"--it: '1/{'9' * 58}…' is not a share; write it as 0.1, 10% or 1/10."),
-        (whole_number, "9" * 99_999, f"--it: '{'9' * 60}…' is not a whole number."),
-        (days, "2014-07", "--it: '2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
-        (flag, "perhaps", "--it: 'perhaps' is neither yes nor no."),
-        (number, "nan", "--it: 'nan' is not a finite number; write it as 0.5 or -2."),
-        (number, "0,5", "--it: '0,5' is not a finite number; write it as 0.5 or -2."),
-    ],
-)
-def test_what_cannot_be_read_is_said_with_the_options_name(read, text, sentence):
-    with pytest.raises(OptionError) as refused:
-        Option("it", read).value(text)
-    assert str(refused.value) == sentence
+def test_what_cannot_be_read_is_said_with_the_options_name():
+    a_share = "is not a share; write it as 0.1, 10% or 1/10."
+    a_number = "is not a finite number; write it as 0.5 or -2."
+    for read, text, sentence in (
+        (whole_number, "1.5", "'1.5' is not a whole number."),
+        (share, "1/0", f"'1/0' {a_share}"),
+        (share, "1e-30000000", f"'1e-30000000' {a_share}"),
+        (fraction, "1e99999999%", f"'1e99999999%' {a_share}"),
+        (share, f"1/{'9' * 99_999}", f"'1/{'9' * 58}…' {a_share}"),
+        (whole_number, "9" * 99_999, f"'{'9' * 60}…' is not a whole number."),
+        (days, "2014-07", "'2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
+        (flag, "perhaps", "'perhaps' is neither yes nor no."),
+        (number, "nan", f"'nan' {a_number}"),
+        (number, "0,5", f"'0,5' {a_number}"),
+    ):
+        with pytest.raises(OptionError) as refused:
+            Option("it", read).value(text)
+        assert str(refused.value) == f"--it: {sentence}"
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "sentence"),
-    [
+def test_what_is_out_of_bounds_or_of_another_type_is_refused():
+    for option, value, sentence in (
         (Option("at_most", whole_number, most=5), 6, "--at-most is 6; it must be 0 to 5."),
         (Option("it", whole_number, least=1), 0, "--it is 0; it must be 1 or more."),
         (Option("it", whole_number), -1, "--it is -1; it must be 0 or more."),
@@ -84,12 +82,10 @@ def test_what_cannot_be_read_is_said_with_the_options_name(read, text, sentence)
         (Option("it", codes), "de", "--it is 'de'; it must be a list of codes."),
         (Option("it", choices=("a", "b")), "c", "--it is 'c'; it is one of a, b."),
         (Option("it", argument=True), 1, "it is 1; it must be a word."),
-    ],
-)
-def test_what_is_out_of_bounds_or_of_another_type_is_refused(option, value, sentence):
-    with pytest.raises(OptionError) as refused:
-        option.check(value)
-    assert str(refused.value) == sentence
+    ):
+        with pytest.raises(OptionError) as refused:
+            option.check(value)
+        assert str(refused.value) == sentence
 
 
 def test_of_several_values_each_is_checked_and_none_is_the_default():
@@ -133,12 +129,9 @@ def test_the_command_tells_the_kinds_whose_default_differs():
             assert OPTIONS[name].check(kind.defaults[name]) == kind.defaults[name]
 
 
-def test_every_option_of_a_design_is_declared():
-    for design in DESIGNS.values():
-        assert {*design.options, *design.needs} <= DRAW_OPTIONS.keys()
-
-
-def test_what_language_tasks_do_not_take_says_so():
+def test_what_language_tasks_do_not_take_says_so_and_every_option_of_a_design_is_declared():
     not_theirs = {name for name, option in OPTIONS.items() if option.help.startswith("not for language and verify: ")}
     assert not_theirs == {*OF_CROWDS}
     assert not any(not_theirs & {*KINDS[name].options} for name in ("language", "verify"))
+    for design in DESIGNS.values():
+        assert {*design.options, *design.needs} <= DRAW_OPTIONS.keys()

@@ -17,7 +17,6 @@ from annotate.actions.action import Action
 from annotate.actions.commands import ActionCommand, Command, call_command
 from annotate.actions.commands import command_named as command
 from annotate.management import commands, kind_check
-from corpora.storage.layout import Manifest, corpus_dir, read_manifest, write_manifest
 from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
@@ -49,20 +48,17 @@ def headings_of(told):
 # --- the list
 
 
-def test_every_command_stands_in_the_list_once_and_every_name_of_the_list_is_a_command():
+def test_every_command_is_in_the_list_once_with_a_line_on_what_it_does():
     listed = [name for group in registry.COMMANDS.values() for name in group]
     assert sorted(listed) == sorted(FILES)
-
-
-def test_the_list_says_of_each_command_in_a_line_what_it_does():
-    told = registry.overview()
-    groups = iter(told.splitlines())
-    for group, does in registry.COMMANDS.items():
+    lines = registry.overview().splitlines()
+    groups = iter(lines)
+    for group, commands_of_group in registry.COMMANDS.items():
         assert f"{group}:" in groups
-        for name, (_, line) in does.items():
+        for name, (_, line) in commands_of_group.items():
             assert re.match(r"[A-Z].*[^ ]\.$", line), name
             assert f"  {name:{max(map(len, FILES))}}  {line}" in groups
-    assert max(map(len, told.splitlines())) <= 100
+    assert max(map(len, lines)) <= 100
 
 
 def ended(capfd, *words):
@@ -74,21 +70,18 @@ def ended(capfd, *words):
     return *capfd.readouterr(), status
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",), ("help", "--help")])
-def test_the_list_is_what_one_sees_without_a_command(capfd, words):
-    assert ended(capfd, *words) == (f"{registry.overview()}\n", "", 0)
+def test_the_list_is_shown_without_a_command_and_the_version_where_it_is_asked_for(capfd):
+    for words in ((), ("--help",), ("-h",), ("help",), ("help", "--help")):
+        assert ended(capfd, *words) == (f"{registry.overview()}\n", "", 0)
+    for words in (("version",), ("--version",), ("reroute", "--version")):
+        out, _, status = ended(capfd, *words)
+        assert (out.split()[-1], status) == (VERSION, 0)
 
 
 def test_nothing_is_made_for_the_list(tmp_path):
     done = assay(tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{registry.overview()}\n", "", 0)
     assert not (tmp_path / DATA).exists()
-
-
-@pytest.mark.parametrize("words", [("version",), ("--version",), ("reroute", "--version")])
-def test_the_program_says_its_own_version(capfd, words):
-    out, _, status = ended(capfd, *words)
-    assert (out.split()[-1], status) == (VERSION, 0)
 
 
 def test_the_help_of_a_command_is_to_be_had_either_way(capfd):
@@ -99,21 +92,14 @@ def test_the_help_of_a_command_is_to_be_had_either_way(capfd):
         assert ended(capfd, word, "reroute") == told
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("prelable", "There is no command 'prelable'. Did you mean `assay prelabel`? `assay --help` lists all."),
-        (
-            "createsuperuser",
-            "There is no command 'createsuperuser'. Did you mean `assay django createsuperuser`? "
-            "`assay --help` lists all.",
-        ),
-        ("xyzzy", "There is no command 'xyzzy'. `assay --help` lists all."),
-        ("--port", "There is no command '--port'. `assay --help` lists all."),
-    ],
-)
-def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(capfd, word, said):
-    assert ended(capfd, word) == ("", f"{said}\n", 2)
+def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(capfd):
+    for word, near in (
+        ("prelable", " Did you mean `assay prelabel`?"),
+        ("createsuperuser", " Did you mean `assay django createsuperuser`?"),
+        ("xyzzy", ""),
+        ("--port", ""),
+    ):
+        assert ended(capfd, word) == ("", f"There is no command '{word}'.{near} `assay --help` lists all.\n", 2)
 
 
 def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
@@ -121,17 +107,13 @@ def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
     assert ended(capfd, "django", "check")[0] == "System check identified no issues (0 silenced).\n"
 
 
-def test_a_command_waits_for_no_page_to_be_loaded(tmp_path):
-    """It would start half as slowly again."""
-    loaded = "import sys; print(sorted(name for name in sys.modules if name.startswith('annotate.pages')))"
-    assert assay(tmp_path, "django", "shell", "--no-imports", "-c", loaded).stdout == "[]\n"
-
-
-def test_ctrl_c_in_djangos_shell_is_what_python_makes_of_it(tmp_path):
+def test_djangos_shell_loads_no_pages_and_ctrl_c_there_is_what_python_makes_of_it(tmp_path):
+    """With the pages, every command would start half as slowly again."""
     interrupt = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
     caught = f"try:\n    {interrupt}\nexcept KeyboardInterrupt:\n    print('caught')\n"
-    done = assay(tmp_path, "django", "shell", "--no-imports", "-c", 2 * caught)
-    assert (done.stdout, done.stderr, done.returncode) == ("caught\ncaught\n", "", 0)
+    loaded = "import sys; print(sorted(name for name in sys.modules if name.startswith('annotate.pages')))\n"
+    done = assay(tmp_path, "django", "shell", "--no-imports", "-c", loaded + 2 * caught)
+    assert (done.stdout, done.stderr, done.returncode) == ("[]\ncaught\ncaught\n", "", 0)
     done = assay(tmp_path, "django", "shell", "--no-imports", "-c", interrupt)
     assert done.stderr == f"Stopped by Ctrl-C: {exit_status.KEPT}\n"
     assert done.returncode == 130
@@ -150,30 +132,23 @@ def test_a_signal_that_comes_when_all_is_done_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_help_of_a_command_is_about_what_it_takes_and_not_about_django(name, monkeypatch):
+def test_the_help_of_a_command_has_what_is_required_first_short_sections_and_nothing_of_django(name, monkeypatch):
     assert isinstance(command(name), Command)
-    told = help_of(name, monkeypatch)
+    shown = help_of(name, monkeypatch)
     # A predictor has a version too.
-    own = {"--version"} if name == "import_predictions" else set()
-    assert {option for option in DJANGOS if option in told} == own
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_what_is_required_stands_first_and_what_is_in_no_group_last(name, monkeypatch):
-    headings = headings_of(help_of(name, monkeypatch))
+    versioned = {"--version"} if name == "import_predictions" else set()
+    assert {option for option in DJANGOS if option in shown} == versioned
+    headings = headings_of(shown)
     assert headings[-1] == "Options"
     required = [action for action in command(name).create_parser("assay", name)._actions if action.required]
     assert [heading for heading in headings if heading == "Required"] == headings[: bool(required)]
     assert len(headings) == len(set(headings))
+    if isinstance(command(name), ActionCommand):
+        options = [option for option in command(name).action.options if not option.required]
+        assert len([option for option in options if not option.group]) <= MANY
 
 
 MANY = 8
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if isinstance(command(name), ActionCommand)])
-def test_no_section_of_a_help_is_so_long_that_one_would_have_to_search_it(name):
-    options = [option for option in command(name).action.options if not option.required]
-    assert len([option for option in options if not option.group]) <= MANY
 
 
 def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
@@ -230,21 +205,10 @@ def test_what_reads_and_writes_files_alone_takes_no_database(prelabelled, settin
 # --- the version
 
 
-@pytest.mark.parametrize("address", ["home", "manage", "admin:index"])
-def test_pages_say_the_version_to_who_is_logged_in(client, manager, address):
-    assert f"Assay {VERSION}" not in client.get(reverse(address), follow=True).content.decode()
-    client.force_login(manager)
-    assert f"Assay {VERSION}" in client.get(reverse(address), follow=True).content.decode()
-
-
-def test_the_description_of_the_api_has_the_version(client, manager):
-    client.force_login(manager)
-    assert f"version: {VERSION}" in client.get(reverse("api-schema")).content.decode()
-
-
-def test_the_manifest_of_a_corpus_says_what_wrote_it(data_dir):
-    corpus_dir("c").mkdir(parents=True)
-    manifest = Manifest("CC0-1.0", True, "")
-    write_manifest("c", manifest)
-    assert f'"assay": "{VERSION}"' in (corpus_dir("c") / "manifest.json").read_text()
-    assert read_manifest("c") == manifest
+def test_pages_say_the_version_to_people_who_are_logged_in(client, manager):
+    addresses = [reverse(name) for name in ("home", "manage", "admin:index")]
+    for shown in (False, True):
+        for address in addresses:
+            assert (f"Assay {VERSION}" in client.get(address, follow=True).text) is shown
+        client.force_login(manager)
+    assert f"version: {VERSION}" in client.get(reverse("api-schema")).text

@@ -8,16 +8,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.concept_kind import VOCABULARY_KEYS
-from annotate.kinds.files import (
-    HERE,
-    KEYS,
-    KEYS_WITH_BASE,
-    SENSITIVE_KEYS,
-    TAKEN,
-    KindError,
-    kind_of,
-    read_kind,
-)
+from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, SENSITIVE_KEYS, TAKEN, KindError, kind_of, read_kind
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.toml_tables import read_tables
@@ -33,14 +24,8 @@ WRONG = [
         "line 3: this is not TOML (Invalid value); correct that line or the one above.",
     ),
     (mood('"+"', '"+'), "line 15: this is not TOML (Illegal character '\\n'); correct that line or the one above."),
-    (
-        MOOD + "[options]\n",
-        "line 26: this is not TOML (Cannot declare ('options',) twice); correct that line or the one above.",
-    ),
     # keys
     (mood("title", "titel"), "line 2: 'titel' is not a key of a kind's file; the nearest is title."),
-    (mood("style", "stile"), "line 7: 'stile' is not a key of [[layout]]; the nearest is style."),
-    (mood('key = "a"', 'keys = "a"'), "line 18: 'keys' is not a key of [[answers]]; the nearest is key."),
     (mood("gold_share", "goldshare"), "line 25: 'goldshare' is not an option; the nearest is gold_share."),
     (
         mood("apart", "wholly"),
@@ -57,10 +42,6 @@ WRONG = [
     (
         mood("[options]", '[sensitive]\nwarning = "It hurts."\na_day = 0\n\n[options]'),
         "a_day is 0; give a person 1 to 1,000 units on a day.",
-    ),
-    (
-        mood("[options]", '[sensitive]\nwarning = "It hurts."\nday = 9\n\n[options]'),
-        "'day' is not a key of [sensitive]; the nearest is a_day.",
     ),
     (
         mood("[options]", '[sensitive]\nwarning = { de = "Es schmerzt." }\n\n[options]'),
@@ -88,7 +69,6 @@ WRONG = [
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
     (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
     (mood("apart", "seconds = 0\napart"), "line 4: seconds is 0; an answer takes 1 to 3,600 seconds."),
-    (mood("apart", "seconds = 7200\napart"), "line 4: seconds is 7200; an answer takes 1 to 3,600 seconds."),
     (mood("apart", 'seconds = "long"\napart'), "line 4: seconds is 'long'; it must be a number."),
     (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
     (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content, like +; give one of them another name."),
@@ -106,15 +86,6 @@ WRONG = [
         "line 12: no field can be called text, since exported sets have a column of that name.",
     ),
     (
-        mood('["review"]', '["posterior"]'),
-        "line 12: no field can be called posterior, since exported sets have a column of that name.",
-    ),
-    (
-        mood('["review"]', '["The Review"]'),
-        "line 12: 'The Review' cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning "
-        "with a letter.",
-    ),
-    (
         mood('["product"]', '["produkt"]'),
         "line 4: apart names 'produkt', which is not a field of the layout; the nearest is product.",
     ),
@@ -123,10 +94,7 @@ WRONG = [
         "line 1: together names 'query', which is not a field of the layout; there is product, review.",
     ),
     # answers
-    (
-        mood('code = "+"\n', ""),
-        'line 14: there is no code; write the code that is stored, such as code = "good".',
-    ),
+    (mood('code = "+"\n', ""), 'line 14: there is no code; write the code that is stored, such as code = "good".'),
     (mood('name = "Annoyed"\n', ""), 'line 20: there is no name; write what people read, such as name = "Good".'),
     (mood('"-"', '"+"'), "line 21: two answers have the code +; give one of them another code."),
     (
@@ -152,14 +120,9 @@ WRONG = [
         "line 18: 'ä' is not a key that an answer can have; write one of 1 to 9 or a to z.",
     ),
     (mood('key = "a"', 'key = "Q"'), "line 18: the key q is that of Undefined on the page; choose another."),
-    (mood('key = "a"', 'key = "space"'), "line 18: the key space is that of Skip on the page; choose another."),
     (
         mood('de = "Zufrieden"', 'dee = "Zufrieden"'),
         "line 16: 'dee' is not a code of a language; write one such as de, zh-CN or hi-Latn.",
-    ),
-    (
-        mood('de = "Zufrieden"', 'pt-br = "Zufrieden"'),
-        "line 16: 'pt-br' is not a code of a language; the nearest is pt.",
     ),
     (
         mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'),
@@ -172,7 +135,6 @@ WRONG = [
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of such a kind; leave it out."),
     (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7; it must be 0 to 0.5."),
-    (mood("gold_share = 0", 'redundancy = "3"'), "line 25: redundancy is '3'; it must be a number of people."),
     (
         mood("gold_share = 0", "redundancy = 2"),
         "line 24: if two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "
@@ -236,7 +198,6 @@ WRONG = [
     ),
     (acts("least", "fewest"), "line 8: 'fewest' is not a key of [vocabulary]; the nearest is least."),
     (acts("least = 2", "least = 0"), "line 8: least is 0; an answer has 1 to 1000 concepts."),
-    (acts("least = 2", 'least = "two"'), "line 8: least is 'two'; it must be a number."),
     (acts("most = 5", "most = 1"), "line 9: most is 1, and least is 2; make it 2 to 1000."),
     (acts('"refuse"', '"refuses"'), "line 10: 'refuses' is no rule; the nearest is refuse."),
     (acts("0.6", "1.5"), "line 11: right_from is 1.5; write an F1 over 0, and 1 at the most."),
@@ -279,10 +240,7 @@ WRONG = [
     (pidgin('"en"', '"und"'), "line 2: und is among the labels; leave it out, since it may always be answered."),
     # a base
     (pidgin('"language"', '"languages"'), "line 1: 'languages' is not a kind to build upon; the nearest is language."),
-    (
-        pidgin('"language"', '"verify"'),
-        "line 2: verify asks about the languages it is opened for; leave labels out.",
-    ),
+    (pidgin('"language"', '"verify"'), "line 2: verify asks about the languages it is opened for; leave labels out."),
     (
         'base = "language"\n' + MOOD,
         "line 4: a kind with a base cannot have its own form; leave it out, or leave base out.",
@@ -319,7 +277,7 @@ def test_check_kind_writes_over_no_page_but_its_own(write, capsys):
         assert other.read_bytes() == before
 
 
-def test_guidelines_lie_beside_the_file_and_are_no_book(write, tmp_path):
+def test_files_and_guidelines_that_are_missing_too_large_or_elsewhere_are_refused(write, tmp_path):
     for elsewhere in ("../other.md", str(tmp_path.parent / "other.md")):
         with pytest.raises(KindError, match=r"line 27: the guidelines .* are not beside the kind's file; put them"):
             read_kind(write(f'{MOOD}[guidelines]\nen = "{elsewhere}"\n'))
@@ -328,31 +286,22 @@ def test_guidelines_lie_beside_the_file_and_are_no_book(write, tmp_path):
         read_kind(write(f'{MOOD}[guidelines]\nen = "book.md"\n'))
     with pytest.raises(KindError, match=r"mood\.toml has more than 1,000,000 bytes; it is not a kind's file\."):
         read_kind(write(MOOD + 1_000_000 * "#"))
-
-
-def test_what_toml_leaves_to_python_is_told_too(write):
     for text in ("a = " + 5_000 * "[", "a = " + 10_000 * "9"):
         with pytest.raises(KindError, match=r"mood\.toml: a number is too long, or brackets are nested too"):
             read_kind(write(text))
-
-
-def test_a_file_that_is_not_there_is_told_too(tmp_path):
     with pytest.raises(KindError, match=r"no\.toml cannot be read: No such file or directory\.$"):
         read_kind(tmp_path / "no.toml")
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
+def test_the_name_of_a_file_is_the_kinds(write):
+    for name, sentence in (
         ("language.toml", "language is a kind that comes with Assay; give the file another name."),
         ("web_ranking.toml", "web_ranking is a kind that comes with Assay; give the file another name."),
         ("my kind.toml", "the file's name is the kind's, and 'my kind' cannot be one"),
         (f"{65 * 'k'}.toml", "cannot be one; use up to 64 letters"),
-    ],
-)
-def test_the_name_of_a_file_is_the_kinds(write, name, sentence):
-    with pytest.raises(KindError, match=re.escape(sentence)):
-        read_kind(write(MOOD, name))
+    ):
+        with pytest.raises(KindError, match=re.escape(sentence)):
+            read_kind(write(MOOD, name))
 
 
 def test_a_language_has_one_name_only(write):
@@ -403,22 +352,14 @@ def test_guidelines_stand_in_the_file_or_beside_it_and_are_read_once(write):
 def test_a_base_gives_what_the_file_does_not(write):
     text = pidgin('labels = ["en", "pcm", "pt-BR", "pt-PT"]', "options.rounds = 3")
     kind, base = read_kind(write(text, "pidgin.toml")), KINDS["language"]
-    assert (kind.slug, kind.title, kind.pages.question, kind.guidelines) == (
-        "pidgin",
-        base.title,
-        base.pages.question,
-        base.guidelines,
-    )
+    assert (kind.slug, kind.title) == ("pidgin", base.title)
+    assert (kind.pages.question, kind.guidelines) == (base.pages.question, base.guidelines)
     assert kind.defaults == {"rounds": 3}
     # what detectors call Portuguese is one of the two
     assert kind.labels == [*(code for code in ARTICLE_LABELS if code != "pt"), "pcm", "pt-BR", "pt-PT"]
-    assert kind.finer("pt") == ("pt-BR", "pt-PT")
-    assert base.finer("pt") == ()
-    assert kind.known("pcm")
-    assert not base.known("pcm")
-
-
-def test_one_variety_stands_beside_its_language(write):
+    assert (kind.finer("pt"), base.finer("pt")) == (("pt-BR", "pt-PT"), ())
+    assert (kind.known("pcm"), base.known("pcm")) == (True, False)
+    # One variety is listed beside its language.
     kind = read_kind(write('base = "language"\n[languages.de-AT]\nname = "Austrian German"\nunder = "de"\n'))
     assert {"de", "de-AT"} <= set(kind.labels)
 
@@ -431,16 +372,12 @@ def test_a_stored_text_gives_its_languages_names_in_any_process(write):
     assert LANGUAGES["pcm"].autonym == "Naijá"
 
 
-def test_a_task_stays_readable_when_a_column_is_added_that_is_called_as_its_field():
-    text = mood('["review"]', '["stage"]')
-    assert kind_of("mood", text).fields == ("product", "stage")
-
-
-def test_no_field_has_the_name_of_a_column():
+def test_no_field_has_the_name_of_a_column_unless_the_column_came_later():
     for kind in KINDS.values():
         assert not TAKEN.intersection(kind.fields)
         if kind.publication.splits:
             assert TAKEN.issuperset({*kind.publication.columns, "left_out", "left_out_why"} - {"fields"})
+    assert kind_of("mood", mood('["review"]', '["stage"]')).fields == ("product", "stage")
 
 
 # --- what is told of kinds' files
@@ -472,15 +409,8 @@ def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_an
 def test_every_kind_that_comes_with_assay_states_its_pace():
     paces = {slug: kind.seconds for slug, kind in KINDS.items() if kind.answered_here}
     assert paces == {
-        "language": 12,
-        "verify": 12,
-        "ad_relevance": 20,
-        "better_replies": 60,
-        "concepts": 180,
-        "qa_match": 30,
-        "topic": 25,
-        "toxic_pairs": 10,
-        "web_ranking": 25,
+        **{"language": 12, "verify": 12, "toxic_pairs": 10, "ad_relevance": 20, "topic": 25},
+        **{"web_ranking": 25, "qa_match": 30, "better_replies": 60, "concepts": 180},
     }
 
 

@@ -77,21 +77,22 @@ def test_votes_of_another_panel_are_not_drawn_from(corpus):
     register(CommonWords())
     try:
         with pytest.raises(CorpusError, match="run `assay prelabel posts --again`"):
-            find_and_draw(corpus)
+            sample_uniform(corpus, size=3, seed="1")
         call_command("prelabel", "posts", processes=1, again=True, verbosity=0)
-        assert find_and_draw(corpus).size == 3
+        assert sample_uniform(corpus, size=3, seed="1").size == 3
     finally:
         del VOTERS["common"]
 
 
-def find_and_draw(corpus):
-    return sample_uniform(corpus, size=3, seed="1")
-
-
-def test_a_package_names_its_voters_by_an_entry_point(installed_package):
+def test_a_package_names_its_voters_by_an_entry_point_and_two_voters_cannot_have_one_name(installed_package):
     installed_package("voters", "common", "tests.annotate.outside.common_words:CommonWords")
     load()
-    assert isinstance(VOTERS.pop("common"), CommonWords)
+    try:
+        assert isinstance(VOTERS["common"], CommonWords)
+        with pytest.raises(ValueError, match="'common' is taken"):
+            register(CommonWords())
+    finally:
+        del VOTERS["common"]
 
 
 @pytest.mark.parametrize(
@@ -124,8 +125,3 @@ def test_a_vote_that_is_none_is_refused(vote, why):
 
 def test_votes_are_put_into_order_and_a_language_counts_once():
     assert [*ranked([[("de", 0.1), ("en", 0.6), ("de", 0.3)]], 3)] == [[("en", 0.6), ("de", 0.3)]]
-
-
-def test_two_voters_cannot_have_one_name(common):
-    with pytest.raises(ValueError, match="'common' is taken"):
-        register(CommonWords())

@@ -55,16 +55,15 @@ def plugged():
     delattr(Task, EVERY.name)
 
 
-@pytest.mark.parametrize("name", ["redundancy", "name", "pk"])
-def test_a_control_must_not_take_the_name_of_an_option_or_attribute_that_tasks_have(name):
-    taker = type("Taker", (QualityControl,), {"name": "taker", "options": (replace(EVERY, name=name),)})()
-    with pytest.raises(ValueError, match=f"The quality control 'taker' has an option named '{name}'"):
-        controls.add(taker)
-    assert "taker" not in CONTROLS
-    assert name not in OPTIONS or OPTIONS[name].help != EVERY.help
-
-
-def test_a_control_must_not_replace_a_column_of_the_set(task, monkeypatch, tmp_path):
+def test_a_control_must_not_replace_a_column_of_the_set_or_take_the_name_of_an_option_or_attribute_of_tasks(
+    task, monkeypatch, tmp_path
+):
+    for name in ("redundancy", "name", "pk"):
+        taker = type("Taker", (QualityControl,), {"name": "taker", "options": (replace(EVERY, name=name),)})()
+        with pytest.raises(ValueError, match=f"The quality control 'taker' has an option named '{name}'"):
+            controls.add(taker)
+        assert "taker" not in CONTROLS
+        assert name not in OPTIONS or OPTIONS[name].help != EVERY.help
     monkeypatch.setattr(type(CONTROL), "columns", lambda self, task: {"label": {}})
     with pytest.raises(ValueError, match="'second reader' adds a column named 'label', and the set already has one"):
         call_command("export_gold", "content", out=str(tmp_path / "set"), verbosity=0)
@@ -103,14 +102,11 @@ def read(task, person):
     return task
 
 
-def test_one_unit_in_three_is_given_to_a_second_person(task):
+def test_one_unit_in_three_goes_to_a_second_person_who_is_shown_nothing_else(task, person, client):
+    """Statements and page are those of any other unit."""
     asked = list(task.units.order_by("position").values_list("redundancy", flat=True))
     assert sorted(asked) == [1] * 8 + [2] * 4
     assert [asked[place::3] for place in range(3)].count([2] * 4) == 1
-
-
-def test_the_second_person_is_shown_nothing_else(task, person, client):
-    """Statements and page are those of any other unit."""
     shown = {}
     for name in ("ann", "bob"):
         client.force_login(person(name, "en").user)
@@ -119,22 +115,21 @@ def test_the_second_person_is_shown_nothing_else(task, person, client):
     assert "second" not in "".join(shown.values()).lower()
 
 
-def test_the_export_has_its_column_and_its_section(read, tmp_path):
+def test_the_export_has_its_column_and_section_and_managers_see_its_panel(read, client, manager, capsys, tmp_path):
     call_command("export_gold", "content", out=str(tmp_path / "gold"))
     lines = (tmp_path / "gold" / "gold.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["second_label"] for line in lines].count("yes") == 4
     section = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))["second_reader"]
     assert (section["every"], section["read"], section["same"]) == (3, 4, 4)
     card = (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
+    sentence = "Two people read 4 units and gave the same answer to 4."
     assert "Second readers" in card
-    assert "Two people read 4 units and gave the same answer to 4." in card
-
-
-def test_managers_see_its_panel_on_the_tasks_page_and_in_the_command(read, client, manager, capsys):
+    assert sentence in card
     client.force_login(manager)
     assert "Second readers" in client.get("/manage/tasks/content/").text
+    capsys.readouterr()
     call_command("audit", "content")
-    assert "Two people read 4 units and gave the same answer to 4." in capsys.readouterr().out
+    assert sentence in capsys.readouterr().out
 
 
 def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(installed, kind_file):
