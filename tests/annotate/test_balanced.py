@@ -97,26 +97,17 @@ def test_the_order_in_which_documents_come_does_not_matter(given_documents, size
     assert tried(given_documents) == tried(shuffled)
 
 
-def test_whatever_the_seed_what_suffices_is_shared_out_to_the_last_document():
+def test_what_suffices_is_shared_out_to_the_last_document_whatever_the_seed():
+    sizes = {"test": 8, "dev": 4, "train.4": 4, "train.16": 16}
     for seed in "abc":
-        found = balanced(documents(7), CLASSES, Sizes(8, 4, (4, 16)), seed=seed)
-        assert found.short == []
-        assert {name: len(ids) for name, ids in found.sets["de"].items()} == {
-            "test": 8,
-            "dev": 4,
-            "train.4": 4,
-            "train.16": 16,
-        }
-
-
-def test_another_seed_draws_other_documents():
-    one, other = (balanced(documents(20), CLASSES, Sizes(8, 4, (8,)), seed=seed).sets["de"]["test"] for seed in "ab")
-    assert set(one) != set(other)
-
-
-def test_a_larger_train_set_does_not_change_the_smaller_ones_nor_dev_and_test():
-    few, many = (balanced(documents(20), CLASSES, Sizes(8, 4, train), seed="7").sets["en"] for train in ((8,), (8, 40)))
-    assert {name: set(ids) for name, ids in few.items()} == {name: set(many[name]) for name in few}
+        result = balanced(documents(7), CLASSES, Sizes(8, 4, (4, 16)), seed=seed)
+        assert result.short == []
+        assert {name: len(ids) for name, ids in result.sets["de"].items()} == sizes
+    one, other = (balanced(documents(20), CLASSES, Sizes(8, 4, (8,)), seed=seed).sets["en"] for seed in "ab")
+    assert set(one["test"]) != set(other["test"])
+    # A larger train set does not change the smaller ones, nor dev and test.
+    more = balanced(documents(20), CLASSES, Sizes(8, 4, (8, 40)), seed="a").sets["en"]
+    assert {name: set(ids) for name, ids in one.items()} == {name: set(more[name]) for name in one}
 
 
 def test_translations_of_one_sentence_are_in_one_split_in_all_languages():
@@ -131,10 +122,13 @@ def test_translations_of_one_sentence_are_in_one_split_in_all_languages():
     assert all(len(names) == 1 for names in where.values())
 
 
-def test_a_class_that_is_too_small_is_refused_with_its_numbers():
+def test_a_class_that_is_too_small_or_leaves_too_few_is_refused_with_its_numbers():
     some = [each for each in documents(10) if (each.language, each.label) != ("de", "MCAT") or each.id.endswith("-1")]
     with pytest.raises(BalanceError, match=r"Too few documents of a class: de, MCAT: 1 there, 10 needed\. So take"):
         balanced(some, CLASSES, Sizes(20, 8, (12,)), seed="7")
+    tied = documents(4, ("de",), apart=lambda language, label, n: ("one",))
+    with pytest.raises(BalanceError, match=r"de, CCAT: 0 there, 1 needed.*stay in one of test, dev and train"):
+        balanced(tied, CLASSES, Sizes(4, 4, ()), seed="7")
 
 
 def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
@@ -150,25 +144,16 @@ def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
     assert len(found.sets["en"]["train.24"]) == 24
 
 
-def test_documents_that_belong_together_may_leave_too_few():
-    tied = documents(4, ("de",), apart=lambda language, label, n: ("one",))
-    with pytest.raises(BalanceError, match=r"de, CCAT: 0 there, 1 needed.*stay in one of test, dev and train"):
-        balanced(tied, CLASSES, Sizes(4, 4, ()), seed="7")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "classes", "why"),
-    [
+def test_sizes_that_cannot_be_are_refused():
+    for sizes, classes, why in (
         (Sizes(1000, 0, ()), "abcdefg", r"1,000 documents in test cannot .* 7 classes; take 994 or 1,001\."),
         (Sizes(0, 3, ()), "abcd", r"3 documents in dev cannot .* 4 classes; take 4\."),
         (Sizes(0, 0, (8, 8)), "ab", "The sizes of train must rise"),
         (Sizes(0, 0, ()), "ab", "No set is asked for"),
         (Sizes(4, 4, (4,)), "a", "over two classes or more, and 1 is given"),
-    ],
-)
-def test_sizes_that_cannot_be_are_refused(sizes, classes, why):
-    with pytest.raises(BalanceError, match=why):
-        check_sizes(sizes, classes)
+    ):
+        with pytest.raises(BalanceError, match=why):
+            check_sizes(sizes, classes)
 
 
 def test_equal_texts_are_one_document_and_of_two_classes_none():
@@ -190,12 +175,7 @@ def test_equal_texts_are_one_document_and_of_two_classes_none():
 
 
 def test_what_is_wrong_with_lists_is_found():
-    lists = {
-        "train.2": ["a", "b"],
-        "train.4": ["a", "c", "d", "d", "d"],
-        "dev": ["e", "c"],
-        "test": ["e", "f", "f"],
-    }
+    lists = {"train.2": ["a", "b"], "train.4": ["a", "c", "d", "d", "d"], "dev": ["e", "c"], "test": ["e", "f", "f"]}
     assert list(faults(lists)) == [
         Fault("train.4", "dev", ["c"]),
         Fault("dev", "test", ["e"]),

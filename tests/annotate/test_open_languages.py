@@ -3,6 +3,7 @@ any other.
 """
 
 import json
+import shutil
 
 import pytest
 from django.core.management import CommandError
@@ -17,9 +18,9 @@ from annotate.work.routes import is_language
 from annotate.work.task_creation import TaskError, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import LANGUAGES, LISTED
-from corpora.models import Corpus, Draw, Item
+from corpora.models import Corpus, Item
 from tests.annotate.acts import NO_CHECKS
-from tests.annotate.conftest import LONG, stored_task, votes
+from tests.annotate.conftest import LONG, stored_draw, stored_task, votes
 from tests.annotate.evaluation.figures import accuracy
 
 ADDED = """
@@ -77,12 +78,8 @@ def small_task(db, which):
             for n, entry in enumerate(entries)
         ]
         Item.objects.bulk_create(items)
-        numbers = dict.fromkeys(("size", "asked", "frame_size"), len(items))
-        draw = Draw.objects.create(
-            corpus=corpus, design="uniform", seed=name, parts=1, frame_digest="0" * 64, **numbers
-        )
         task = stored_task(name, kind, {"audit_share": 0.0, "audit_least": 0} | fields)
-        task.draws.add(draw)
+        task.draws.add(stored_draw(corpus, len(items), design="uniform", seed=name))
         add_units(task, items)
         return task
 
@@ -127,26 +124,22 @@ def test_agreement_on_a_code_that_varieties_stand_under_settles_nothing_there(sm
     assert (unit.stage, unit.candidates, unit.language) == (stages.QUEUED, ["pt"], "pt")
     other = make_task([("pt", "pt", "pt")], labels=["en", "pt"]).units.get()
     assert (other.stage, other.label) == (stages.AGREED, "pt")
+    # Nor where code and variety are both labels.
+    both = small_task([("pt", "pt", "pt"), ("en", "en", "en")], name="both", labels=["en", "pt", "pt-BR"])
+    assert [unit.stage for unit in both.units.order_by("position")] == [stages.QUEUED, stages.AGREED]
 
 
-def test_it_settles_nothing_either_where_code_and_variety_are_both_labels(small_task):
-    task = small_task([("pt", "pt", "pt"), ("en", "en", "en")], labels=["en", "pt", "pt-BR"])
-    assert [unit.stage for unit in task.units.order_by("position")] == [stages.QUEUED, stages.AGREED]
-
-
-@pytest.mark.parametrize("reads", ["pt-BR", "pt-PT"])
-def test_what_detectors_call_portuguese_goes_to_readers_of_either_variety(small_task, person, reads):
-    task = small_task([("pt", "pt en", "pt")])
-    assert take(person("ana", reads), task).unit == task.units.get()
-    assert take(person("eve", "en"), task) is None
-
-
-def test_a_route_can_part_the_varieties(small_task, person):
+def test_what_detectors_call_portuguese_goes_to_readers_of_either_variety_unless_a_route_parts_them(small_task, person):
+    ana, rui = person("ana", "pt-BR"), person("rui", "pt-PT")
+    for reader in (ana, rui):
+        task = small_task([("pt", "pt en", "pt")], name=reader.user.username)
+        assert take(reader, task).unit == task.units.get()
+    assert take(person("eve", "en"), small_task([("pt", "pt en", "pt")], name="other")) is None
     LanguageRoute.objects.create(language="pt-PT", queue="pt-PT")
     task = small_task([("pt", "pt", "pt")])
     assert task.units.get().language == "pt"
-    assert take(person("rui", "pt-PT"), task) is None
-    assert take(person("ana", "pt-BR"), task)
+    assert take(rui, task) is None
+    assert take(ana, task)
 
 
 def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, manager):
@@ -199,22 +192,24 @@ def people(tmp_path, languages="pcm:5 en:5"):
     return path
 
 
-def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task):
+def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task, which):
     table = people(tmp_path)
     with pytest.raises(CommandError, match=r"added by a file with a table \[languages\.CODE\]"):
         call_command("add_annotators", table)
     small_task([])
     forget()
     call_command("add_annotators", table, verbosity=0)
-    assert dict(Annotator.objects.get().languages.values_list("language", "level")) == {"pcm": 5, "en": 5}
-
-
-def test_people_may_be_entered_before_the_task_with_the_same_file(tmp_path, which, db):
-    call_command("add_annotators", people(tmp_path), languages=which, verbosity=0)
-    assert Annotator.objects.get().languages.filter(language="pcm").exists()
+    levels = Annotator.objects.get().languages
+    assert dict(levels.values_list("language", "level")) == {"pcm": 5, "en": 5}
+    # They may be entered before the task with the same file.
+    levels.all().delete()
+    Task.objects.all().delete()
+    forget()
+    call_command("add_annotators", table, languages=which, verbosity=0)
+    assert levels.filter(language="pcm").exists()
     which.write_text(WHICH, encoding="utf-8")
     with pytest.raises(CommandError, match=r"which\.toml has no table \[languages\.CODE\]"):
-        call_command("add_annotators", people(tmp_path), languages=which)
+        call_command("add_annotators", table, languages=which)
 
 
 def test_an_added_code_that_is_not_known_is_looked_for_in_one_statement(small_task, django_assert_num_queries):
@@ -228,18 +223,17 @@ def test_an_added_code_that_is_not_known_is_looked_for_in_one_statement(small_ta
         assert not is_language("xx")
 
 
-def test_a_kind_without_the_file_does_not_know_what_another_adds(small_task, corpus):
+def test_a_kind_or_a_task_without_the_file_does_not_know_what_another_adds(
+    small_task, make_task, corpus, client, manager, which
+):
     small_task([])
-    options = {"corpus": "naija", "seed": "1", "verbosity": 0}
     with pytest.raises(CommandError, match=r"'pcm': not a language code known here.*A file given with --kind can add"):
-        call_command("open_task", "t", size=2, labels=["pcm"], **options)
-
-
-def test_a_task_without_the_file_is_not_given_what_another_adds_later(small_task, make_task, client, manager):
-    small_task([])
+        call_command("open_task", "t", size=2, labels=["pcm"], corpus="naija", seed="1", verbosity=0)
     client.force_login(manager)
     page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pcm"})
     assert "The language pcm was added by the file of another task." in page.text
+    with pytest.raises(TaskError):  # decoys are for verification
+        with_defaults(read_kind(which), {"decoy_share": 0.5})
 
 
 def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
@@ -250,12 +244,6 @@ def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
     with pytest.raises(CommandError, match="pcm was added before as 'Nigerian Pidgin'"):
         call_command("open_task", "t", kind=str(path), corpus="naija", seed="1", size=2, verbosity=0)
     assert not Task.objects.filter(name="t").exists()
-
-
-def test_a_file_with_a_base_has_the_options_of_its_base(which):
-    kind = read_kind(which)
-    with pytest.raises(TaskError):
-        with_defaults(kind, {"decoy_share": 0.5})
 
 
 # --- the whole way
@@ -285,33 +273,26 @@ def labelled(predicted, which, person, client, monkeypatch):
 
 
 def test_what_is_added_is_exported_with_its_name_and_measured(labelled, predicted, tmp_path):
+    def evaluated(predictions, **options):
+        forget()
+        call_command("evaluate", predictions, gold=[out], out=tmp_path / "report", verbosity=0, **options)
+        report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
+        return accuracy(report)["value"], (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+
     forget()
-    out = tmp_path / "gold"
+    out, coarse = tmp_path / "gold", tmp_path / "mine2.tsv"
     call_command("export_gold", "which", out=out, verbosity=0)
     assert "| pcm | Nigerian Pidgin | 3 |" in (out / "README.md").read_text(encoding="utf-8")
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["task"]["added_languages"]["pcm"] == {
-        "name": "Nigerian Pidgin",
-        "autonym": "Naijá",
-        "script": "Latn",
-    }
-    assert manifest["task"]["added_languages"]["pt-PT"]["under"] == "pt"
-
-    forget()
-    call_command("evaluate", str(predicted), gold=[out], out=tmp_path / "report", verbosity=0)
-    report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
-    assert accuracy(report)["value"] == pytest.approx(5 / 6)
-    assert "Nigerian Pidgin" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
-
-
-def test_a_predictor_that_says_portuguese_alone_is_right_on_both_varieties(labelled, tmp_path):
-    out, said = tmp_path / "gold", tmp_path / "coarse.tsv"
-    call_command("export_gold", "which", out=out, verbosity=0)
-    said.write_text("".join(f"{key}\t{label[:2] if '-' in label else label}\n" for key, label in LABELS.items()))
-    forget()
-    call_command("evaluate", str(said), gold=[out], map=["pt=pt-BR,pt-PT"], out=tmp_path / "report", verbosity=0)
-    report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
-    assert accuracy(report)["value"] == 1.0
+    added = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["task"]["added_languages"]
+    assert added["pcm"] == {"name": "Nigerian Pidgin", "autonym": "Naijá", "script": "Latn"}
+    assert added["pt-PT"]["under"] == "pt"
+    right, report = evaluated(predicted)
+    assert right == pytest.approx(5 / 6)
+    assert "Nigerian Pidgin" in report
+    # A predictor that says Portuguese alone is right on both varieties.
+    coarse.write_text("".join(f"{key}\t{label[:2] if '-' in label else label}\n" for key, label in LABELS.items()))
+    shutil.rmtree(tmp_path / "report")
+    assert evaluated(coarse, map=["pt=pt-BR,pt-PT"])[0] == 1.0
 
 
 @pytest.mark.parametrize("design", ["recall", "precision"])
@@ -322,26 +303,16 @@ def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked
     call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0, **NO_CHECKS)
     task = Task.objects.get(name="is_it")
     assert task.title == "Is this post in Nigerian Pidgin?"
-    forget()
-    label_all(client, person("amaka", "pcm"), "is_it", said=lambda key: "pcm" if LABELS[key] == "pcm" else "not-pcm")
-    said = dict(task.units.values_list("item__key", "label"))
-    by_author = {"2": "pcm", "3": "not-pcm", "4": "not-pcm", "5": "not-pcm", "6": "pcm"}
-    assert said == (by_author if design == "recall" else {"2": "pcm"})
-
-
-def test_the_question_names_what_was_added(predicted, asked, person, client):
-    drawn = {"design": "precision", "languages": ["pcm"], "predictor": "mine", "corpus": "naija", "seed": "1"}
-    call_command("open_task", "is_it", kind=str(asked), verbosity=0, **drawn)
-    task = Task.objects.get(name="is_it")
-    assert sorted(task.units.values_list("item__key", "asked", "language")) == [
-        ("1", "pcm", "pcm"),
-        ("2", "pcm", "pcm"),
-    ]
+    assert set(task.units.values_list("asked", "language")) == {("pcm", "pcm")}
     forget()
     amaka = person("amaka", "pcm")
     client.force_login(amaka.user)
     page = client.post("/tasks/is_it/start/", headers={"HX-Request": "true"}).text
     assert '<span>Is this <b>Nigerian Pidgin</b>?</span> <small lang="pcm">Naijá</small>' in page
+    label_all(client, amaka, "is_it", said=lambda key: "pcm" if LABELS[key] == "pcm" else "not-pcm")
+    by_author = {"2": "pcm", "3": "not-pcm", "4": "not-pcm", "5": "not-pcm", "6": "pcm"}
+    labels = dict(task.units.values_list("item__key", "label"))
+    assert labels == (by_author if design == "recall" else {"2": "pcm"})
 
 
 def decoys(labelled, asked, name):
@@ -371,19 +342,8 @@ def test_decoys_of_an_added_language_are_what_may_be_taken_for_it(labelled, aske
 
 def test_a_variety_is_no_decoy_for_the_code_it_stands_under(labelled):
     """A post in Brazilian Portuguese is Portuguese, and the answer of one task is used in another."""
-    call_command(
-        "open_task",
-        "is_pt",
-        corpus="naija",
-        seed="1",
-        design="precision",
-        predictor="cld2",
-        languages=["pt"],
-        size=9,
-        decoy_share=1.0,
-        reuse=True,
-        verbosity=0,
-    )
-    task = Task.objects.get(name="is_pt")
-    assert not task.units.exclude(known_answer="").filter(item__key__in=["4", "5"]).exists()
-    assert set(task.units.filter(item__key__in=["4", "5"]).values_list("stage", "label")) == {("LABELLED", "pt")}
+    drawn = {"corpus": "naija", "seed": "1", "design": "precision", "predictor": "cld2", "languages": ["pt"], "size": 9}
+    call_command("open_task", "is_pt", decoy_share=1.0, reuse=True, verbosity=0, **drawn)
+    units = Task.objects.get(name="is_pt").units.filter(item__key__in=["4", "5"])
+    assert not units.exclude(known_answer="").exists()
+    assert set(units.values_list("stage", "label")) == {("LABELLED", "pt")}

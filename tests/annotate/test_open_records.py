@@ -1,6 +1,7 @@
 """Opening a task about records: what is drawn, what is hidden, and what is refused."""
 
 import json
+import re
 
 import pytest
 from django.core.management import CommandError
@@ -52,23 +53,24 @@ def work(task):
 
 
 @pytest.mark.django_db
-def test_gold_answers_are_never_work(corpus, capsys):
+def test_gold_answers_are_never_work_nor_is_a_record_with_the_same_text(corpus, capsys):
+    twin = {"id": "twin", "language": "en", "question": "q0?", "passage": "en 0"}
+    write(corpus / "more.jsonl", [twin, twin | {"id": "other", "language": "de"}])
+    call_command("import_corpus", "pairs", str(corpus / "more.jsonl"), licence="CC0-1.0")
+    capsys.readouterr()
     task = open_task(corpus)
     keys = set(work(task).values_list("item__key", flat=True))
-    assert keys == {f"en{n}" for n in range(26, 44)} | {f"de{n}" for n in range(26, 34)}
+    assert keys == {f"en{n}" for n in range(26, 44)} | {f"de{n}" for n in range(26, 34)} | {"other"}
     assert task.units.filter(honeypot=True).count() == 16
     assert task.gold_answers.count() == 52
-    assert "26 records queued (de 8, en 18), each for 3 people" in capsys.readouterr().out
-
-
-@pytest.mark.django_db
-def test_nor_is_a_record_that_says_the_same_as_one(corpus):
-    twin = {"id": "twin", "language": "en", "question": "q0?", "passage": "en 0"}
-    other = {"id": "other", "language": "de", "question": "q0?", "passage": "en 0"}
-    write(corpus / "more.jsonl", [twin, other])
-    call_command("import_corpus", "pairs", str(corpus / "more.jsonl"), licence="CC0-1.0")
-    task = open_task(corpus)
-    assert set(work(task).filter(item__key__in=["twin", "other"]).values_list("item__key", flat=True)) == {"other"}
+    printed = capsys.readouterr()
+    assert re.search(r"27 records queued \(.*\), each for 3 people", printed.out)
+    assert "Invite some; they take the test first.\n" in printed.err
+    with pytest.raises(CommandError) as refused:
+        call_command("open_task", "t", "--extend", "--size", "40")
+    assert str(refused.value) == (
+        "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
+    )
 
 
 @pytest.mark.django_db
@@ -79,17 +81,19 @@ def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(
     assert set(work(task).values_list("redundancy", flat=True)) == {3}
     assert set(task.guidelines.values_list("language", flat=True)) == {"de", "en", "fr"}
     assert current(task, "es").language == "en"
-
-
-def test_a_label_that_is_the_number_0_is_a_label(tmp_path):
-    write(tmp_path / "g.jsonl", [{"id": "a", "label": 0, "purpose": "queue"}, {"id": 0, "label": 1, "purpose": "test"}])
-    assert [(row.id, row.label) for row in read_gold([tmp_path / "g.jsonl"])] == [("a", "0"), ("0", "1")]
-
-
-def test_practice_without_an_explanation_is_refused_with_its_line(tmp_path):
-    write(tmp_path / "g.jsonl", [{"id": "a", "label": "1", "purpose": "practice", "explanation": " "}])
-    with pytest.raises(GoldAnswerError, match="line 1: practice explains every item, and a has no explanation"):
-        read_gold([tmp_path / "g.jsonl"])
+    # Guidelines of one's own have their language in their names; a gold answer of 1.0 is the answer 1.
+    for name in ("ours.md", "ours.fr.md"):
+        (corpus / name).write_text(name, encoding="utf-8")
+    gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    write(corpus / "floats.jsonl", [row | {"label": f"{row['label']}.0"} for row in gold])
+    guidelines = ("--guidelines", str(corpus / "ours.md"), str(corpus / "ours.fr.md"))
+    tasks = [open_task(corpus, *guidelines, "--size", "5", name=name, gold="floats.jsonl") for name in "ab"]
+    assert dict(tasks[0].guidelines.values_list("language", "text")) == {"en": "ours.md", "fr": "ours.fr.md"}
+    assert set(tasks[0].gold_answers.values_list("label", flat=True)) == {"0", "1"}
+    # The same seed gives the same units in the same order.
+    first, second = (list(work(task).values_list("item__key", flat=True)) for task in tasks)
+    assert first == second
+    assert len(first) == 10
 
 
 @pytest.mark.django_db
@@ -118,101 +122,48 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
 
 
 @pytest.mark.django_db
-def test_guidelines_of_ones_own_say_their_language_in_their_names(corpus):
-    for name in ("ours.md", "ours.fr.md"):
-        (corpus / name).write_text(name, encoding="utf-8")
-    task = open_task(corpus, "--guidelines", str(corpus / "ours.md"), str(corpus / "ours.fr.md"))
-    assert dict(task.guidelines.values_list("language", "text")) == {"en": "ours.md", "fr": "ours.fr.md"}
-
-
-@pytest.mark.django_db
-def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
-    orders = [
-        list(work(open_task(corpus, "--size", "5", name=name)).values_list("item__key", flat=True)) for name in "ab"
-    ]
-    assert orders[0] == orders[1]
-    assert len(orders[0]) == 10
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("change", "options", "sentence"),
-    [
-        (lambda g: g[:13], [], "The test in de asks 10 questions, drawn at random, and needs a pool of 15"),
-        (lambda g: g, ["--test-items", "11"], "needs a pool of 17 gold answers with the purpose test"),
-        (lambda g: g[:22] + g[26:], [], "In en there are 4 gold answers with the purpose queue"),
-        (
-            lambda g: [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in g],
-            [],
-            "In de 8 of the 8 gold answers with the purpose queue are 1: a person who always answers that",
-        ),
-        (lambda g: [*g, g[0]], [], "line 53: en0 is there twice; each serves one purpose."),
-        (lambda g: [*g, g[0] | {"id": "none"}], [], "none"),
-        (
-            lambda g: [g[0] | {"label": "2"}, *g[1:]],
-            [],
-            "The gold answer of en0: '2' is not an answer here; it is one of 1, 0.",
-        ),
-        (
-            lambda g: [g[0] | {"purpose": "exam"}, *g[1:]],
-            [],
-            "line 1: the purpose is 'exam'; it must be one of practice",
-        ),
-        (lambda g: [g[0] | {"label": ""}, *g[1:]], [], "line 1: a gold answer needs an id and a label."),
-        (lambda g: g, ["--redundancy", "2"], "If two answers differ, neither is a majority"),
-        (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are not grades, so they have no median."),
-        (lambda g: g, ["--aggregation", "mean"], "--aggregation is 'mean'; it is one of majority, median."),
-        (lambda g: g, ["--redundancy", "3.5"], "make redundancy a whole number."),
-        (
-            lambda g: g,
-            ["--audit-share", "0.1"],
-            "--audit-share: not an option of qa_match tasks drawn by the records design. Leave it out.",
-        ),
-        (
-            lambda g: g,
-            ["--design", "recall"],
-            "qa_match tasks are not drawn by the recall-oriented design; choose --design of records, compare, or ",
-        ),
-        (lambda g: g, ["--languages", "xx"], "xx"),
-    ],
-)
-def test_what_cannot_work_is_refused_and_nothing_is_left(corpus, change, options, sentence):
+def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
     rows = [json.loads(line) for line in (corpus / "gold.jsonl").read_text().splitlines()]
-    write(corpus / "changed.jsonl", change(rows))
-    with pytest.raises(CommandError, match=r".") as refused:
-        open_task(corpus, *options, gold="changed.jsonl")
-    assert sentence in str(refused.value)
-    assert not Task.objects.exists()
-    assert not Item.objects.exists()
+    first, *others = rows
+    one_label = [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in rows]
+    fields = "A web_ranking task needs the fields query, title, snippet; the records of corpus"
+    for gold, options, sentence in (
+        (rows[:13], "", "The test in de asks 10 questions, drawn at random, and needs a pool of 15"),
+        (rows, "--test-items=11", "needs a pool of 17 gold answers with the purpose test"),
+        (rows[:22] + rows[26:], "", "In en there are 4 gold answers with the purpose queue"),
+        (one_label, "", "In de 8 of the 8 gold answers with the purpose queue are 1: a person who always answers that"),
+        ([*rows, first], "", "line 53: en0 is there twice; each serves one purpose."),
+        ([*rows, first | {"id": "none"}], "", "none"),
+        (
+            [first | {"label": "2"}, *others],
+            "",
+            "The gold answer of en0: '2' is not an answer here; it is one of 1, 0",
+        ),
+        ([first | {"purpose": "exam"}, *others], "", "line 1: the purpose is 'exam'; it must be one of practice"),
+        ([first | {"label": ""}, *others], "", "line 1: a gold answer needs an id and a label."),
+        (rows, "--redundancy=2", "If two answers differ, neither is a majority"),
+        (rows, "--aggregation=median", "The labels of qa_match are not grades, so they have no median."),
+        (rows, "--aggregation=mean", "--aggregation is 'mean'; it is one of majority, median."),
+        (rows, "--redundancy=3.5", "make redundancy a whole number."),
+        (rows, "--audit-share=0.1", "--audit-share: not an option of qa_match tasks drawn by the records design. Lea"),
+        (rows, "--design=recall", "qa_match tasks are not drawn by the recall-oriented design; choose --design of re"),
+        (rows, "--languages=xx", "xx"),
+        (rows, "--kind=web_ranking", fields),
+        (rows, "--kind=language --size=3 --stop-early", "an option of language tasks drawn by the uniform design"),
+    ):
+        write(corpus / "changed.jsonl", gold)
+        with pytest.raises(CommandError) as refused:
+            open_task(corpus, *options.split(), gold="changed.jsonl")
+        assert sentence in str(refused.value)
+        assert not Task.objects.exists()
+        assert not Item.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus):
+def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus, capsys):
     task = open_task(corpus, "--test-items", "0", "--gold-share", "0", gold=None)
     assert work(task).count() == 78
     assert not task.gold_answers.exists()
-
-
-@pytest.mark.django_db
-def test_a_corpus_of_other_fields_is_refused(corpus):
-    with pytest.raises(
-        CommandError, match="A web_ranking task needs the fields query, title, snippet; the records of corpus"
-    ):
-        call_command("open_task", "t", "--kind", "web_ranking", "--corpus", "pairs", "--seed", "1")
-    assert not Task.objects.exists()
-
-
-@pytest.mark.django_db
-def test_options_of_records_are_none_of_posts(corpus):
-    with pytest.raises(CommandError, match="--stop-early: not an option of language tasks drawn by the uniform design"):
-        call_command("open_task", "t", "--corpus", "pairs", "--size", "3", "--seed", "1", "--stop-early")
-
-
-@pytest.mark.django_db
-def test_who_is_to_be_invited_takes_the_test_first_only_where_there_is_one(corpus, capsys):
-    open_task(corpus)
-    assert "Invite some; they take the test first.\n" in capsys.readouterr().err
-    open_task(corpus, "--test-items", "0", name="untested")
     assert "Invite some.\n" in capsys.readouterr().err
 
 
@@ -226,32 +177,18 @@ def test_who_was_invited_and_has_not_passed_the_test_is_asked_to_take_it(corpus,
     assert "3 people read English, but nobody has passed the test yet. Ask them to take it." in told
 
 
-@pytest.mark.django_db
-def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
-    open_task(corpus)
-    with pytest.raises(CommandError) as refused:
-        call_command("extend_task", "t", "--size", "40")
-    assert str(refused.value) == (
-        "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
-    )
-
-
 def test_gold_answers_of_a_table_with_gaps_are_taken_as_their_numbers(tmp_path):
-    rows = [
+    def read(*rows):
+        write(tmp_path / "g.jsonl", rows)
+        return [(row.id, row.label, row.explanation) for row in read_gold([tmp_path / "g.jsonl"])]
+
+    assert read(
         {"id": "e\u0301", "label": 1.0, "purpose": "queue", "explanation": float("nan")},
         {"id": "b", "label": float("nan"), "purpose": float("nan")},
         {"id": "c", "label": "0", "purpose": "nan"},
-    ]
-    write(tmp_path / "g.jsonl", rows)
-    assert [(row.id, row.label, row.explanation) for row in read_gold([tmp_path / "g.jsonl"])] == [("é", "1", "")]
-    write(tmp_path / "g.jsonl", [{"id": "2.0", "label": "1", "purpose": "queue"}])
+        {"id": 0, "label": 0, "purpose": "test"},
+    ) == [("é", "1", ""), ("0", "0", "")]
     with pytest.raises(GoldAnswerError, match=r"line 1: The id 2\.0 is a number that another program has rewritten"):
-        read_gold([tmp_path / "g.jsonl"])
-
-
-@pytest.mark.django_db
-def test_a_gold_answer_of_1_0_is_the_answer_1(corpus):
-    gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    write(corpus / "floats.jsonl", [row | {"label": f"{row['label']}.0"} for row in gold])
-    open_task(corpus, gold="floats.jsonl")
-    assert set(Task.objects.get().gold_answers.values_list("label", flat=True)) == {"0", "1"}
+        read({"id": "2.0", "label": "1", "purpose": "queue"})
+    with pytest.raises(GoldAnswerError, match="line 1: practice explains every item, and a has no explanation"):
+        read({"id": "a", "label": "1", "purpose": "practice", "explanation": " "})

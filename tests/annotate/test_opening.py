@@ -13,12 +13,10 @@ from annotate.core import stages
 from annotate.core.estimation.detector_error import further
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
-from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
+from annotate.models import Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.quality.guideline_versions import current
 from annotate.work import task_creation
-from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge, skip
-from annotate.work.people_file import read_table
 from annotate.work.queue import take
 from annotate.work.task_creation import TaskError
 from corpora.models import Corpus, Draw, Item
@@ -80,17 +78,25 @@ def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
     out = open_task("t", 600).out
     drawn, agreed, queued, copies = told_counts(out)
     assert drawn == agreed + queued + copies == 600
+    # Of an audit for which no post is chosen nothing is said.
+    assert "The detectors' agreement counts on " in out
+    assert "nor in languages whose route says so.\n" in out
     task = Task.objects.get()
     waiting = task.units.waiting_copies().count()
     assert (f"({waiting} wait" in out) == bool(waiting)
-    assert Counter(task.units.values_list("stage", flat=True)) == {"AGREED": agreed, "QUEUED": queued} | (
-        {"COPIED": copies} if copies else {}
-    )
+    by_stage = {"AGREED": agreed, "QUEUED": queued} | ({"COPIED": copies} if copies else {})
+    assert Counter(task.units.values_list("stage", flat=True)) == by_stage
     assert list(task.units.order_by("position").values_list("position", flat=True)) == list(range(1, 601))
     assert min(agreed, queued) > 50
     assert (task.draw.seed, task.draw.size, task.draw.frame_size) == ("7", 600, POSTS)
-    assert task.draw.chance == 600 / POSTS
-    assert task.draw.extends is None
+    assert (task.draw.chance, task.draw.extends) == (600 / POSTS, None)
+    for unit in task.units.select_related("item"):
+        if unit.stage == stages.AGREED:
+            assert {ranked[0][0] if ranked else None for ranked in unit.item.votes.values()} == {unit.label}
+            assert unit.item.letters >= 20
+        elif unit.stage == stages.QUEUED:
+            assert unit.candidates
+            assert (unit.round, unit.visited) == (1, [unit.language])
 
 
 def test_without_options_the_task_is_the_articles(open_task):
@@ -105,11 +111,6 @@ def test_without_options_the_task_is_the_articles(open_task):
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.15, 5, 0.3, 0.15)
 
 
-def test_an_audit_too_small_to_test_the_limit_is_opened(open_task):
-    open_task("t", 20, "--audit-least=10", audit=True)
-    assert Task.objects.get().audit_least == 10
-
-
 def test_every_knob_can_be_set(open_task, tmp_path):
     guidelines = tmp_path / "guidelines.md"
     guidelines.write_text("# Só isto\n", encoding="utf-8")
@@ -122,18 +123,6 @@ def test_every_knob_can_be_set(open_task, tmp_path):
     assert (task.labels, task.title, current(task).text) == (["de", "es", "pt"], "Which?", "# Só isto\n")
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.7)
     assert set(task.units.values_list("redundancy", flat=True)) == {3}
-
-
-def test_agreed_posts_have_votes_of_one_voice_and_disputed_ones_candidates(open_task):
-    open_task("t", 300)
-    for unit in Unit.objects.select_related("item"):
-        firsts = {ranked[0][0] if ranked else None for ranked in unit.item.votes.values()}
-        if unit.stage == stages.AGREED:
-            assert firsts == {unit.label}
-            assert unit.item.letters >= 20
-        elif unit.stage == stages.QUEUED:
-            assert unit.candidates
-            assert (unit.round, unit.visited) == (1, [unit.language])
 
 
 SAYING_NOTHING = [
@@ -191,12 +180,6 @@ def test_of_what_is_agreed_on_a_share_and_a_least_number_of_each_language_is_que
         assert all(unit.round == 1 and unit.visited == [unit.language] and unit.candidates for unit in units)
 
 
-def test_of_an_audit_for_which_no_post_is_chosen_nothing_is_said(open_task):
-    out, _ = open_task("t", 300)
-    assert "The detectors' agreement counts on " in out
-    assert "nor in languages whose route says so.\n" in out
-
-
 def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):
     open_task("before", 300)
     LanguageRoute.objects.update_or_create(language="ru", defaults={"queue": "ru", "never_agree": True})
@@ -206,26 +189,15 @@ def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_the
     assert not agreed.filter(task__name="after").exists()
 
 
-def test_the_same_seed_draws_the_same_posts_and_another_others(open_task):
+def test_the_same_seed_draws_the_same_posts_another_others_and_a_larger_draw_begins_with_the_smaller(open_task):
     open_task("one", 100)
     open_task("two", 100)
     open_task("other", 100, seed="8")
     assert keys("one") == keys("two")
     assert set(keys("one")) != set(keys("other"))
     assert Item.objects.count() == len({*keys("one"), *keys("other")})
-
-
-def test_a_larger_draw_begins_with_the_smaller(open_task):
-    open_task("small", 100)
     open_task("large", 250)
-    assert keys("large")[:100] == keys("small")
-
-
-def test_a_draw_larger_than_the_corpus_takes_all_of_it_and_says_so(open_task):
-    out, err = open_task("t", 5000)
-    assert f"the corpus holds only {POSTS:,} posts" in err
-    assert told_counts(out)[0] == POSTS
-    assert Task.objects.get().draw.chance == 1
+    assert keys("large")[:100] == keys("one")
 
 
 def test_queues_that_nobody_reads_are_warned_of(open_task, person):
@@ -240,26 +212,19 @@ def test_queues_that_nobody_reads_are_warned_of(open_task, person):
 # --- extending
 
 
-def test_an_extension_of_a_closed_task_says_that_nobody_is_asked(open_task, extend):
-    open_task("t", size=40)
-    Task.objects.update(is_open=False)
-    assert "Task t is closed, so nobody is asked. Open it again with `assay reopen t`.\n" in extend("t", 60).err
-
-
-def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(open_task, extend, settings):
+def test_extensions_add_the_difference_and_keep_what_was_judged_in_between(open_task, extend, person):
     open_task("t", 200)
     before = keys("t")
-    table = (settings.BASE_DIR / "fixtures" / "annotators.csv").read_text(encoding="utf-8")
-    add_annotators(read_table(table))
     task = Task.objects.get()
-    anna, ben = (Annotator.objects.get(user__username=name) for name in ("anna", "ben"))
+    anna, ben = person("anna", "de nl en"), person("ben", "en es fr")
     answer = judge(anna, take(anna, task).pk, Answer("de"))
     passed = skip(ben, take(ben, task).pk)
     held = take(anna, task)
     snapshot = list(task.units.order_by("pk").values())
 
-    added, agreed, queued, copies = told_counts(extend("t", 500).out)
-    assert added == agreed + queued + copies == 300
+    added, agreed, queued, copies = told_counts(extend("t", 400).out)
+    assert added == agreed + queued + copies == 200
+    extend("t", 500)
     task.refresh_from_db()
     assert keys("t")[:200] == before
     assert len(set(keys("t"))) == 500
@@ -267,10 +232,10 @@ def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(o
     assert list(task.units.order_by("pk").values()[:200]) == snapshot
     assert set(Judgment.objects.all()) == {answer, passed}
     assert take(anna, task) == held
-    first, second = Draw.objects.order_by("pk")
-    assert task.draw == second
-    assert (second.extends, second.size, second.seed) == (first, 500, "7")
-    assert second.frame_digest == first.frame_digest
+    first, second, third = Draw.objects.order_by("pk")
+    assert task.draw == third
+    assert [(draw.size, draw.seed, draw.extends) for draw in (second, third)] == [(400, "7", first), (500, "7", second)]
+    assert third.frame_digest == first.frame_digest
 
     open_task("at-once", 500)
     assert keys("at-once") == keys("t")
@@ -281,40 +246,32 @@ def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(o
     assert states[0] == states[1]
 
 
-def test_an_extension_can_be_extended(open_task, extend):
-    open_task("t", 50)
-    extend("t", 100)
-    extend("t", 150)
-    chain = [(draw.size, draw.extends and draw.extends.size) for draw in Draw.objects.order_by("pk")]
-    assert chain == [(50, None), (100, 50), (150, 100)]
-    open_task("at-once", 150)
-    assert keys("at-once") == keys("t")
-
-
-def test_an_extension_draws_from_the_posts_that_were_there_even_where_the_corpus_has_grown(open_task, extend, tmp_path):
-    open_task("t", 50)
+def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copies_of_texts_that_the_task_has(
+    open_task, extend, tmp_path
+):
+    """The demo's corpus holds four texts twice."""
+    out, err = open_task("all", 5000)
+    assert f"the corpus holds only {POSTS:,} posts" in err
+    assert told_counts(out)[0] == POSTS
+    assert Task.objects.get().draw.chance == 1
+    open_task("t", 800)
     more = tmp_path / "more.jsonl"
     more.write_text('{"id": "new", "text": "Ein neuer Text, der erst später kam."}\n', encoding="utf-8")
     call_command("import_corpus", NAME, str(more), licence=manifest_of(NAME).licence)
-    added = told_counts(extend("t", 9999).out)[0]
-    assert added == POSTS - 50
+    Task.objects.update(is_open=False)
+    out, err = extend("t", 9999)
+    assert told_counts(out)[0] == POSTS - 800
+    assert "Task t is closed, so nobody is asked. Open it again with `assay reopen t`.\n" in err
+    task = Task.objects.get(name="t")
     assert "new" not in keys("t")
-
-
-def test_a_text_that_the_task_has_already_becomes_a_copy_across_the_extension(open_task, extend):
-    """The demo's corpus holds four texts twice."""
-    open_task("t", 800)
-    extend("t", POSTS)
-    across = [
-        unit
-        for unit in Unit.objects.filter(stage=stages.COPIED).select_related("item", "copy_of__item")
-        if unit.copy_of.position <= 800 < unit.position
-    ]
+    copies = task.units.filter(stage=stages.COPIED).select_related("item", "copy_of__item")
+    assert len(copies) == 4
+    across = [unit for unit in copies if unit.copy_of.position <= 800 < unit.position]
     assert across
-    assert Unit.objects.filter(stage=stages.COPIED).count() == 4
     for unit in across:
         assert unit.item.text == unit.copy_of.item.text
         assert [t.event for t in unit.transitions.all()] == ["copied"]
+    assert "already" in refused(extend, "t", POSTS + 1)
 
 
 # --- what is refused
@@ -329,60 +286,36 @@ def refused(run, *arguments, **options):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "options", "told"),
-    [
-        ("t", 0, [], "--size is 0; it must be 1 or more."),
-        ("t", -5, [], "--size is -5; it must be 1 or more."),
-        ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See `assay import_corpus --help`."),
-        ("t", 10, ["--seed", ""], "--seed is needed to open a task by the uniform design."),
-        ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
-        ("t", 10, ["--corpus", ""], "--corpus is needed to open a task by the uniform design."),
-        ("t", 10, ["--labels", "de xx q"], "'xx', 'q': not a language code known here"),
-        ("two words", 10, [], "The task's name has characters that it cannot have"),
-        ("täsk", 10, [], "The task's name has characters that it cannot have"),
-        ("x" * 65, 10, [], "The task's name has 65 characters; 64 are the most"),
-        ("t", 10, ["--title", "x" * 201], "The task's title has 201 characters; 200 are the most"),
-        ("t", 10, ["--redundancy", "0"], "--redundancy is 0; it must be 1 to 99."),
-        ("t", 10, ["--rounds", "100"], "--rounds is 100; it must be 1 to 99."),
-        ("t", 10, ["--skip-limit", "0"], "--skip-limit is 0; it must be 1 to 99."),
-        ("t", 10, ["--least-level", "6"], "--least-level is 6; it must be 0 to 5."),
-        ("t", 10, ["--audit-limit", "2"], "--audit-limit is 2; it must be 0 to 1."),
-        (
-            "t",
-            10,
-            ["--window", "2014-07-01..2014-07-02"],
-            f"--window: {NONE_OF_UNIFORM}",
-        ),
-        ("t", 10, ["--predictor", "cld2"], f"--predictor: {NONE_OF_UNIFORM}"),
-        ("t", 10, ["--reuse"], f"--reuse: {NONE_OF_UNIFORM}"),
-        ("t", 10, ["--rounds", "two"], "--rounds: 'two' is not a whole number."),
-        (
-            "t",
-            10,
-            ["--check-share", "a lot"],
-            "--check-share: 'a lot' is not a share; write it as 0.1, 10% or 1/10.",
-        ),
-        ("t", 10, ["--on-conflict", "LOST"], "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
-        (
-            "t",
-            10,
-            ["--design", "none"],
-            "'none'; it is one of uniform, recall, precision, triggers, records, compare, balanced, systems, filtered.",
-        ),
-        ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
-        ("t", 10, ["--guidelines", "none.md"], "The guidelines none.md cannot be read: "),
-    ],
-)
-def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task, name, size, options, told):
-    assert told in refused(open_task, name, size, *options)
-
-
-def test_a_task_is_not_opened_twice(open_task):
+def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
+    bad_name = "The task's name has characters that it cannot have"
+    for name, size, options, sentence in (
+        ("t", 0, "", "--size is 0; it must be 1 or more."),
+        ("t", 10, "--corpus=none", "There is no corpus 'none'; there is: demo. See `assay import_corpus --help`."),
+        ("t", 10, "--seed=", "--seed is needed to open a task by the uniform design."),
+        ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters; give it 1 to 64."),
+        ("t", 10, "--corpus=", "--corpus is needed to open a task by the uniform design."),
+        ("t", 10, "--labels=de,xx,q", "'xx', 'q': not a language code known here"),
+        ("two words", 10, "", bad_name),
+        ("täsk", 10, "", bad_name),
+        ("x" * 65, 10, "", "The task's name has 65 characters; 64 are the most"),
+        ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters; 200 are the most"),
+        ("t", 10, "--redundancy=0", "--redundancy is 0; it must be 1 to 99."),
+        ("t", 10, "--rounds=100", "--rounds is 100; it must be 1 to 99."),
+        ("t", 10, "--skip-limit=0", "--skip-limit is 0; it must be 1 to 99."),
+        ("t", 10, "--least-level=6", "--least-level is 6; it must be 0 to 5."),
+        ("t", 10, "--audit-limit=2", "--audit-limit is 2; it must be 0 to 1."),
+        ("t", 10, "--window=2014-07-01..2014-07-02", f"--window: {NONE_OF_UNIFORM}"),
+        ("t", 10, "--predictor=cld2", f"--predictor: {NONE_OF_UNIFORM}"),
+        ("t", 10, "--reuse", f"--reuse: {NONE_OF_UNIFORM}"),
+        ("t", 10, "--on-conflict=LOST", "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
+        ("t", 10, "--design=none", "'none'; it is one of uniform, recall, precision, triggers, records, compare, bal"),
+        ("t", 10, "--kind=none", "There is no kind 'none'; there is: language, verify, ad_relevance"),
+        ("t", 10, "--guidelines=none.md", "The guidelines none.md cannot be read: "),
+    ):
+        assert sentence in refused(open_task, name, size, *options.split()), (name, size, options)
     open_task("t", 10)
-    assert refused(open_task, "t", 20) == (
-        "There is already a task 't'. Choose another name, or enlarge it with `assay extend_task`."
-    )
+    again = "There is already a task 't'. Choose another name, or enlarge it with --extend."
+    assert refused(open_task, "t", 20) == again
 
 
 def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refused(demo_corpus):
@@ -399,27 +332,19 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
     assert [draw.seed for draw in Draw.objects.all()] == ["1"]
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["t", 30], "The task has 50 posts already; --size must be larger than that."),
-        (["t", 50], "The task has 50 posts already; --size must be larger than that."),
+def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, extend):
+    open_task("t", 50)
+    small = "The task has 50 posts already; --size must be larger than that."
+    for options, sentence in (
+        (["t", 30], small),
+        (["t", 50], small),
         (["t", 0], "--size is 0; it must be 1 or more."),
         (["none", 100], "There is no task 'none' to extend."),
-    ],
-)
-def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, extend, options, told):
-    open_task("t", 50)
-    assert refused(extend, *options) == told
-
-
-def test_a_task_that_has_the_whole_corpus_cannot_grow(open_task, extend):
-    open_task("t", POSTS)
-    assert "already" in refused(extend, "t", POSTS + 1)
-
-
-def test_votes_that_have_changed_since_cannot_be_extended(open_task, extend):
-    open_task("t", 50)
+        (["t", 100, "--seed", "8"], "The task was drawn with --seed 7; extending it cannot change that."),
+        (["t", 100, "--corpus", "other"], "The task was drawn with --corpus demo; extending it cannot change that."),
+        (["t", 60, "--redundancy", "3"], "--redundancy: extending keeps what the task was opened with"),
+    ):
+        assert refused(extend, *options).startswith(sentence)
     manifest = manifest_of(NAME)
     write_manifest(NAME, replace(manifest, votes=(replace(manifest.votes[0], sha256="0" * 64),)))
     assert "have changed since; make a new draw" in refused(extend, "t", 100)

@@ -23,17 +23,14 @@ def all_given(person, task):
     return given
 
 
-HIDDEN = {
-    "decoys": {"asked": "de", "decoys": 4},
-    "audits": {"audit_least": 4},
-}
-
-
 @pytest.mark.parametrize("copied", [False, True], ids=["the post", "a copy of another corpus"])
-@pytest.mark.parametrize("what", HIDDEN)
-def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, person, what, copied):
-    posts = [DISPUTED] * 8 if what == "decoys" else [DISPUTED, AGREED] * 4
-    task = make_task(posts, name="later", **HIDDEN[what])
+@pytest.mark.parametrize(
+    ("posts", "hidden"),
+    [([DISPUTED] * 8, {"asked": "de", "decoys": 4}), ([DISPUTED, AGREED] * 4, {"audit_least": 4})],
+    ids=["decoys", "audits"],
+)
+def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, person, posts, hidden, copied):
+    task = make_task(posts, name="later", **hidden)
     hidden = set(task.units.filter(known_answer__gt="") | task.units.filter(audited=True))
     assert len(hidden) == 4
     earlier = make_task([DISPUTED] * 4, name="earlier")
