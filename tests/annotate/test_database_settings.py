@@ -30,43 +30,37 @@ def test_our_connections_compile_no_statements_on_a_server_that_does_so_by_defau
     assert "jit" not in " ".join(harmful_settings())
 
 
-@pytest.mark.parametrize(
-    ("given", "options"),
-    [
+def test_what_the_url_says_of_the_connection_is_kept_and_wins(monkeypatch):
+    for query, expected in (
         ("", "-c jit=off"),
         ("?options=-c%20lock_timeout%3D5000", "-c jit=off -c lock_timeout=5000"),
         ("?options=-c%20jit%3Don", "-c jit=off -c jit=on"),
         ("?sslmode=require", "-c jit=off"),
-    ],
-)
-def test_what_the_url_says_of_the_connection_is_kept_and_wins(monkeypatch, given, options):
-    monkeypatch.setenv("DATABASE_URL", f"postgresql://assay:secret@db.example.org/assay{given}")
-    made = database()["OPTIONS"]
-    assert made["options"] == options
-    assert made["prepare_threshold"] == 5
-    assert made.get("sslmode") == ("require" if "sslmode" in given else None)
+    ):
+        monkeypatch.setenv("DATABASE_URL", f"postgresql://assay:secret@db.example.org/assay{query}")
+        options = database()["OPTIONS"]
+        assert (options["options"], options["prepare_threshold"]) == (expected, 5)
+        assert options.get("sslmode") == ("require" if "sslmode" in query else None)
 
 
 @postgres_only
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("statement", "sentence"),
-    [
-        ("SET LOCAL jit = on", "PostgreSQL's jit is on: each answer takes seconds"),
-        ("SET LOCAL synchronous_commit = off", "PostgreSQL's synchronous_commit is off: a crash loses answers"),
-        ("SET LOCAL enable_indexscan = off", "PostgreSQL's enable_indexscan is off, so"),
-        ("SET LOCAL enable_nestloop = off", "PostgreSQL's enable_nestloop is off, so"),
-    ],
-)
-def test_a_setting_that_does_harm_is_named_by_status_and_check(data_dir, statement, sentence):
+def test_a_setting_that_does_harm_is_named_by_status_and_check(data_dir):
     call_command("check", databases=["default"])
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL synchronous_commit = on")
-        assert sentence not in told("status")
-        cursor.execute(statement)
-    assert sentence in told("status")
-    assert sentence in told("check", databases=["default"])
-    assert f"Set {statement.split()[2]} = o" in told("status")
+    for name, value, sentence in (
+        ("jit", "on", "PostgreSQL's jit is on: each answer takes seconds"),
+        ("synchronous_commit", "off", "PostgreSQL's synchronous_commit is off: a crash loses answers"),
+        ("enable_indexscan", "off", "PostgreSQL's enable_indexscan is off, so"),
+        ("enable_nestloop", "off", "PostgreSQL's enable_nestloop is off, so"),
+    ):
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = on")
+            assert sentence not in told("status")
+            cursor.execute(f"SET LOCAL {name} = {value}")
+            status = told("status")
+            assert sentence in status
+            assert f"Set {name} = o" in status
+            assert sentence in told("check", databases=["default"])
 
 
 @pytest.mark.sqlite_only

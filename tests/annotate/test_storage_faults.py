@@ -1,6 +1,7 @@
 """A disk that is full or read-only, and a database file that is away for a moment: a sentence, and nothing is lost."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -65,31 +66,22 @@ def told(answer):
     return answer.status_code, SENTENCE in answer.text
 
 
-def test_pages_say_that_nothing_can_be_saved_and_work_again_afterwards(ann, faulty):
+def test_pages_and_programs_are_told_that_nothing_can_be_saved(ann, faulty):
     client, other = browser(ann.user), browser()
     kind = faulty()
     # On a full disk, what still fits into the pages of the database is saved.
     allowed = {(507, True)} if kind == "read-only" else {(507, True), (200, False), (302, False)}
     for path in ("/", "/history/", "/tasks/task/"):
-        assert told(client.get(path)) in {(507, True), (200, False)}, path
+        answer = client.get(path)
+        assert told(answer) in {(507, True), (200, False)}, path
+        assert "holds more than the site takes" not in answer.text
     assert told(other.post("/login/", {"username": "ann", "password": PASSWORD})) in allowed
     assert told(client.post("/tasks/task/start/")) in allowed
     assert Judgment.objects.count() == 0
-
-
-def test_a_program_is_told_by_a_code(ann, faulty):
-    client = browser(ann.user)
-    kind = faulty()
     answer = client.post(reverse("api-next", args=["task"]), content_type="application/json")
     if kind == "read-only":
         assert (answer.status_code, answer.json()["code"]) == (507, "storage")
     assert answer.status_code in (200, 507)
-
-
-def test_the_session_of_a_full_disk_is_no_form_that_holds_too_much(ann, faulty):
-    client = browser(ann.user)
-    faulty()
-    assert "holds more than the site takes" not in client.get("/history/").text
 
 
 def test_other_errors_are_none_of_the_disk():
@@ -237,3 +229,56 @@ def test_no_database_is_made_where_anything_else_of_an_installation_is(tmp_path,
     assert (done.returncode, list(held(tmp_path / DATA).values())) == (1, [b""])
     named = there if there.name.startswith(DATABASE) else tmp_path / DATA / "corpora"
     assert f"{DATABASE} is missing, but {named} is there" in done.stderr
+
+
+# --- the tables of a new installation, made by a process that is killed
+
+# Kills itself before the {time}th migration.
+MAKER = """
+import os, signal, sys
+from django.db.migrations.executor import MigrationExecutor
+
+apply, times = MigrationExecutor.apply_migration, []
+
+def apply_or_die(self, *args, **options):
+    times.append(1)
+    if len(times) == {time}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return apply(self, *args, **options)
+
+MigrationExecutor.apply_migration = apply_or_die
+sys.argv = ["assay", "status"]
+from annotate.actions.registry import main
+main()
+"""
+
+
+def killed(folder, time, **env):
+    code = MAKER.format(time=time)
+    variables = environment(folder / DATA) | env
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.slow
+def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp_path):
+    killed(tmp_path, 9)
+    status = assay(tmp_path, "status")
+    assert status.returncode == 0, status.stderr
+    assert "Nobody is there to annotate" in status.stdout
+
+
+@pytest.mark.slow
+def test_of_an_empty_database_beside_corpora_it_is_not_said_that_nothing_was_there(tmp_path):
+    corpus = tmp_path / DATA / "corpora" / "posts"
+    corpus.mkdir(parents=True)
+    (corpus / "manifest.json").touch()
+    (tmp_path / DATA / "assay.sqlite3").touch()
+    said = assay(tmp_path, "tasks").stderr
+    assert said == f"The database was empty, and has no task: what {tmp_path / DATA} holds stays as it is.\n"
+
+
+@pytest.mark.slow
+def test_a_first_command_whose_keys_come_from_the_environment_makes_the_data_folder(tmp_path):
+    killed(tmp_path, 1, ASSAY_SECRET_KEY="x" * 50, ASSAY_AUTHOR_KEY="y" * 50)
+    assert (tmp_path / DATA / "assay.sqlite3").exists()
