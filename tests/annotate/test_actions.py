@@ -12,13 +12,11 @@ from annotate.actions import import_corpus, judgment_files, open_task
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
 from annotate.actions.commands import ActionCommand, call_command, command_named
 from annotate.actions.registry import action_named, by_name
-from annotate.core import stages
 from annotate.core.option import Option, flag
 from annotate.management import commands
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of, read_manifest
-from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
 
 ACTIONS = list(by_name().values())
@@ -136,38 +134,20 @@ def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_pat
     assert action_named("prelabel").perform({"corpus": "c", "processes": "1"}).data["posts"] == 40
 
 
-def test_reroute_tells_a_page_what_it_did_in_sentences_and_numbers(make_task, person):
-    make_task([DISPUTED])
-    person("ann", "en")
-    outcome = action_named("reroute").perform({"task": "task"})
-    assert outcome == Outcome(
-        ["Sent on: 1 to readers of their next language, 0 to adjudication."],
-        [],
-        {"task": "task", "queues": 1, "adjudication": 0, "decided": 0, "undecidable": 0},
-    )
-    assert Unit.objects.get().stage == stages.QUEUED
-
-
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("action", "given", "sentence"),
-    [
-        (action_named("reroute"), {"task": "none"}, "There is no task 'none'; there is: none."),
-        (action_named("reroute"), {}, "task is needed."),
-        (open_task.ACTION, {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
-        (open_task.ACTION, {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
-        (open_task.ACTION, {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
-        (action_named("prelabel"), {"corpus": "none"}, "There is no corpus 'none'"),
-        (action_named("prelabel"), {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
-    ],
-)
-def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir, action, given, sentence):
-    with pytest.raises(ActionError) as refused:
-        action.perform(given)
-    assert str(refused.value).startswith(sentence)
-
-
-def test_what_an_action_does_not_know_is_a_mistake_of_the_program():
+def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir):
+    for name, form, sentence in (
+        ("reroute", {"task": "none"}, "There is no task 'none'; there is: none."),
+        ("reroute", {}, "task is needed."),
+        ("open_task", {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
+        ("open_task", {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
+        ("open_task", {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
+        ("prelabel", {"corpus": "none"}, "There is no corpus 'none'"),
+        ("prelabel", {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
+    ):
+        with pytest.raises(ActionError) as refused:
+            action_named(name).perform(form)
+        assert str(refused.value).startswith(sentence)
     with pytest.raises(TypeError, match="reroute has no option taks"):
         action_named("reroute").perform({"taks": "t"})
 
@@ -175,60 +155,43 @@ def test_what_an_action_does_not_know_is_a_mistake_of_the_program():
 # --- the commands
 
 
-def test_every_action_has_a_command_and_every_other_command_is_known():
+def test_every_action_has_a_command_whose_help_says_what_each_option_is():
     assert {each.name for each in pkgutil.iter_modules(commands.__path__)} == OTHERS
     for action in ACTIONS:
         command = command_named(action.name)
         assert isinstance(command, ActionCommand)
         assert command.action is action
+        shown = " ".join(command.create_parser("assay", action.name).format_help().split())
+        assert " ".join(action.does.split()) in shown.replace("- ", "-"), action.name
+        for option in action.options:
+            assert option.spelled in shown or option.shown in shown
+            assert option.help or option.shown == "FILE"
 
 
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-def test_the_help_of_a_command_says_what_each_option_is(action):
-    command = command_named(action.name)
-    told = " ".join(command.create_parser("assay", action.name).format_help().split())
-    assert " ".join(action.does.split()) in told.replace("- ", "-")
-    for option in action.options:
-        assert option.spelled in told or option.shown in told
-        assert option.help or option.shown == "FILE"
-
-
-GIVEN = [
-    (action_named("reroute"), {"task": "t"}, "reroute t"),
-    (
-        open_task.ACTION,
-        {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%"},
-        "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",
-    ),
-    (
-        open_task.ACTION,
-        {
-            "name": "t",
-            "title": "Which one's?",
-            "languages": ["de", "nl"],
-            "gold": ["a.jsonl", "b.jsonl"],
-            "reuse": True,
-        },
-        "open_task t --title 'Which one'\"'\"'s?' --gold a.jsonl --gold b.jsonl --reuse --languages 'de nl'",
-    ),
-    (
-        open_task.ACTION,
-        {"name": "t", "window": "2014-07-01..2014-08-01", "seed": "-1"},
-        "open_task t --seed=-1 --window 2014-07-01..2014-08-01",
-    ),
-    (
-        import_corpus.ACTION,
-        {"corpus": "c", "files": ["a.jsonl", "b c.jsonl"], "licence": "MIT", "text_may_leave": False},
-        "import_corpus c a.jsonl 'b c.jsonl' --licence MIT --text-stays",
-    ),
-]
-
-
-@pytest.mark.parametrize(("action", "given", "line"), GIVEN, ids=range(len(GIVEN)))
-def test_what_is_typed_means_the_same_as_what_a_page_gives(action, given, line):
-    parser = command_named(action.name).create_parser("x", action.name)
-    parsed = vars(parser.parse_args(shlex.split(line)[1:]))
-    assert action.read({option.name: parsed[option.name] for option in action.options}) == action.read(given)
+def test_what_is_typed_means_the_same_as_what_a_page_gives():
+    for form, line in (
+        ({"task": "t"}, "reroute t"),
+        (
+            {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%", "extend": False},
+            "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",
+        ),
+        (
+            {"name": "t", "title": "Which one's?", "languages": ["de", "nl"], "gold": ["a.jsonl", "b"], "reuse": True},
+            "open_task t --title 'Which one'\"'\"'s?' --gold a.jsonl --gold b --reuse --languages 'de nl'",
+        ),
+        (
+            {"name": "t", "window": "2014-07-01..2014-08-01", "seed": "-1"},
+            "open_task t --seed=-1 --window 2014-07-01..2014-08-01",
+        ),
+        (
+            {"corpus": "c", "files": ["a.jsonl", "b c.jsonl"], "licence": "MIT", "text_may_leave": False},
+            "import_corpus c a.jsonl 'b c.jsonl' --licence MIT --text-stays",
+        ),
+    ):
+        name, *words = shlex.split(line)
+        action = action_named(name)
+        parsed = vars(command_named(name).create_parser("x", name).parse_args(words))
+        assert action.read({option.name: parsed[option.name] for option in action.options}) == action.read(form)
 
 
 class Terminal(io.StringIO):

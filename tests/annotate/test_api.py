@@ -130,64 +130,30 @@ def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_ta
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
-@pytest.mark.parametrize(
-    ("said", "sentence"),
-    [
-        ({"label": "en"}, "'en' is not an answer here; it is de, not-de or und."),
-        ({"label": "not-en"}, "'not-en' is not an answer here; it is de, not-de or und."),
-        ({"label": "not-de", "reason": "mixed"}, "Only Undefined can have a reason."),
-        ({"label": "und", "reason": "unlisted"}, "'unlisted' is not one of the reasons: several, mixed, gibberish."),
-    ],
-)
-def test_an_answer_to_another_question_is_refused(make_task, program, said, sentence):
-    make_task([DISPUTED], asked="de", labels=["de", "en"])
-    answer = program.post(f"leases/{program.next()['id']}/judge/", **said)
-    assert refusal(answer) == (400, "invalid_answer")
-    assert answer.json()["detail"] == sentence
-    assert not Judgment.objects.exists()
-
-
-def test_an_answer_that_is_sent_again_is_answered_as_the_first_was(make_task, program):
-    make_task([DISPUTED])
-    path = f"leases/{program.next()['id']}/judge/"
-    first = program.post(path, label="de", active_seconds=0)
-    assert program.post(path, label="de", active_seconds=3).json() == first.json()
-    assert Judgment.objects.count() == 1
-
-
-def test_another_answer_for_the_same_lease_is_refused(make_task, program):
+def test_a_retry_is_answered_as_the_first_was_and_another_answer_for_the_lease_is_refused(make_task, program):
     make_task([DISPUTED])
     lease = program.next()["id"]
-    program.post(f"leases/{lease}/judge/", label="de")
-    for again in (
-        program.post(f"leases/{lease}/judge/", label="en"),
-        program.post(f"leases/{lease}/skip/"),
-    ):
+    first = program.post(f"leases/{lease}/judge/", label="de", active_seconds=1e308)
+    assert 0 <= first.json()["active_seconds"] < 60  # a time that cannot be true is cut
+    assert program.post(f"leases/{lease}/judge/", label="de", active_seconds=3).json() == first.json()
+    assert Judgment.objects.count() == 1
+    for again in (program.post(f"leases/{lease}/judge/", label="en"), program.post(f"leases/{lease}/skip/")):
         assert refusal(again) == (409, "already_answered")
         assert again.json()["detail"].startswith("You have already answered German here, and that stands.")
-
-
-def test_a_retry_of_what_was_taken_back_is_refused(make_task, program):
-    make_task([DISPUTED])
-    lease = program.next()["id"]
-    program.post(f"leases/{lease}/judge/", label="de")
     program.post("tasks/task/undo/")
     assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "already_answered")
 
 
-def test_a_lease_that_somebody_else_has_by_now(make_task, program, person):
-    task = make_task([DISPUTED])
+def test_an_answer_comes_too_late_where_the_unit_has_gone_on_or_another_person_has_it(make_task, program, person):
+    task, bea = make_task([DISPUTED, DISPUTED]), person("bea", "de")
     lease = program.next()["id"]
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    take(person("bea", "de"), task)
+    take(bea, task)
     assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "lease_expired")
-
-
-def test_a_unit_that_has_gone_on(make_task, program, person):
-    task, bea = make_task([DISPUTED], redundancy=2), person("bea", "de")
-    lease, hers = program.next()["id"], take(bea, task)
-    judge(bea, hers.pk, Answer("de"))
-    task.units.update(stage=stages.ADJUDICATION)
+    other = make_task([DISPUTED], name="other", redundancy=2)
+    lease = program.post("tasks/other/next/").json()["lease"]["id"]
+    judge(bea, take(bea, other).pk, Answer("de"))
+    other.units.update(stage=stages.ADJUDICATION)
     assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "wrong_stage")
 
 
@@ -226,18 +192,24 @@ def test_an_answer_that_cannot_be_taken_is_refused_with_a_sentence(make_task, pr
     assert not Judgment.objects.exists()
 
 
-def test_a_time_at_work_that_cannot_be_true_is_cut(make_task, program):
-    make_task([DISPUTED])
-    answer = program.post(f"leases/{program.next()['id']}/judge/", label="de", active_seconds=1e308)
-    assert answer.status_code == 200
-    assert 0 <= answer.json()["active_seconds"] < 60
-
-
-def test_what_is_not_there(make_task, program):
+def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
     make_task([DISPUTED])
     for path in ("tasks/other/next/", "tasks/other/undo/", "leases/0/judge/", f"leases/{10**30}/skip/"):
         assert refusal(program.post(path, label="de")) == (404, "not_found")
-    assert refusal(program.get("tasks/other/progress/")) == (404, "not_found")
+    for path in ("tasks/other/", "tasks/other/progress/"):
+        response = program.get(path)
+        assert refusal(response) == (404, "not_found")
+        assert "no such task" in response.json()["detail"]
+    assert "this page" not in program.get("tasks/task/adjudication/").json()["detail"]
+    assert program.get("tasks/task/?format=json").json()["name"] == "task"
+    other = program.get("tasks/task/?format=xml")
+    assert refusal(other) == (404, "not_found")
+    assert other.json()["detail"] == "There is no format 'xml' here. Leave ?format= out."
+    for address in ("/api/", "/api/v1/nothing/", "/api/v2/tasks/"):
+        response = client.get(address)
+        assert response.status_code == 404
+        assert response.json() == {"code": "not_found", "detail": "There is nothing at this address."}
+    assert "<h1>There is nothing at this address.</h1>" in client.get("/apis/").text
 
 
 def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, ann, live_server, tmp_path):
@@ -267,62 +239,42 @@ def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, an
     assert found[6]["lease"]["text"]
 
 
-def test_what_is_not_there_is_told_in_our_words(make_task, program):
-    make_task([DISPUTED])
-    for path in ("tasks/other/", "tasks/other/progress/"):
-        assert "no such task" in program.get(path).json()["detail"]
-    assert "this page" not in program.get("tasks/task/adjudication/").json()["detail"]
-
-
-def test_a_request_of_the_wrong_form_is_told_what_to_send(make_task, program, client):
-    make_task([DISPUTED])
-    form = client.post("/api/v1/leases/1/judge/", {"label": "de"}, headers=program.headers)
-    assert "Content-Type: application/json" in form.json()["detail"]
-    bearer = client.get("/api/v1/tasks/", headers={"Authorization": "Bearer 0000"})
-    assert refusal(bearer) == (401, "not_authenticated")
-    assert "Authorization: Token" in bearer.json()["detail"]
-    assert "Bearer" in bearer.json()["detail"]
-    assert "Use a method" in program.get("tasks/task/next/").json()["detail"]
-
-
-def test_what_is_no_json(make_task, program):
+def test_a_request_of_the_wrong_form_is_refused_with_what_to_send(make_task, program):
     make_task([DISPUTED])
     path = f"/api/v1/leases/{program.next()['id']}/judge/"
-    broken = program.client.post(path, "{", content_type="application/json", headers=program.headers)
-    assert refusal(broken) == (400, "parse_error")
-    form = program.client.post(path, {"label": "de"}, headers=program.headers)
-    assert refusal(form) == (415, "unsupported_media_type")
-    listing = program.client.post(path, "[]", content_type="application/json", headers=program.headers)
-    assert refusal(listing) == (400, "invalid_answer")
-    assert "non_field" not in listing.json()["detail"]
-    long = json.dumps({"label": "de", "comment": "x" * 3_000_000})
-    large = program.client.post(path, long, content_type="application/json", headers=program.headers)
-    assert refusal(large) == (400, "invalid_answer")
-    assert (
-        large.json()["detail"]
-        == "The body of the request holds more than the site takes, so nothing was done. Send less."
+
+    def send(body, **how):
+        response = program.client.post(path, body, headers=program.headers, **how)
+        return refusal(response), response.json()["detail"]
+
+    def send_json(body):
+        return send(body, content_type="application/json")
+
+    assert send_json("{")[0] == (400, "parse_error")
+    assert send_json("[" * 100_000)[1] == "The JSON is nested too deeply."
+    refused, detail = send({"label": "de"})
+    assert refused == (415, "unsupported_media_type")
+    assert "Content-Type: application/json" in detail
+    refused, detail = send_json("[]")
+    assert refused == (400, "invalid_answer")
+    assert "non_field" not in detail
+    assert send_json(json.dumps({"label": "de", "comment": "x" * 3_000_000})) == (
+        (400, "invalid_answer"),
+        "The body of the request holds more than the site takes, so nothing was done. Send less.",
     )
-
-
-def test_an_unknown_format_in_the_address_is_told_as_such(make_task, program):
-    make_task([DISPUTED])
-    assert program.get("tasks/task/?format=json").json()["name"] == "task"
-    other = program.get("tasks/task/?format=xml")
-    assert refusal(other) == (404, "not_found")
-    assert other.json()["detail"] == "There is no format 'xml' here. Leave ?format= out."
-
-
-def test_a_token_that_is_no_text_is_a_wrong_token(client, make_task):
-    make_task([DISPUTED])
-    wrong = client.get("/api/v1/tasks/", headers={"Authorization": b"Token \xff".decode("latin-1")})
-    assert refusal(wrong) == (401, "authentication_failed")
+    assert "Use a method" in program.get("tasks/task/next/").json()["detail"]
 
 
 def test_without_a_token_nothing_is_told(client, make_task):
     make_task([DISPUTED])
     assert refusal(client.get("/api/v1/tasks/")) == (401, "not_authenticated")
-    wrong = client.get("/api/v1/tasks/", headers={"Authorization": "Token 0000"})
-    assert refusal(wrong) == (401, "authentication_failed")
+    for token in ("Token 0000", b"Token \xff".decode("latin-1")):
+        wrong = client.get("/api/v1/tasks/", headers={"Authorization": token})
+        assert refusal(wrong) == (401, "authentication_failed")
+    bearer = client.get("/api/v1/tasks/", headers={"Authorization": "Bearer 0000"})
+    assert refusal(bearer) == (401, "not_authenticated")
+    assert "Authorization: Token" in bearer.json()["detail"]
+    assert "Bearer" in bearer.json()["detail"]
 
 
 def test_a_closed_task_is_not_listed_and_says_so(make_task, program):
@@ -335,26 +287,19 @@ def test_the_schema_is_valid_and_whole(tmp_path):
     path = tmp_path / "schema.json"
     call_command("spectacular", "--validate", "--fail-on-warn", "--format", "openapi-json", "--file", str(path))
     described = json.loads(path.read_text())["paths"]
+    unit, read = "{task}/adjudication/{unit}/", ("", "adjudication/", "concepts/", "progress/", "qualification/")
+    wanted = {
+        "GET": ["tasks/", f"tasks/{unit}", *(f"tasks/{{task}}/{path}" for path in read)],
+        "POST": [
+            *(f"tasks/{unit}{act}/" for act in ("settle", "discard", "unsettle")),
+            *(f"tasks/{{task}}/{act}/" for act in ("next", "undo")),
+            *(f"leases/{{lease}}/{act}/" for act in ("judge", "skip", "flag", "release")),
+            *(f"tasks/{{task}}/qualification/{{language}}/{act}/" for act in ("practice", "test")),
+            "qualification/answers/{question}/",
+        ],
+    }
     assert {(method.upper(), path) for path, methods in described.items() for method in methods} == {
-        ("GET", "/api/v1/tasks/"),
-        ("GET", "/api/v1/tasks/{task}/"),
-        ("GET", "/api/v1/tasks/{task}/adjudication/"),
-        ("GET", "/api/v1/tasks/{task}/adjudication/{unit}/"),
-        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/settle/"),
-        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/discard/"),
-        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/unsettle/"),
-        ("GET", "/api/v1/tasks/{task}/concepts/"),
-        ("GET", "/api/v1/tasks/{task}/progress/"),
-        ("POST", "/api/v1/tasks/{task}/next/"),
-        ("POST", "/api/v1/tasks/{task}/undo/"),
-        ("POST", "/api/v1/leases/{lease}/judge/"),
-        ("POST", "/api/v1/leases/{lease}/skip/"),
-        ("POST", "/api/v1/leases/{lease}/flag/"),
-        ("POST", "/api/v1/leases/{lease}/release/"),
-        ("GET", "/api/v1/tasks/{task}/qualification/"),
-        ("POST", "/api/v1/tasks/{task}/qualification/{language}/practice/"),
-        ("POST", "/api/v1/tasks/{task}/qualification/{language}/test/"),
-        ("POST", "/api/v1/qualification/answers/{question}/"),
+        (method, f"/api/v1/{path}") for method, paths in wanted.items() for path in paths
     }
 
 
@@ -369,24 +314,6 @@ def test_the_documentation_needs_no_other_host(client, ann):
         response = client.get(address)
         assert response.status_code == 200, address
         assert b"".join(response)
-
-
-def test_json_nested_too_deeply_is_refused_in_a_sentence(make_task, person, client):
-    make_task([DISPUTED])
-    ann = person("ann", "de")
-    token = AuthToken.objects.create(ann.user)[1]
-    body = "[" * 100_000
-    headers = {"Authorization": f"Token {token}"}
-    reply = client.post("/api/v1/leases/1/judge/", body, content_type="application/json", headers=headers)
-    assert (reply.status_code, reply.json()["detail"]) == (400, "The JSON is nested too deeply.")
-
-
-def test_an_address_that_leads_nowhere_is_refused_as_everything_else_is(client, settings):
-    for address in ("/api/", "/api/v1/nothing/", "/api/v2/tasks/"):
-        answer = client.get(address)
-        assert answer.status_code == 404
-        assert answer.json() == {"code": "not_found", "detail": "There is nothing at this address."}
-    assert "<h1>There is nothing at this address.</h1>" in client.get("/apis/").text
 
 
 def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch):

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.actions.judgment_files import COLUMNS, JudgmentFileError, import_judgments
+from annotate.actions.judgment_files import JudgmentFileError, import_judgments
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import judgment_import
@@ -62,44 +62,34 @@ def test_a_file_makes_a_closed_task_whose_units_have_the_labels_of_their_majorit
     assert imported.stages == {stages.LABELLED: 2, stages.DISCARDED: 1}
 
 
-def test_workers_become_annotators_who_cannot_log_in_and_bear_a_name_that_nobody_can_type(file_of):
-    import_judgments("crowd", file_of("a w1 x", "a w/2 y"))
+def test_workers_become_annotators_of_one_task_who_cannot_log_in_and_bear_a_name_that_nobody_can_type(
+    file_of, person, client
+):
+    import_judgments("crowd", file_of("a w1 x", "a w/2 y", "a w3 x"))
     users = User.objects.filter(annotator__isnull=False).order_by("username")
-    assert [user.username for user in users] == ["imported:crowd:w/2", "imported:crowd:w1"]
+    assert [user.username for user in users] == ["imported:crowd:w/2", "imported:crowd:w1", "imported:crowd:w3"]
     assert not any(user.is_active or user.has_usable_password() or user.is_staff for user in users)
     assert all(one.pseudonym.startswith("annotator-") for one in Annotator.objects.all())
     with pytest.raises(BadTable, match="is not a user name"):
         read_table("username,name,languages\nimported:crowd:w1,W,de:5\n")
-
-
-def test_the_api_names_each_answer_of_an_imported_task_once(file_of, person, client):
-    import_judgments("crowd", file_of("a ann 0", "b ann 1"))
-    client.force_login(person("eve", "en").user)
-    answers = client.get("/api/v1/tasks/crowd/").json()["answers"]
-    assert [(answer["asked"], answer["label"]) for answer in answers] == [("", "0"), ("", "1")]
-
-
-def test_one_worker_of_two_tasks_is_two_annotators(file_of):
-    import_judgments("one", file_of("a w1 x"))
-    import_judgments("two", file_of("a w1 x"))
-    assert Annotator.objects.count() == 2
-
-
-def test_each_answer_has_a_closed_lease_and_a_place_of_its_own(file_of):
-    import_judgments("crowd", file_of("a w1 x", "a w2 x", "a w3 y"))
+    # Each answer has a closed lease and a place of its own.
     assert list(Lease.objects.values_list("place", "outcome")) == [(n, "answered") for n in (1, 2, 3)]
     assert Judgment.objects.filter(kind="answer", lease__closed_at__isnull=False, shown_at=None).count() == 3
+    import_judgments("other", file_of("a w1 x"))
+    assert Annotator.objects.count() == 4
+    client.force_login(person("eve", "en").user)
+    answers = client.get("/api/v1/tasks/crowd/").json()["answers"]
+    assert [(answer["asked"], answer["label"]) for answer in answers] == [("", "x"), ("", "y")]
 
 
-def test_a_second_answer_by_one_worker_is_rejected_with_its_line_and_the_first_is_kept(file_of):
-    imported = import_judgments("crowd", file_of("a w1 x", "a w1 y", "a w2 x", "a w1 x"))
+def test_a_second_answer_by_a_worker_is_rejected_with_its_line_or_kept_for_analysis_only(file_of):
+    file = file_of("a w1 x", "a w1 y", "a w2 x", "a w1 x")
+    imported = import_judgments("crowd", file)
     assert reasons(imported) == dict.fromkeys((3, 5), "w1 has answered a before, with x; the first answer counts.")
     assert list(Judgment.objects.values_list("kind", "label")) == [("answer", "x"), ("answer", "x")]
-
-
-def test_repeats_are_kept_by_option_for_analysis_only(file_of):
-    imported = import_judgments("crowd", file_of("a w1 x", "a w1 y", "a w1 y", "a w2 x"), keep_repeats=True)
-    assert (imported.judgments, imported.repeats, imported.rejects_file) == (2, 2, None)
+    later = import_judgments("crowd", file, keep_repeats=True)
+    assert (later.already, later.repeats, later.rejects_file) == (2, 2, None)
+    assert not imported.rejects_file.exists()
     assert [judgment.lease for judgment in Judgment.objects.filter(kind="repeat")] == [None, None]
     assert imported.task.units.get().label == "x"
 
@@ -114,14 +104,6 @@ def test_run_again_it_adds_nothing_and_rejects_the_same(file_of, keep_repeats):
     assert again.already == first.judgments + first.repeats
     assert (reasons(again), list(Judgment.objects.values()), list(Transition.objects.values())) == before
     assert Annotator.objects.count() == 2
-
-
-def test_repeats_can_be_kept_later_and_the_list_of_rejects_goes(file_of):
-    file = file_of("a w1 x", "a w1 y")
-    listed = import_judgments("crowd", file).rejects_file
-    imported = import_judgments("crowd", file, keep_repeats=True)
-    assert (imported.already, imported.repeats, imported.rejects_file) == (1, 1, None)
-    assert not listed.exists()
 
 
 def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
@@ -140,22 +122,30 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
     assert imported.judgments == 1
 
 
-def test_jsonl_may_have_numbers_and_other_names_for_its_columns(tmp_path):
+def test_json_may_have_numbers_be_one_array_and_have_other_names_for_its_columns(tmp_path):
     file = tmp_path / "judgments.jsonl"
     rows = [
         {"item": 7, "who": "w1", "answer": 1},
         {"item": 7, "who": 2, "answer": 0.5},
         {"item": 7, "who": 3},
         {"item": 7, "who": True, "answer": 1},
+        {"item": 7, "who": 4, "answer": 1.0},
+        {"item": 7, "who": 5, "answer": float("nan")},
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    imported = import_judgments("crowd", file, columns={"task": "item", "worker": "who", "label": "answer"})
-    assert imported.task.units.get().item.key == "7"
+    columns = {"task": "item", "worker": "who", "label": "answer"}
+    imported = import_judgments("crowd", file, columns=columns)
+    assert (imported.task.units.get().item.key, imported.task.labels) == ("7", ["1"])
     assert reasons(imported) == {
         2: "The label is neither a string nor a whole number.",
         3: "The label is missing.",
         4: "The worker is neither a string nor a whole number.",
+        6: "The label is nan, which another program writes where there is none.",
     }
+    for name in ("array.json", "array.jsonl"):
+        (tmp_path / name).write_text(json.dumps([rows[0], rows[4]], indent=1))
+        imported = import_judgments(name.replace(".", "-"), tmp_path / name, columns=columns)
+        assert (imported.judgments, imported.rejects) == (2, {})
 
 
 def test_a_column_may_say_the_language_of_each_item(file_of):
@@ -225,61 +215,53 @@ def test_where_it_breaks_off_nothing_is_written(file_of, monkeypatch):
         assert not model.objects.exists()
 
 
-def test_where_nothing_can_be_taken_the_first_reason_is_said_and_no_task_is_made(file_of):
-    with pytest.raises(
-        TooManyRejected, match=r"all of its 2 rows were rejected, the first at line 2: .*'x' is not one"
-    ):
-        import_judgments("crowd", file_of("a w1 x", "a w2 x"), labels=["0", "1"])
-    with pytest.raises(JudgmentFileError, match="holds no rows"):
-        import_judgments("crowd", file_of())
-    assert not Task.objects.exists()
-
-
 WORDS = ("a ann good", "a bob bad", "b ann fair", "b bob good", "c ann bad", "c bob bad")
 
 
 def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
-    call_command("import_judgments", "words", str(file_of(*WORDS)))
+    call_command("import_judgments", "words", file_of(*WORDS))
     with pytest.raises(CommandError, match=r"nobody has said which order they have: bad, fair, good\. Import them"):
         call_command("agreement", "words", ordinal=True)
-    call_command("import_judgments", "graded", str(file_of(*WORDS)), labels="good fair bad")
-    call_command("import_judgments", "numbers", str(file_of("a ann 1", "a bob 2", "b ann 10", "b bob 10")))
+    call_command("import_judgments", "graded", file_of(*WORDS), labels="good fair bad")
+    call_command("import_judgments", "numbers", file_of("a ann 1", "a bob 2", "b ann 10", "b bob 10"))
     capsys.readouterr()
     for task in ("graded", "numbers"):
         call_command("agreement", task, ordinal=True)
         assert "ordinal" in said(capsys)
-
-
-def test_labels_that_differ_in_capital_letters_are_told_beside_their_agreement_too(file_of, capsys):
-    call_command("import_judgments", "words", str(file_of("a ann Yes", "a bob yes", "b ann no", "b bob no")))
-    capsys.readouterr()
-    call_command("agreement", "words")
-    assert "The labels Yes and yes differ in capital letters only, and are told apart" in said(capsys)
-
-
-def test_words_of_a_task_made_before_their_order_was_noted_are_no_grades_either(file_of):
-    task = import_judgments("words", file_of(*WORDS), labels=["good", "fair", "bad"]).task
-    draw = task.draw
+    # Nor are they in a task made before their order was noted.
+    draw = Task.objects.get(name="graded").draw
     del draw.parameters["labels_in_order"]
     draw.save()
     with pytest.raises(CommandError, match="nobody has said which order they have"):
-        call_command("agreement", "words", ordinal=True)
+        call_command("agreement", "graded", ordinal=True)
 
 
 def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(file_of, capsys):
-    call_command("import_judgments", "cases", str(file_of("a ann Yes", "a bob yes", "b ann no")))
-    assert "The labels Yes and yes differ in capital letters only, and are told apart" in capsys.readouterr().err
+    sentence = "The labels Yes and yes differ in capital letters only, and are told apart"
+    call_command("import_judgments", "cases", file_of("a ann Yes", "a bob yes", "b ann no", "b bob no"))
+    assert sentence in capsys.readouterr().err
     assert Task.objects.get().labels == ["Yes", "no", "yes"]
-    call_command("import_judgments", "plain", str(file_of("a ann yes", "b ann no")))
+    call_command("agreement", "cases")
+    assert sentence in said(capsys)
+    call_command("import_judgments", "plain", file_of("a ann yes"))
     assert capsys.readouterr().err == ""
+    call_command("agreement", "plain")
+    singular = "1 judgment of 1 annotator on 1 unit, none of them judged by two or more, so there is no agreement to me"
+    assert singular in " ".join(said(capsys).split())
 
 
-def test_of_too_many_rejects_the_first_that_counts_is_said(file_of):
+def test_of_too_many_rejects_the_first_that_counts_is_said_and_no_task_is_made(file_of):
     file = file_of("a w1 x", "a w1 x", "b w1 x", "c w1 q")
-    with pytest.raises(TooManyRejected, match=r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"):
-        import_judgments("crowd", file, labels=["x", "y"], max_rejects=0.01)
-    with pytest.raises(TooManyRejected, match=r"the first is line 5: "):
-        import_judgments("crowd", file, labels=["x", "y"], max_rejects=0)
+    for labels, most, sentence in (
+        (["x", "y"], 0.01, r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"),
+        (["x", "y"], 0, r"the first is line 5: "),
+        (["0", "1"], 1, r"all of its 4 rows were rejected, the first at line 2: .*'x' is not one"),
+    ):
+        with pytest.raises(TooManyRejected, match=sentence):
+            import_judgments("crowd", file, labels=labels, max_rejects=most)
+    with pytest.raises(JudgmentFileError, match="holds no rows"):
+        import_judgments("crowd", file_of())
+    assert not Task.objects.exists()
     assert import_judgments("crowd", file_of("a w1 x", "a w1 x"), max_rejects=0).judgments == 1
 
 
@@ -318,74 +300,38 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
         call_command("import_judgments", "crowd", str(file), "--column", "item=a")
 
 
-@pytest.fixture
-def csv_of(tmp_path):
-    def make(*rows, name="judgments.csv", header="task,worker,label"):
-        path = tmp_path / name
-        path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
-        return path
-
-    return make
-
-
-def test_the_agreement_of_one_judgment_is_told_in_the_singular(csv_of, capsys):
-    call_command("import_judgments", "crowd", str(csv_of("a,r1,1")))
-    capsys.readouterr()
-    call_command("agreement", "crowd")
-    told = "1 judgment of 1 annotator on 1 unit, none of them judged by two or more, so there is no agreement to "
-    assert f"{told}measure." in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_word_for_none_is_no_answer_and_agreement_is_that_of_the_others(csv_of, capsys):
-    rows = ["a,r1,1", "a,r2,1", "a,r3,None", "b,r1,1", "b,r2,1", "b,r3,1", "c,r1,2", "c,r2,nan", "c,r3,2"]
-    imported = import_judgments("crowd", csv_of(*rows))
+def test_a_word_for_none_is_no_answer_unless_labels_name_it(file_of, capsys):
+    rows = ["a r1 1", "a r2 1", "a r3 None", "b r1 1", "b r2 1", "b r3 1", "c r1 2", "c r2 nan", "c r3 2"]
+    imported = import_judgments("crowd", file_of(*rows))
     assert imported.task.labels == ["1", "2"]
     assert reasons(imported) == {
         4: "The label is None, which another program writes where there is none.",
         9: "The label is nan, which another program writes where there is none.",
     }
     call_command("agreement", "crowd", json=True)
-    assert json.loads(capsys.readouterr().out)["all"]["nominal"]["value"] == 1.0
-
-
-def test_none_is_a_label_where_labels_name_it(csv_of):
-    imported = import_judgments("crowd", csv_of("a,r1,None", "a,r2,None", "b,r1,Some"), labels=["None", "Some"])
+    assert json.loads(said(capsys))["all"]["nominal"]["value"] == 1.0
+    imported = import_judgments("named", file_of("a r1 None", "a r2 None", "b r1 Some"), labels=["None", "Some"])
     assert (imported.judgments, imported.rejects_file) == (3, None)
 
 
-def test_1_0_and_1_are_one_label_and_a_note_says_so(csv_of, capsys):
-    file = csv_of("1,a,1.0", "1,b,1", "1,c,1.0", "2,a,0", "2,b,0.0", "2,c,0")
-    call_command("import_judgments", "crowd", str(file))
+def test_1_0_and_1_are_one_label_and_a_note_says_so(file_of, tmp_path, capsys):
+    file = file_of("1 a 1.0", "1 b 1", "1 c 1.0", "2 a 0", "2 b 0.0", "2 c 0")
+    gold = tmp_path / "gold.tsv"
+    gold.write_text("task\tlabel\n1\t1\n2\t0.0\n")
+    call_command("import_judgments", "crowd", file)
     assert "The labels of 3 rows were corrected: 1.0 as 1, 0.0 as 0." in capsys.readouterr().err
     assert Task.objects.get().labels == ["0", "1"]
-    gold = csv_of("1,1.0", "2,0", name="gold.csv", header="task,label")
-    call_command("agreement", "crowd", gold=str(gold), json=True)
-    report = json.loads(capsys.readouterr().out)["all"]
-    assert (report["nominal"]["value"], report["gold"]["majority"]["value"]) == (1.0, 1.0)
+    # True labels match, also where the task's labels are meant as 1.0.
+    import_judgments("floats", file_of("1 a 1.0", "1 b 1.0", "2 a 0.0", "2 b 0.0"), labels=["0.0", "1.0"])
+    for task in ("crowd", "floats"):
+        call_command("agreement", task, gold=gold, json=True)
+        report = json.loads(said(capsys))["all"]
+        assert (report["nominal"]["value"], report["gold"]["majority"]["value"]) == (1.0, 1.0)
 
 
-def test_true_labels_1_match_judgments_that_are_meant_as_1_0(csv_of, capsys):
-    import_judgments("crowd", csv_of("1,a,1.0", "1,b,1.0", "2,a,0.0", "2,b,0.0"), labels=["0.0", "1.0"])
-    gold = csv_of("1,1", "2,0", name="gold.csv", header="task,label")
-    call_command("agreement", "crowd", gold=str(gold), json=True)
-    assert json.loads(capsys.readouterr().out)["all"]["gold"]["majority"]["value"] == 1.0
-
-
-def test_numbers_of_json_are_the_labels_that_csv_has(tmp_path):
-    file = tmp_path / "j.jsonl"
-    rows = [("1", "a", 1.0), ("1", "b", 1), ("1", "c", float("nan")), ("1", "d", True)]
-    file.write_text("".join(json.dumps(dict(zip(COLUMNS, row, strict=False))) + "\n" for row in rows))
-    imported = import_judgments("crowd", file)
-    assert imported.task.labels == ["1"]
-    assert reasons(imported) == {
-        3: "The label is nan, which another program writes where there is none.",
-        4: "The label is neither a string nor a whole number.",
-    }
-
-
-def test_a_missing_worker_is_nobody_and_101_0_is_101(csv_of):
-    rows = ["1,101.0,yes", "1,102.0,yes", "1,nan,no", "2,nan,no", "2,101,yes", "2,9.06E+17,yes"]
-    imported = import_judgments("crowd", csv_of(*rows))
+def test_a_missing_worker_is_nobody_and_101_0_is_101(file_of):
+    rows = ["1 101.0 yes", "1 102.0 yes", "1 nan no", "2 nan no", "2 101 yes", "2 9.06E+17 yes"]
+    imported = import_judgments("crowd", file_of(*rows))
     assert imported.annotators == 2
     assert reasons(imported) == {
         4: "The worker is nan, which another program writes where there is none.",
@@ -394,20 +340,12 @@ def test_a_missing_worker_is_nobody_and_101_0_is_101(csv_of):
     }
 
 
-def test_labels_that_look_the_same_are_one_and_a_note_says_which(csv_of, capsys):
-    call_command("import_judgments", "crowd", str(csv_of("1,a,café", "1,b,cafe\u0301", '2,a," yes"', "2,b,yes")))
+def test_labels_items_and_workers_that_look_the_same_are_one_and_a_note_says_which(tmp_path, capsys):
+    file = tmp_path / "judgments.csv"
+    rows = ("1,a,café", "1,b,cafe\u0301", '2,a," yes"', "2,b,yes", "é,zoé,yes", "e\u0301,zoe\u0301,yes", "é,bob,yes")
+    file.write_text("\n".join(["task,worker,label", *rows]), encoding="utf-8")
+    call_command("import_judgments", "crowd", file)
+    printed = capsys.readouterr()
+    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café, ' yes' as yes." in printed.err
+    assert printed.out.startswith("Task crowd is new: 6 judgments of 4 annotators on 3 units imported")
     assert Task.objects.get().labels == ["café", "yes"]
-    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café, ' yes' as yes." in capsys.readouterr().err
-
-
-def test_items_and_workers_in_nfc_and_nfd_are_one(csv_of):
-    imported = import_judgments("crowd", csv_of("é,zoé,x", "e\u0301,zoe\u0301,x", "e\u0301,bob,x"))
-    assert (imported.units, imported.annotators, len(imported.further)) == (1, 2, 1)
-
-
-@pytest.mark.parametrize("name", ["j.json", "j.jsonl"])
-def test_judgments_may_be_one_array(tmp_path, name):
-    rows = [dict(zip(COLUMNS, ("1", worker, "yes"), strict=False)) for worker in "ab"]
-    (tmp_path / name).write_text(json.dumps(rows, indent=1))
-    imported = import_judgments("crowd", tmp_path / name)
-    assert (imported.judgments, imported.rejects) == (2, {})
