@@ -196,15 +196,18 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     assert rows.keys() == {row["queue"] for row in summary["queues"]}
     assert [rows[queue]["readers"] for queue in ("en", "nl")] == [4, 4]
     assert 0 < rows["en"]["days"]["low"] <= rows["en"]["days"]["middle"] <= rows["en"]["days"]["high"]
-    assert summary["unread"]
-    for queue in summary["unread"]:
-        assert (rows[queue]["days"]["middle"], rows[queue]["readers"]) == (None, 0)
-        # Two more readers would give it a date.
-        assert rows[queue]["more"]["days"]["middle"] > 0
-        assert rows[queue]["more"]["sooner"] is None
+    assert all(rows[queue]["days"]["middle"] is None for queue in summary["unread"])
     assert summary["forecast"]["adjudication"]["adjudicators"] == 1
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **options)
     printed = " ".join(out.getvalue().split())
     assert "The work that has readers is expected to be done about" in printed
     assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in printed
+
+
+def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):
+    person("ann", "en:5")
+    row = opened(dry_run=True, **UNIFORM)[0]["forecast"]["queues"][0]
+    assert (row["days"]["middle"], row["readers"]) == (None, 0)
+    assert row["more"]["days"]["middle"] > 0
+    assert row["more"]["sooner"] is None
