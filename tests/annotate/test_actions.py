@@ -172,7 +172,7 @@ def test_what_is_typed_means_the_same_as_what_a_page_gives():
     for form, line in (
         ({"task": "t"}, "reroute t"),
         (
-            {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%", "extend": False},
+            {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%"},
             "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",
         ),
         (

@@ -126,7 +126,7 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
     foretold, _ = opened("extend_task", dry_run=True, size=300)
     assert contents(data_dir) == before
     inside.clear()
-    real, _ = opened(extend=True, size=300)
+    real, _ = opened("extend_task", size=300)
     assert inside == [0]
     assert foretold.pop("forecast")["queues"]
     assert foretold.pop("widths")["accuracy"]
@@ -134,12 +134,10 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
     assert sum(real["stages"].values()) == 100
     # What the real one would be refused, the dry run is too.
     before = contents(data_dir)
-    for options, sentence in (
-        (UNIFORM, "There is already a task 't'"),
-        ({"extend": True, "size": 100}, "--size must be larger than that"),
-    ):
-        with pytest.raises(CommandError, match=sentence):
-            opened(dry_run=True, **options)
+    with pytest.raises(CommandError, match="There is already a task 't'"):
+        opened(dry_run=True, **UNIFORM)
+    with pytest.raises(CommandError, match="--size must be larger than that"):
+        opened("extend_task", dry_run=True, size=100)
     assert contents(data_dir) == before
     assert not User.objects.exists()
 

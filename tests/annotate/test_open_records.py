@@ -67,7 +67,7 @@ def test_gold_answers_are_never_work_nor_is_a_record_with_the_same_text(corpus, 
     assert re.search(r"27 records queued \(.*\), each for 3 people", printed.out)
     assert "Invite some; they take the test first.\n" in printed.err
     with pytest.raises(CommandError) as refused:
-        call_command("open_task", "t", "--extend", "--size", "40")
+        call_command("extend_task", "t", "--size", "40")
     assert str(refused.value) == (
         "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
     )
