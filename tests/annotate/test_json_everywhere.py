@@ -78,6 +78,8 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("open_task", "t", corpus=NAME, size=100, seed="7", audit_least=2, audit_limit=1.0)
     assert (told["task"], sum(told["stages"].values())) == ("t", 100)
     assert told["draws"] == [{"language": "", "asked": 100, "drawn": 100, "frame": 1525}]
+    told = asked("extend_task", "t", size=110, dry_run=True)
+    assert (told["task"], sum(told["stages"].values())) == ("t", 10)
     annotator, task = Annotator.objects.get(user__username="ann"), Task.objects.get()
     judge(annotator, take(annotator, task).pk, Answer("de"))
 
