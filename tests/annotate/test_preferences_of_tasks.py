@@ -173,14 +173,24 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     assert "Each is stated less that of a, the system with the most judgments" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
     # A system that always loses has no strength.
-    rows = (f"{row} en" for row in [*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")])
-    import_judgments("loses", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
+    rows = [*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")]
+    import_judgments("loses", file_of(*rows), pairs=True)
     losing = report(Task.objects.get(name="loses"))
     assert losing["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
-    assert [*losing["languages"]] == ["en"]
     text = " ".join(told(capsys, "loses").split())
     assert "With ties left out, there are no finite strengths" in text
     assert "a, b; c." in text
+
+
+def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
+    rows = [f"{row} {'de' if n % 2 else 'en'}" for n, row in enumerate(judged(list("ABAt" * 6)))]
+    import_judgments("pairs", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
+    found = report(Task.objects.get())["languages"]
+    assert {code: section["pairs"][0]["counts"] for code, section in found.items()} == {
+        "en": {"a": 12, "b": 0, "tie": 0},
+        "de": {"a": 0, "b": 6, "tie": 6},
+    }
+    assert "German" in told(capsys, "pairs")
 
 
 def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client, capsys):
