@@ -11,8 +11,8 @@ from annotate.quality import agreement_report, agreement_statistics, preference_
 from annotate.quality.agreement_statistics import UnorderedLabels
 from annotate.quality.answer_models import UnknownLabel
 from annotate.quality.preference_statistics import NoPreferences
+from annotate.reports.table_formats import as_lines, wrapped
 from annotate.reports.tables import Table, many
-from annotate.reports.terminal import as_lines, wrapped
 from corpora.sources.readers import named_columns
 
 SHOWN = 20

@@ -17,7 +17,7 @@ from annotate.figures import plan_report
 from annotate.figures.further_work import further_work, measures_accuracy
 from annotate.kinds.control import panels
 from annotate.models import Task
-from annotate.reports.terminal import as_lines, wrapped
+from annotate.reports.table_formats import as_lines, wrapped
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="have people label the languages over the task's limit")

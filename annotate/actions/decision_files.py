@@ -20,8 +20,8 @@ from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
 from annotate.kinds.kind import Unsure
 from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import Column, are, many, table
-from annotate.reports.terminal import as_lines
 from annotate.work import adjudication
 from annotate.work.judgment_import import Rejects
 from corpora.core.language_codes import code_of

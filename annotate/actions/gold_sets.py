@@ -15,8 +15,8 @@ from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
 from annotate.kinds.interface_language import is_negative
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import NOTE, Column, many, numbers, table
-from annotate.reports.terminal import as_lines
 from annotate.work import closure
 from corpora.core.languages import UND
 

@@ -25,8 +25,8 @@ from annotate.actions.action import (
 from annotate.core.option import Option, words
 from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import NUMBER, Column, many, table
-from annotate.reports.terminal import as_lines
 from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of

@@ -24,8 +24,8 @@ from annotate.core.option import Option, share, sizes, whole_number
 from annotate.goldsets.formats import mrs
 from annotate.goldsets.formats.mrs import Responses, Struck, export_pairs, read_struck
 from annotate.goldsets.set_folder import ExportError
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
-from annotate.reports.terminal import as_lines
 from corpora.core import listed
 from corpora.threads import messages, scorers
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan

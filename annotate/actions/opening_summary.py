@@ -22,8 +22,8 @@ from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Annotator, Task
 from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
-from annotate.reports.terminal import as_lines
 from annotate.work.closure import how_to_go_on
 from annotate.work.task_creation import Opened
 from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals

@@ -13,8 +13,8 @@ from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.models import Task
 from annotate.reports.numbers import in_points
+from annotate.reports.table_formats import as_lines, wrapped
 from annotate.reports.tables import many
-from annotate.reports.terminal import as_lines, wrapped
 from corpora.storage.layout import manifest_of
 
 BOTH = ("precision", "recall")

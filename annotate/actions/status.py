@@ -24,8 +24,8 @@ from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
 from annotate.figures.task_overview import Standing, draws_there, standing
 from annotate.models import Annotator, Task
+from annotate.reports.table_formats import as_lines, underlined
 from annotate.reports.tables import Table, many
-from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
 from corpora.models import Corpus
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there

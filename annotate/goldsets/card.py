@@ -19,8 +19,8 @@ from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.quality import preference_report
 from annotate.quality.agreement_report import agreement_table, doubts, label_table
-from annotate.reports.markdown import in_yaml, parts
 from annotate.reports.numbers import estimate
+from annotate.reports.table_formats import in_yaml, parts
 from annotate.reports.tables import beside
 from corpora.core.languages import UND
 from corpora.core.values import licence_key

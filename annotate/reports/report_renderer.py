@@ -7,10 +7,9 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from annotate.reports import evaluation_report, markdown
-from annotate.reports.markdown import marked_down, parts
+from annotate.reports import evaluation_report, table_formats
+from annotate.reports.table_formats import GAP, as_lines, marked_down, parts, printable, underlined, wrapped
 from annotate.reports.tables import many
-from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # slugs of sections that are omitted in LaTeX
 PAPER_ROWS = 40  # maximum number of rows in a LaTeX table
@@ -76,7 +75,7 @@ def as_latex(report: dict[str, Any]) -> str:
     title, _, sections, _ = evaluation_report.contents(report)
     shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
-        markdown.as_latex(each, f"{title}: {section.title}, with 95% intervals")
+        table_formats.as_latex(each, f"{title}: {section.title}, with 95% intervals")
         for section in shown
         for each in section.tables
         if len(each.rows) <= PAPER_ROWS

@@ -1,8 +1,8 @@
 """Tables for pages, dataset cards and terminals. Each column is declared with a function that returns its cells.
 
 If a table has a slug, links in its headings sort it without a script, as in ?sort=people.-answers. Pages can also offer
-a filter for long tables, as in ?find-people=ann, and downloads as CSV, as in ?csv=people. `terminal.py` renders tables
-for a terminal, `markdown.py` in Markdown, and templates/annotate/_table.html in HTML.
+a filter for long tables, as in ?find-people=ann, and downloads as CSV, as in ?csv=people. `table_formats.py` renders
+tables in Markdown, in LaTeX and for a terminal, and templates/annotate/_table.html in HTML.
 """
 
 import csv

@@ -16,7 +16,7 @@ from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
 from annotate.pages import item_view
-from annotate.reports.markdown import code, marked_down
+from annotate.reports.table_formats import code, marked_down
 from corpora.system import VERSION
 
 register = template.Library()

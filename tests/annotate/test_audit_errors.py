@@ -22,7 +22,7 @@ from annotate.core.estimation.detector_error import (
     without_slips,
 )
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
-from annotate.reports.markdown import parts
+from annotate.reports.table_formats import parts
 from tests.annotate.test_estimation import holds, numbers, same
 
 

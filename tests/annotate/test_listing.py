@@ -20,7 +20,7 @@ from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve
 from annotate.models import Job, Judgment, Pause, Task
-from annotate.reports.terminal import wrapped
+from annotate.reports.table_formats import wrapped
 from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take

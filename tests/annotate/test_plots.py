@@ -27,8 +27,8 @@ from annotate.reports.plots import (
     stacked,
 )
 from annotate.reports.square_plots import SHADES, heat_map
+from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import NUMBER, Column, table
-from annotate.reports.terminal import as_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 STYLES = Path(__file__).resolve().parents[2] / "annotate" / "static" / "annotate" / "assay.css"

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from annotate.evaluation.posts import READING, SECTIONS, WORDS
 from annotate.reports import evaluation_report
 from annotate.reports.report_renderer import as_html, as_markdown, as_text
-from annotate.reports.terminal import WIDTH
+from annotate.reports.table_formats import WIDTH
 
 FORMS = (as_text, as_markdown, as_html)
 VOID = {"meta", "br", "hr", "link", "img", "input"}

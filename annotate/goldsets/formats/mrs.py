@@ -34,7 +34,7 @@ from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, ExportError, replacing, write_with_card
 from annotate.models import Task
-from annotate.reports.markdown import parts
+from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
 from corpora.core.language_codes import code_of
 from corpora.core.languages import LANGUAGES

@@ -5,7 +5,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from annotate.goldsets.exporter import export
-from annotate.reports.markdown import code, in_yaml, marked_down
+from annotate.reports.table_formats import code, in_yaml, marked_down
 from tests.annotate.acts import open_records
 from tests.annotate.record_export.records import LANGUAGES
 
