@@ -159,6 +159,8 @@ def test_a_share_is_compared_as_an_exact_fraction(make):
         (sample,) = sample_recall(corpus, ["de"], size=9, seed="s", predictor=MINE, share=share)
         assert sorted(keys(sample)) == ["above", "exact"]
         assert sample.parameters["share"] == "7/100"
+    (sample,) = sample_recall(corpus, ["de"], size=9, seed="s", predictor=MINE, share="7/100", least_posts=100)
+    assert keys(sample) == ["exact"], "it alone has 100 posts in the history"
 
 
 def test_a_draw_is_recorded_with_all_that_made_it_and_a_post_of_several_draws_is_one_item(corpus):
