@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotate import controls
+from annotate.actions import open_task  # noqa: F401 - it lists its options once, here without the control's
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.kinds.control import CONTROLS, QualityControl
