@@ -96,13 +96,13 @@ def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noq
         (lambda: assay.corpus(NAME).predictions("ours@2"), "Corpus demo has no predictions of 'ours@2'; it has: none."),
         (
             lambda: assay.corpus(NAME).posts().to_arrow(["body"]),
-            "There is no column 'body' in posts of demo; there is: id,",
+            "There is no column 'body' in posts of demo; available: id,",
         ),
-        (lambda: assay.task("other"), "There is no task 'other'; there is: task."),
+        (lambda: assay.task("other"), "There is no task 'other'; available: task."),
         (lambda: assay.gold("nowhere"), "There is no folder nowhere; name one that export_gold"),
         (
             lambda: assay.run("shout"),
-            "There is no action 'shout'; there is: add_annotators, add_manager,",
+            "There is no action 'shout'; available: add_annotators, add_manager,",
         ),
         (lambda: assay.run("reroute", tsk="task"), "reroute has no option 'tsk'. Did you mean task? It has: task."),
         (lambda: assay.run("reroute", task="other"), "There is no task 'other'"),

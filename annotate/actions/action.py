@@ -160,7 +160,7 @@ def task_named(name: str) -> Task:
     found = Task.objects.filter(name=name).first()
     if found is None:
         there = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(f"There is no task {name!r}; there is: {there}.")
+        raise ActionError(f"There is no task {name!r}; available: {there}.")
     return found
 
 

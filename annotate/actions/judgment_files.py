@@ -138,7 +138,7 @@ def _value(value: object, column: str, most: int, known: Collection[str] = ()) -
         is_what = f"is {written}, which another program writes where there is none" if written else "is empty"
         raise RecordError(f"The {column} {is_what}.")
     if len(text) > most:
-        raise RecordError(f"The {column} has {len(text):,} characters; {most:,} are the most.")
+        raise RecordError(f"The {column} has {len(text):,} characters; at most {most:,} are allowed.")
     if not text.isprintable():
         raise RecordError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
     return text

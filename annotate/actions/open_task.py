@@ -190,7 +190,7 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
     if corpus is None:
         there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
         raise ActionError(
-            f"There is no corpus {values['corpus']!r}; there is: {there}. See `assay import_corpus --help`."
+            f"There is no corpus {values['corpus']!r}; available: {there}. See `assay import_corpus --help`."
         )
     chosen = {name: values[name] for name in design.options if values[name] is not None}
     languages = chosen.pop("languages", None)
@@ -272,7 +272,7 @@ def kind_named(given: str | None, design: str | None) -> Kind:
             return kind
         raise ActionError(f"{given} has no [[layout]], so nobody can be asked; add a layout and [[answers]].")
     raise ActionError(
-        f"There is no kind {given!r}; there is: {', '.join(ASKED_HERE)}, or the path of a file that ends in .toml."
+        f"There is no kind {given!r}; available: {', '.join(ASKED_HERE)}, or the path of a file that ends in .toml."
     )
 
 

@@ -87,7 +87,7 @@ def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
             f"practice explains every item, and {row.id} has no explanation. Say in a sentence why its label is right."
         )
     if row.id in others:
-        raise ValueError(f"{row.id} is there twice; each serves one purpose.")
+        raise ValueError(f"{row.id} occurs twice; each serves one purpose.")
     return row
 
 

@@ -151,7 +151,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
     )
     raise TooManyRejected(
         f"Nothing was written: of the {sifted.rows:,} rows of {path}, {reasons.total():,} would be refused, more than "
-        f"--max-rejects {most:.4g} allows: {named}. {encoding_hint(path, 'tsv')}Mend the file, or take the other rows "
+        f"--max-rejects {most:.4g} allows: {named}. {encoding_hint(path, 'tsv')}Fix the file, or take the other rows "
         "alone with a higher --max-rejects, which lists those that are refused."
     )
 

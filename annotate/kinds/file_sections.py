@@ -34,7 +34,8 @@ def guidelines_fault(text: str) -> str:
     most".
     """
     if (size := len(text.encode(errors="replace"))) > LONGEST_GUIDELINES:
-        return f"have {size:,} bytes, and {LONGEST_GUIDELINES:,} are the most; shorten them, or link to what is long"
+        allowed = f"at most {LONGEST_GUIDELINES:,} are allowed"
+        return f"have {size:,} bytes, but {allowed}; shorten them, or link to what is long"
     for number, line in enumerate(text.splitlines(), 1):
         if line.count("|") > MOST_COLUMNS and _RULE.fullmatch(line):
             return f"have a table of more than {MOST_COLUMNS} columns in line {number:,}; part it"
@@ -232,7 +233,7 @@ def check_guidelines(table: Table, known: Collection[str]) -> None:
                 code, f'the guidelines in {code} are not text; name a file, such as {code} = "{code}.md".'
             )
         if "\0" in table.raw[code]:
-            raise table.fault(code, f"the guidelines in {code} hold a NUL, which no database keeps; take it out.")
+            raise table.fault(code, f"the guidelines in {code} hold a NUL, which no database keeps; remove it.")
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:

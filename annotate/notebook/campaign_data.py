@@ -228,7 +228,7 @@ def run(action: str, /, **options: Any) -> Outcome:
 def named_action(name: str) -> Action:
     known = by_name()
     if name not in known:
-        raise AssayError(f"There is no action {name!r}; there is: {', '.join(sorted(known))}.")
+        raise AssayError(f"There is no action {name!r}; available: {', '.join(sorted(known))}.")
     return known[name]
 
 

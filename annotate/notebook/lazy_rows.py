@@ -148,7 +148,7 @@ class Rows:
         Raise AssayError if there is no such column.
         """
         if strange := [column for column in columns or () if column not in self.columns]:
-            raise AssayError(f"There is no column {strange[0]!r} in {self.what}; there is: {', '.join(self.columns)}.")
+            raise AssayError(f"There is no column {strange[0]!r} in {self.what}; available: {', '.join(self.columns)}.")
         with told(self._place):
             return self.dataset.to_table(columns=None if columns is None else list(columns))
 

@@ -130,7 +130,7 @@ def reply(flag_id: int, words: str, *, by: User) -> Flag:
     if not words:
         raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
     if len(words) > MOST_WORDS or "\x00" in words:
-        raise InvalidAnswer(f"The reply has a NUL character or more than {MOST_WORDS:,} characters. Please mend it.")
+        raise InvalidAnswer(f"The reply has a NUL character or more than {MOST_WORDS:,} characters. Please correct it.")
     with transaction.atomic():
         found = _locked(flag_id)
         if found.reply and found.reply != words:
@@ -240,7 +240,9 @@ def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:
     if not text:
         raise InvalidAnswer("The note is empty. Write what people should know.")
     if len(text) > LONGEST_NOTE or "\x00" in text:
-        raise InvalidAnswer(f"The note has a NUL character or more than {LONGEST_NOTE:,} characters. Please mend it.")
+        raise InvalidAnswer(
+            f"The note has a NUL character or more than {LONGEST_NOTE:,} characters. Please correct it."
+        )
     if language and language not in task.read_in:
         raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would be told.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())

@@ -382,7 +382,8 @@ def _fault(field: str, fault: ValidationError) -> str:
     what = f"The task's {field.replace('_', ' ')}"
     if fault.code == "max_length":
         assert fault.params  # as all limits have
-        return f"{what} has {fault.params['show_value']:,} characters; {fault.params['limit_value']:,} are the most."
+        length, most = fault.params["show_value"], fault.params["limit_value"]
+        return f"{what} has {length:,} characters; at most {most:,} are allowed."
     return f"{what} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{what}: {' '.join(fault.messages)}"
 
 

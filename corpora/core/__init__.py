@@ -47,5 +47,5 @@ def install(group: str, register: Callable[[Any], object]) -> None:
             package = f"The package {entry.dist.name}" if entry.dist else "A package"
             raise CorpusError(
                 f"{package} cannot be used: its entry point {entry.name} = {entry.value} in {group} fails "
-                f"({type(error).__name__}: {error}). Mend the package, or uninstall it."
+                f"({type(error).__name__}: {error}). Fix the package, or uninstall it."
             ) from error

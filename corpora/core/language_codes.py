@@ -264,7 +264,7 @@ def _check_code(code: str) -> None:
         hint = f"write {meant}" if _CODE.fullmatch(meant) else "write it as BCP 47 does, such as pcm, pt-BR or sr-Latn"
         raise ValueError(f"{code!r} cannot be the code of a language; {hint}.")
     if len(code) > MAX_CODE:
-        raise ValueError(f"The language code {code} has {len(code)} characters; {MAX_CODE} are the most.")
+        raise ValueError(f"The language code {code} has {len(code)} characters; at most {MAX_CODE} are allowed.")
 
 
 def _added(code: str, table: object) -> Language:

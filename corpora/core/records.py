@@ -140,7 +140,7 @@ def _label(value: object) -> str:
         raise RecordError(f"One of the labels is {kind_of(value)}; each must be a string.")
     label = read_text("label", checked("label", value))
     if len(label) > MAX_LABEL:
-        raise RecordError(f"A label has {len(label):,} characters; {MAX_LABEL} are the most.")
+        raise RecordError(f"A label has {len(label):,} characters; at most {MAX_LABEL} are allowed.")
     if not label.isprintable():
         raise RecordError("A label holds a tab, a newline or another character that cannot be seen.")
     return label
@@ -188,7 +188,7 @@ def read_id(value: object, what: str = "id") -> str:
     if not key:
         raise RecordError(f"The {what} is empty.")
     if len(key) > MAX_ID:
-        raise RecordError(f"The {what} has {len(key):,} characters; {MAX_ID} are the most.")
+        raise RecordError(f"The {what} has {len(key):,} characters; at most {MAX_ID} are allowed.")
     if not key.isprintable():
         raise RecordError(f"The {what} holds a tab, a newline or another character that cannot be seen.")
     if is_respelled(key):
@@ -275,7 +275,7 @@ def _url(value: object) -> str:
     if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
         raise RecordError("The url is not a web address: it must begin with http:// or https:// and hold no spaces.")
     if len(value) > MAX_URL:
-        raise RecordError(f"The url has {len(value):,} characters; {MAX_URL:,} are the most.")
+        raise RecordError(f"The url has {len(value):,} characters; at most {MAX_URL:,} are allowed.")
     return value
 
 

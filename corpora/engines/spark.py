@@ -152,7 +152,7 @@ def opened() -> Iterator[Store]:
         lines = [line.strip(" :") for line in str(error).splitlines() if "error occurred while calling" not in line]
         reason = next(filter(None, lines), type(error).__name__).rstrip(".")
         raise CorpusError(
-            f"Spark has failed: {reason}. Mend that and run the command again, or set ASSAY_ENGINE=duckdb."
+            f"Spark has failed: {reason}. Fix that and run the command again, or set ASSAY_ENGINE=duckdb."
         ) from error
 
 

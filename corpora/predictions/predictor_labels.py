@@ -86,7 +86,7 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
         near = get_close_matches(spelled, there, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
         raise CorpusError(
-            f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {', '.join(there)}. {meant}"
+            f"There is no predictor {spelled!r} for corpus {corpus_name}; available: {', '.join(there)}. {meant}"
             f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
         )
     return found[0]

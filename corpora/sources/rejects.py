@@ -70,7 +70,7 @@ class Rejected:
         line, reason = self.first
         raise TooManyRejected(
             f"Nothing of {self.path} was taken: {self.count:,} of its first {self.rows:,} rows were rejected, and the "
-            f"others were not read; the first is line {line:,}: {reason} Mend the file, or take the other rows alone "
+            f"others were not read; the first is line {line:,}: {reason} Fix the file, or take the other rows alone "
             "with --max-rejects 100%."
         )
 
@@ -86,7 +86,7 @@ class Rejected:
         raise TooManyRejected(
             f"Nothing of {self.path} was taken: {self.count:,} of its {self.rows:,} rows {were} rejected, more than "
             f"--max-rejects {most:.4g} allows; the first is line {line:,}: {reason} "
-            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}. Mend the file and "
+            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}. Fix the file and "
             "run the command again, or take the other rows alone with a higher --max-rejects."
         )
 

@@ -305,7 +305,7 @@ ESCAPED = ("utf-8", "surrogateescape")
 
 Cells = tuple[int, list[str] | Fault]
 _ATTEMPTS = 8
-_ANEW = "the lines after this one are read anew."
+_ANEW = "the lines after this one are read again."
 
 
 class _Feed:

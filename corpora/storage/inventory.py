@@ -124,7 +124,7 @@ def predictors_there(name: str = "") -> list[dict[str, Any]]:
     """
     there = {found.name: found for found in _entries()}
     if name and name not in there:
-        raise CorpusError(f"There is no corpus {name!r}; there is: {', '.join(there) or 'none'}.")
+        raise CorpusError(f"There is no corpus {name!r}; available: {', '.join(there) or 'none'}.")
     chosen = [there[name]] if name else there.values()
     return [
         row
@@ -243,7 +243,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is None and not corpus_dir(name).exists():
         known = Corpus.objects.order_by("name").values_list("name", flat=True)
-        raise CorpusError(f"There is no corpus {name!r}; there is: {', '.join(known) or 'none'}.")
+        raise CorpusError(f"There is no corpus {name!r}; available: {', '.join(known) or 'none'}.")
     if corpus and (draws := corpus.draws.count()):
         raise CorpusError(
             f"Corpus {name} cannot be deleted, since posts or records were drawn from it (draws: {draws:,}). "

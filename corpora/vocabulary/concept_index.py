@@ -57,7 +57,7 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
     if wanted is None:
         there = ", ".join(f"{each.name} {each.version}" for each in Vocabulary.objects.all()) or "none"
         asked = name if version is None else f"{name} {version}"
-        raise VocabularyError(f"There is no vocabulary {asked!r}; there is: {there}.")
+        raise VocabularyError(f"There is no vocabulary {asked!r}; available: {there}.")
     return wanted
 
 

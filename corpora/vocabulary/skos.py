@@ -87,7 +87,7 @@ def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
         thesaurus.groups[key] = Group(_labelled(graph, node, key, faults).preferred)
     for node, key in keys.items():
         if key in thesaurus.terms:
-            faults.add(f"the concept {key} is there twice; keep one of them.")
+            faults.add(f"the concept {key} occurs twice; keep one of them.")
             continue
         term = thesaurus.terms[key] = _labelled(graph, node, key, faults)
         above = links[node, BROADER] | _nearest(node, links)

@@ -178,7 +178,7 @@ def read_key(value: object, what: str = "id") -> str:
             f"The {what} {_short(key)} has a space in it, and answers and runs part ids by spaces; write _."
         )
     if len(key) > MAX_KEY:
-        raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters; {MAX_KEY} are the most.")
+        raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters; at most {MAX_KEY} are allowed.")
     return key
 
 
@@ -193,15 +193,17 @@ def read_label(value: object, key: str) -> str:
         raise VocabularyError(f"A label of concept {key} is {_short(value)}; it must be a string.")
     label = _clean(value, f"label of concept {key}")
     if len(label) > MAX_LABEL:
-        raise VocabularyError(f"A label of concept {key} has {len(label):,} characters; {MAX_LABEL} are the most.")
+        raise VocabularyError(
+            f"A label of concept {key} has {len(label):,} characters; at most {MAX_LABEL} are allowed."
+        )
     return label
 
 
 def _clean(value: str, what: str) -> str:
     if "\0" in value:
-        raise VocabularyError(f"The {what} holds a NUL character, which databases refuse; take it out.")
+        raise VocabularyError(f"The {what} holds a NUL character, which databases refuse; remove it.")
     if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise VocabularyError(f"The {what} holds half of a surrogate pair, which is not a character; take it out.")
+        raise VocabularyError(f"The {what} holds half of a surrogate pair, which is not a character; remove it.")
     return " ".join(value.split())
 
 
@@ -218,7 +220,9 @@ def read_tag(tag: str, key: str) -> str:
     Raise VocabularyError if the tag is not valid.
     """
     if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
-        raise VocabularyError(f"A label of concept {key} is in the language {tag[:20]!r}, which is no code.")
+        raise VocabularyError(
+            f"A label of concept {key} is in the language {tag[:20]!r}, which is not a language code."
+        )
     return cased(tag)
 
 
@@ -249,15 +253,15 @@ def finish(thesaurus: Thesaurus, where: str) -> None:
         faults.add("There is no concept in it.")
     for key, term in terms.items():
         if not (term.preferred or term.other or term.is_deprecated):
-            faults.add(f"Concept {key} has no label in any language; give it one, or take it out.")
+            faults.add(f"Concept {key} has no label in any language; give it one, or remove it.")
         for what, keys in (("broader", term.broader), ("related", term.related)):
             if unknown := sorted(key for key in keys if key not in terms):
                 faults.add(
                     f"Concept {key} has {listed(unknown, len(unknown), f'unknown {what} concept')}. Add what is "
-                    "missing, or take the link out."
+                    "missing, or remove the link."
                 )
         if key in term.related:
-            faults.add(f"Concept {key} is related to itself; take the link out.")
+            faults.add(f"Concept {key} is related to itself; remove the link.")
     with faults.gathered():
         _check_no_cycle(terms)
     _check_schemes(thesaurus, faults)
@@ -287,7 +291,7 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
 def _check_schemes(thesaurus: Thesaurus, faults: Faults) -> None:
     for key, term in thesaurus.terms.items():
         for scheme in sorted(term.schemes - thesaurus.groups.keys()):
-            faults.add(f"Concept {key} is in the unknown scheme {scheme}; add it, or take the link out.")
+            faults.add(f"Concept {key} is in the unknown scheme {scheme}; add it, or remove the link.")
     for scheme, group in thesaurus.groups.items():
         if group.within and group.within not in thesaurus.groups:
             faults.add(f"Scheme {scheme} is in the unknown domain {group.within}; add it.")

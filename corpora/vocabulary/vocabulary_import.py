@@ -97,7 +97,7 @@ def read_thesaurus(
         for key, row in _descriptors(path, text, of_file) if written == "json" else _table(path, text, of_file):
             with of_file.gathered():
                 if key in found.terms:
-                    raise VocabularyError(f"the concept {key} is there twice; keep one of them.")
+                    raise VocabularyError(f"the concept {key} occurs twice; keep one of them.")
                 found.terms[key] = Term()
                 found.terms[key] = _term(key, row)
         of_file.check(str(path))
@@ -334,7 +334,7 @@ def _check_rdf_xml(path: Path, content: bytes) -> None:
         tag = attributes.get(_LANGUAGE)
         if tag and not _TAG.fullmatch(tag):
             what = f"a label of {about}" if about else "a label"
-            faults.add(f"line {line:,}: {what} is in the language {tag[:20]!r}, which is no code.")
+            faults.add(f"line {line:,}: {what} is in the language {tag[:20]!r}, which is not a language code.")
 
     try:
         check_xml(content, seen)

@@ -140,7 +140,7 @@ def prelabel(
         manifest = manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:
-            raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Do them anew with --again.")
+            raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Run it with --again.")
         known = [manifest.votes[index] if index < len(manifest.votes) else None for index in range(len(manifest.parts))]
         wanting = [index for index, old in enumerate(known) if old is None or old in outdated]
         progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in wanting))

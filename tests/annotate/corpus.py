@@ -43,7 +43,7 @@ def demo_corpus(prelabelled, data_dir, db):
 
 SMALL = "small"
 SMALL_SOURCE = "lingua-py; “quoted”, and 'so'"
-# Texts that are hard on file formats; the first is there twice, and people judge it.
+# Texts that are hard on file formats; the first occurs twice, and people judge it.
 HARD = [
     ("twice-1", "haha ok\tlol\nsecond line"),
     ("twice-2", "haha ok\tlol\nsecond line"),

@@ -137,7 +137,7 @@ def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_pat
 @pytest.mark.django_db
 def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir):
     for name, form, sentence in (
-        ("reroute", {"task": "none"}, "There is no task 'none'; there is: none."),
+        ("reroute", {"task": "none"}, "There is no task 'none'; available: none."),
         ("reroute", {}, "task is needed."),
         ("open_task", {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
         ("open_task", {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),

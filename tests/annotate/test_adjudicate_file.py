@@ -121,7 +121,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_decided(skipped, ada
     for options, sentence in (
         ({"as": "nobody", "list": True}, "There is no annotator 'nobody', or the account is locked"),
         ({"as": "reader", "list": True}, "reader is no adjudicator; say so in the column adjudicates"),
-        ({"task": "other", "list": True}, "There is no task 'other'; there is: task."),
+        ({"task": "other", "list": True}, "There is no task 'other'; available: task."),
         ({}, "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits"),
         ({"file": "x.csv", "list": True}, "Name either a FILE of decisions"),
         ({"file": "x.csv"}, "x.csv does not exist"),

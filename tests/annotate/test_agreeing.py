@@ -235,7 +235,7 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
     assert "has 50.00% [12.3, 87.7] right, Dawid-Skene 50.00% [12.3, 87.7], one-coin 50.00%" in told_of_gold
     assert ", MACE 50.00% [12.3, 87.7], GLAD 50.00% [12.3, 87.7]." in told_of_gold
     assert told_of_sureness.endswith("do not read a posterior as a probability.")
-    with pytest.raises(CommandError, match="There is no task 'else'; there is: crowd"):
+    with pytest.raises(CommandError, match="There is no task 'else'; available: crowd"):
         call_command("agreement", "else")
 
 

@@ -16,7 +16,7 @@ LONG = "word " * (LONGEST_GUIDELINES // 5 + 1)
 SAYS = {
     WIDE: "have a table of more than 50 columns in line 2; part it",
     NESTED: "have more than 1,000 opening brackets in the paragraph at line 2; split it",
-    LONG: "have 100,005 bytes, and 100,000 are the most",
+    LONG: "have 100,005 bytes, but at most 100,000 are allowed",
 }
 
 

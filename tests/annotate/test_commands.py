@@ -62,7 +62,7 @@ def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, c
     assert "Sent on: 0 to readers" in capsys.readouterr().out
     assert Transition.objects.count() == moves
     for command in ("reroute", "audit"):
-        with pytest.raises(CommandError, match="There is no task 'none'; there is: task"):
+        with pytest.raises(CommandError, match="There is no task 'none'; available: task"):
             call_command(command, "none")
 
 

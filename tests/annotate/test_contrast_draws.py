@@ -136,7 +136,7 @@ def test_a_larger_draw_has_the_posts_of_a_smaller_one(demo_corpus):
     [
         (("cld2", "cld2"), {}, "--systems names cld2 twice; name the two predictors"),
         (("cld2", "langid", "fasttext"), {}, "--systems names 3 predictors; name the two"),
-        (("cld2", "good@2"), {}, "There is no predictor 'good@2' for corpus demo; there is: "),
+        (("cld2", "good@2"), {}, "There is no predictor 'good@2' for corpus demo; available: "),
         (("good@1", "same@1"), {}, "good@1 and same@1 say the same of all 1,525 posts, so nothing tells them apart"),
         (("cld2", "langid"), {"size": None}, "--size is needed to open a task by the compare design"),
         ((), {}, "--systems is needed to open a task by the compare design"),

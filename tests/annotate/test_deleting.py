@@ -210,7 +210,7 @@ def test_a_corpus_that_nothing_was_drawn_from_goes_from_database_and_disk(demo_c
     assert delete(corpus=NAME) == "Deleted: corpus demo with 1,525 rows from 1 file.\n"
     assert not Corpus.objects.exists()
     assert list((data_dir / "corpora").iterdir()) == []
-    with pytest.raises(CommandError, match="There is no corpus 'demo'; there is: none"):
+    with pytest.raises(CommandError, match="There is no corpus 'demo'; available: none"):
         delete(corpus=NAME)
     assert list((data_dir / "corpora").iterdir()) == []
 
@@ -296,7 +296,7 @@ def test_what_is_not_clear_is_refused(data_dir):
         ([], {}, one),
         (["t"], {"corpus": "c"}, one),
         (["t"], {"predictor": "p@1"}, "A predictor is one of a corpus: name that with --corpus, and no task."),
-        (["t"], {}, "There is no task 't'; there is: none."),
+        (["t"], {}, "There is no task 't'; available: none."),
         ([], {"corpus": "../x"}, "'../x' cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or"),
         ([], {"corpus": "c", "predictor": "p"}, "There is no corpus 'c'; make one with `assay import_corpus c FILE"),
     ):

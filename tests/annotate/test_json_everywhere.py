@@ -162,7 +162,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
 @pytest.mark.django_db
 def test_a_refusal_is_a_sentence_and_no_document(data_dir):
     out = io.StringIO()
-    with pytest.raises(CommandError, match=r"^There is no task 'none'; there is: none\.$"):
+    with pytest.raises(CommandError, match=r"^There is no task 'none'; available: none\.$"):
         call_command("audit", "none", json=True, stdout=out)
     assert out.getvalue() == ""
     assert not User.objects.exists()

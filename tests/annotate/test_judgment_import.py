@@ -113,7 +113,7 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
     assert reasons(imported) == {
         3: "The label is empty.",
         4: "The worker is empty.",
-        5: "The worker has 71 characters; 70 are the most.",
+        5: "The worker has 71 characters; at most 70 are allowed.",
         6: "The worker holds a tab, a newline or another character that cannot be seen.",
         7: "The row has 2 fields where the header has 3.",
         8: "The task is empty.",

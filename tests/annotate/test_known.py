@@ -180,7 +180,7 @@ def test_no_decoy_has_a_text_that_is_in_the_draw(labelled, posts, verify):
 
 
 def test_a_text_is_a_decoy_once_and_only_where_all_who_labelled_it_say_the_same(labelled, posts, verify):
-    twice = {"votes": DUTCH, "text": LONG.format("that is there twice")}
+    twice = {"votes": DUTCH, "text": LONG.format("that occurs twice")}
     torn = {"votes": DUTCH, "text": LONG.format("that people disagree on")}
     labelled([({**twice, "key": "a"}, "nl"), ({**torn, "key": "b"}, "nl")])
     labelled([({**twice, "key": "c"}, "nl"), ({**torn, "key": "d"}, "und")], name="again")
@@ -383,7 +383,7 @@ def test_where_people_disagree_nothing_is_reused_and_a_no_to_another_language_sa
 
 
 def test_a_post_with_the_text_of_one_that_was_labelled_has_its_label(make_task, ann, verify):
-    twice = {"votes": GERMAN, "text": LONG.format("that is there twice")}
+    twice = {"votes": GERMAN, "text": LONG.format("that occurs twice")}
     uniform = make_task([{**twice, "key": "a"}, {**twice, "key": "b"}], name="uniform")
     say(uniform, ann, ["de"])
     copy = uniform.units.get(stage=stages.COPIED)

@@ -40,7 +40,7 @@ def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_t
     ("text", "counts", "sentence"),
     [
         ("1565 99", {}, "'99' is not one of the 5 labels here. Look it up, or leave it out."),
-        ("1565 1565", {}, "1565 is there twice, but a label is chosen or not. Name it once."),
+        ("1565 1565", {}, "1565 occurs twice, but a label is chosen or not. Name it once."),
         ("2443 1565", {}, "'2443 1565' is not sorted or separated by one space; write '1565 2443'."),
         ("1565  2443", {}, "'1565  2443' is not sorted or separated by one space; write '1565 2443'."),
         ("", {}, "0 labels were chosen, and at least 1 must be. Add what is missing."),

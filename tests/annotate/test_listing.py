@@ -161,7 +161,7 @@ def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path
     listed = printed("predictors")
     assert "* langid, cld2, fasttext, majority: posts lack votes; run `assay prelabel demo`\n" in listed
     assert "* m@1: the corpus has grown since" in listed
-    with pytest.raises(CommandError, match=f"There is no corpus 'none'; there is: {NAME}"):
+    with pytest.raises(CommandError, match=f"There is no corpus 'none'; available: {NAME}"):
         printed("predictors", "none")
 
 

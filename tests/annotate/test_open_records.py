@@ -132,7 +132,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
         (rows, "--test-items=11", "needs a pool of 17 gold answers with the purpose test"),
         (rows[:22] + rows[26:], "", "In en there are 4 gold answers with the purpose queue"),
         (one_label, "", "In de 8 of the 8 gold answers with the purpose queue are 1: a person who always answers that"),
-        ([*rows, first], "", "line 53: en0 is there twice; each serves one purpose."),
+        ([*rows, first], "", "line 53: en0 occurs twice; each serves one purpose."),
         ([*rows, first | {"id": "none"}], "", "none"),
         (
             [first | {"label": "2"}, *others],

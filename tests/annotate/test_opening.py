@@ -290,15 +290,15 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
     bad_name = "The task's name has characters that it cannot have"
     for name, size, options, sentence in (
         ("t", 0, "", "--size is 0; it must be 1 or more."),
-        ("t", 10, "--corpus=none", "There is no corpus 'none'; there is: demo. See `assay import_corpus --help`."),
+        ("t", 10, "--corpus=none", "There is no corpus 'none'; available: demo. See `assay import_corpus --help`."),
         ("t", 10, "--seed=", "--seed is needed to open a task by the uniform design."),
         ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters; give it 1 to 64."),
         ("t", 10, "--corpus=", "--corpus is needed to open a task by the uniform design."),
         ("t", 10, "--labels=de,xx,q", "'xx', 'q': not a language code known here"),
         ("two words", 10, "", bad_name),
         ("täsk", 10, "", bad_name),
-        ("x" * 65, 10, "", "The task's name has 65 characters; 64 are the most"),
-        ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters; 200 are the most"),
+        ("x" * 65, 10, "", "The task's name has 65 characters; at most 64 are allowed"),
+        ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters; at most 200 are allowed"),
         ("t", 10, "--redundancy=0", "--redundancy is 0; it must be 1 to 99."),
         ("t", 10, "--rounds=100", "--rounds is 100; it must be 1 to 99."),
         ("t", 10, "--skip-limit=0", "--skip-limit is 0; it must be 1 to 99."),
@@ -309,7 +309,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
         ("t", 10, "--reuse", f"--reuse: {NONE_OF_UNIFORM}"),
         ("t", 10, "--on-conflict=LOST", "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
         ("t", 10, "--design=none", "'none'; it is one of uniform, recall, precision, triggers, records, compare, bal"),
-        ("t", 10, "--kind=none", "There is no kind 'none'; there is: language, verify, ad_relevance"),
+        ("t", 10, "--kind=none", "There is no kind 'none'; available: language, verify, ad_relevance"),
         ("t", 10, "--guidelines=none.md", "The guidelines none.md cannot be read: "),
     ):
         assert sentence in refused(open_task, name, size, *options.split()), (name, size, options)

@@ -49,7 +49,7 @@ NO_LABELS = [
     ([4], "One of the labels is a number; each must be a string."),
     (["CCAT", None], "One of the labels is null; each must be a string."),
     ("a\tb", "A label holds a tab, a newline or another character that cannot be seen."),
-    ("x" * 101, "A label has 101 characters; 100 are the most."),
+    ("x" * 101, "A label has 101 characters; at most 100 are allowed."),
 ]
 
 

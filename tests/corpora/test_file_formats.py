@@ -91,7 +91,7 @@ def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
     assert [post["text"] for post in posts("tsv")] == ['"open quote', 'a "b" c']
 
 
-ANEW = "the lines after this one are read anew."
+ANEW = "the lines after this one are read again."
 UNCLOSED = f"A quote is opened in this row and not closed; {ANEW}"
 
 

@@ -87,7 +87,7 @@ BAD_ROWS = [
     (b'{"id": true, "text": "a"}', "The id is true or false; it must be a string or an integer"),
     (b'{"id": 1.5, "text": "a"}', "The id is a number; it must be a string or an integer"),
     (b'{"id": ["1"], "text": "a"}', "The id is a list"),
-    (b'{"id": "' + b"1" * 201 + b'", "text": "a"}', "The id has 201 characters; 200 are the most"),
+    (b'{"id": "' + b"1" * 201 + b'", "text": "a"}', "The id has 201 characters; at most 200 are allowed"),
     (rb'{"id": "1\t2", "text": "a"}', "The id holds a tab"),
     (b'{"id": "1"}', "The text is missing"),
     (b'{"id": "1", "text": 5}', "The text is a number; it must be a string"),

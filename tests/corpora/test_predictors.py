@@ -244,7 +244,7 @@ def test_a_missing_file_corpus_or_predictor_is_explained(corpus, importing, writ
         with pytest.raises(CorpusError, match=rf"Did you mean {meant}\?"):
             find_predictor("c", name)
     with pytest.raises(
-        CorpusError, match="no predictor 'xyz' for corpus c; there is: langid, cld2, fasttext, maj"
+        CorpusError, match="no predictor 'xyz' for corpus c; available: langid, cld2, fasttext, maj"
     ) as no:
         find_predictor("c", "xyz")
     assert "Did you mean" not in str(no.value)

@@ -100,12 +100,12 @@ def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel,
 
 def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, monkeypatch):
     prelabel()
-    with pytest.raises(CommandError, match=r"votes with k = 3, not 2\. Do them anew with --again"):
+    with pytest.raises(CommandError, match=r"votes with k = 3, not 2\. Run it with --again"):
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert max(len(row["langid"]) for row in votes()) == 2
     monkeypatch.setattr("corpora.votes.vote_run.voter_versions", lambda: {**made().versions, "cld2": "9"})
-    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Do them anew"):
+    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Run it with --again"):
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert made().versions["cld2"] == "9"

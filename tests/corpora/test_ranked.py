@@ -100,7 +100,7 @@ NOT_A_RUN = "where a run has 6: document, Q0, label, rank, score, system."
             "a1 Q0 9 1 0.5 t",
             "the system is 't', and 's' in the lines before; put the lines of each system into a ",
         ),
-        (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters; 200 are the most."),
+        (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters; at most 200 are allowed."),
         ("a1 Q0 \0 1 0.5 s", "The row holds a NUL character, which databases refuse."),
         ("a1 Q0 9 1 0.5 s" + " " * (1 << 20), "The line is longer than 1,048,576 bytes."),
     ],
@@ -118,7 +118,7 @@ def test_where_a_vocabulary_is_named_its_newest_version_must_have_each_label(imp
     with pytest.raises(CommandError, match=r"line 1: '2443' is not one of the 1 labels; correct it, or leave it out\."):
         importing(vocabulary="law")
     importing("a1 Q0 9 1 1 s\n", vocabulary="law")
-    with pytest.raises(CommandError, match="There is no vocabulary 'lex'; there is: law 1"):
+    with pytest.raises(CommandError, match="There is no vocabulary 'lex'; available: law 1"):
         importing(version="2", vocabulary="lex")
 
 

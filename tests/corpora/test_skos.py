@@ -126,9 +126,9 @@ def test_all_faults_of_a_file_are_reported_at_once(imported, write):
         imported(concepts(a="a") + "x:a skos:broader <http://o.org/a> . x:b a skos:Concept . x:c a skos:Concept .")
     assert str(refused.value).splitlines() == [
         "v.ttl: 3 faults:",
-        "Concept a has 1 unknown broader concept: http://o.org/a. Add what is missing, or take the link out.",
-        "Concept b has no label in any language; give it one, or take it out.",
-        "Concept c has no label in any language; give it one, or take it out.",
+        "Concept a has 1 unknown broader concept: http://o.org/a. Add what is missing, or remove the link.",
+        "Concept b has no label in any language; give it one, or remove it.",
+        "Concept c has no label in any language; give it one, or remove it.",
     ]
     rows = "\n".join(["id\tlabel\tlabel_de", *(f"{n}\ta\tb\tc" for n in range(9)), "a b\tx"])
     with pytest.raises(VocabularyError, match="10 faults, the first:\nline 2: The row has 4 fields"):
@@ -161,6 +161,6 @@ def test_rdf_xml_in_another_encoding_than_it_declares_is_refused_with_the_way_ou
 
 
 def test_a_language_tag_that_is_none_is_named_with_its_line_and_concept(write):
-    sentence = "v.rdf: line 3: a label of http://ex.org/a is in the language 'unibo.it', which is no code"
+    sentence = "v.rdf: line 3: a label of http://ex.org/a is in the language 'unibo.it', which is not a language code"
     with pytest.raises(VocabularyError, match=sentence):
         import_vocabulary("v", [write("v.rdf", RDF.format("unibo.it").encode())])

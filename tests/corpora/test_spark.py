@@ -238,7 +238,7 @@ def test_what_spark_cannot_read_or_load_is_explained_in_a_sentence(monkeypatch):
         recall("three", MAJORITY)
     (part, *_) = (corpus_dir("one") / "parts").iterdir()
     part.write_bytes(b"no Parquet")
-    with pytest.raises(CorpusError, match=r"^Spark has failed: [^\n]+\. Mend that and run the command again, or set "):
+    with pytest.raises(CorpusError, match=r"^Spark has failed: [^\n]+\. Fix that and run the command again, or set "):
         recall()
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.delitem(sys.modules, "corpora.engines.spark", raising=False)

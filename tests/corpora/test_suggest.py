@@ -195,7 +195,7 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_kept(corpus, suggested):
             "No record of corpus acts with split=test has a label that is a concept of law",
         ),
         ({"apart": "celex_id"}, "acts has no field 'celex_id'"),
-        ({"vocabulary": "lex"}, "There is no vocabulary 'lex'; there is: law 1"),
+        ({"vocabulary": "lex"}, "There is no vocabulary 'lex'; available: law 1"),
         ({"corpus": "none"}, "There is no corpus 'none'"),
     ):
         with pytest.raises(CommandError, match=sentence):

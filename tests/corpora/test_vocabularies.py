@@ -183,7 +183,7 @@ def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(output
     assert [row[:3] for row in listed] == [["small", "1", "3"], ["small", "2", "3"]]
     assert ["one.json" in listed[0], "two.json" in listed[1]] == [True, True]
     assert [row["version"] for row in json.loads(output("vocabularies", json=True))["vocabularies"]] == [1, 2]
-    with pytest.raises(VocabularyError, match="no vocabulary 'small 7'; there is: small 1"):
+    with pytest.raises(VocabularyError, match="no vocabulary 'small 7'; available: small 1"):
         vocabulary_named("small", 7)
 
 

@@ -49,11 +49,11 @@ def test_a_change_of_the_code_is_written_where_its_place_is(tmp_path, monkeypatc
     page.write_text("before\n<!-- generated: moves -->\nold\n<!-- end of generated -->\nafter\n", encoding="utf-8")
     monkeypatch.setattr("annotate.management.commands.write_docs.DOCS", tmp_path)
     call_command("write_docs")
-    assert capsys.readouterr().out == "Written anew: page.md.\n"
+    assert capsys.readouterr().out == "Regenerated: page.md.\n"
     begin, end = "<!-- generated: moves -->", "<!-- end of generated -->"
     assert text_of(page) == f"before\n{begin}\n{PARTS['moves']()}\n{end}\nafter\n"
     call_command("write_docs")
-    assert capsys.readouterr().out == "All is as it should be.\n"
+    assert capsys.readouterr().out == "Everything is up to date.\n"
 
 
 BEGIN, END = "<!-- generated: moves -->\n", "<!-- end of generated -->\n"

@@ -245,10 +245,20 @@ IMPORT_VOCABULARY = [
     (vocabulary("json"), concepts(**{"3": {"label": "Law"}}), 0, "share.*1 label: “law” of 1, 3|“Law” of 1, 3"),
     (vocabulary("json"), concepts(c_a={"label": "a"}, C_A={"label": "b"}), 0, "in capital letters or Unicode.*: C_A,"),
     (vocabulary("json"), concepts(**{"3": {"label": 3}}), 1, "A label of concept 3 is 3; it must be a string"),
-    (vocabulary("json"), concepts(**{"3": {"label": "x" * 501}}), 1, "concept 3 has 501 characters; 500 are the most"),
+    (
+        vocabulary("json"),
+        concepts(**{"3": {"label": "x" * 501}}),
+        1,
+        "has 501 characters; at most 500 are allowed",
+    ),
     (vocabulary("json"), concepts(**{"3": {"label": "a\0b"}}), 1, "label of concept 3 holds a NUL"),
     (vocabulary("json"), concepts(**{"3": {"label": "\ud800"}}), 1, "half of a surrogate pair"),
-    (vocabulary("json"), concepts(**{"3": {"label_" + "x" * 20: "a"}}), 1, "'xxxxxxxxxxxxxxxxxxxx', which is no code"),
+    (
+        vocabulary("json"),
+        concepts(**{"3": {"label_" + "x" * 20: "a"}}),
+        1,
+        "'xxxxxxxxxxxxxxxxxxxx', which is not a language code",
+    ),
     (
         vocabulary("ttl"),
         SKOS + b'x:1 a skos:Concept ; skos:prefLabel "a"@en, "b"@en .',
@@ -257,10 +267,10 @@ IMPORT_VOCABULARY = [
     ),
     # ids
     (vocabulary("json"), concepts(**{"": {"label": "a"}}), 1, "An id is empty"),
-    (vocabulary("json"), concepts(**{"x" * 201: {"label": "a"}}), 1, "has 201 characters; 200 are the most"),
+    (vocabulary("json"), concepts(**{"x" * 201: {"label": "a"}}), 1, "has 201 characters; at most 200 are allowed"),
     (vocabulary("json"), b'{"1": {"label": "a"}, "1": {"label": "b"}}', 1, "has 1 twice in one object"),
-    (vocabulary("json", "FILE.json"), concepts(), 1, "the concept 1 is there twice"),
-    (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "the concept 1 is there twice"),
+    (vocabulary("json", "FILE.json"), concepts(), 1, "the concept 1 occurs twice"),
+    (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "the concept 1 occurs twice"),
     (
         vocabulary("ttl"),
         SKOS + b'x:a\\/1 a skos:Concept ; skos:prefLabel "a" . x:b\\/1 a skos:Concept ; skos:prefLabel "b" .',
@@ -296,7 +306,7 @@ VOCABULARIES = [
 SUGGEST = [
     ("suggest none --vocabulary law", None, 1, "There is no corpus 'none'"),
     ("suggest demo --vocabulary law", None, 1, "Corpus demo holds posts, not records"),
-    ("suggest ads --vocabulary law", None, 1, "There is no vocabulary 'law'; there is: none"),
+    ("suggest ads --vocabulary law", None, 1, "There is no vocabulary 'law'; available: none"),
     ("suggest topics --vocabulary law --learn-from body", None, 1, "--learn-from body: write FIELD=VALUE"),
     ("suggest topics --vocabulary law --learn-from =x", None, 1, "--learn-from =x: write FIELD=VALUE"),
     ("suggest topics --vocabulary law --learn-from split=train", None, 1, "no field 'split'; its fields are headline"),

@@ -82,7 +82,7 @@ PEOPLE = [
     ("create_token ''", None, 1, "no active account ''"),
 ]
 REPORTS = [
-    ("audit none", None, 1, "There is no task 'none'; there is: "),
+    ("audit none", None, 1, "There is no task 'none'; available: "),
     ("audit ads --contest", None, 1, "ads has no agreement to contest"),
     ("audit posts --contest=yes", None, 2, "--contest takes no value"),
     ("audit", None, 2, "Something is missing: TASK"),
@@ -145,7 +145,7 @@ SET_UP = [
 LISTS = [
     ("corpora --jso", None, 0, '"corpus": "demo"'),
     ("corpora --all", None, 2, "does not know: --all"),
-    ("predictors none", None, 1, "no corpus 'none'; there is: ads, crowd, demo"),
+    ("predictors none", None, 1, "no corpus 'none'; available: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "no corpus '../demo'"),
     ("predictors ads", None, 0, "There is no predictor"),
     ("tasks posts", None, 2, "does not know: posts"),
@@ -155,7 +155,7 @@ LISTS = [
 ]
 CHANGES = [
     ("close", None, 2, "Something is missing: TASK"),
-    ("close none", None, 1, "There is no task 'none'; there is: "),
+    ("close none", None, 1, "There is no task 'none'; available: "),
     ("close demo", None, 1, "There is no task 'demo'"),
     ("reopen", None, 2, "Something is missing: TASK"),
     ("reopen ''", None, 1, "There is no task ''"),

@@ -150,7 +150,7 @@ class Labels(Form):
         """
         ids = text.split()
         if twice := _twice(ids):
-            raise Wrong("%(label)s is there twice, but a label is chosen or not. Name it once.", label=twice)
+            raise Wrong("%(label)s occurs twice, but a label is chosen or not. Name it once.", label=twice)
         if unknown := [label for label in ids if label not in codes]:
             said = "%(label)s is not one of the %(number)s labels here. Look it up, or leave it out."
             raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")

@@ -23,4 +23,4 @@ class Command(Base):
             if after != before:
                 path.write_text(after, encoding="utf-8")
                 changed.append(path.relative_to(DOCS).as_posix())
-        self.stdout.write(f"Written anew: {', '.join(changed)}." if changed else "All is as it should be.")
+        self.stdout.write(f"Regenerated: {', '.join(changed)}." if changed else "Everything is up to date.")

@@ -73,7 +73,7 @@ def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(g
     plain = run("--gold", gold, english)
     no_german = "There are no predictions for de, whose test pairs are not measured."
     assert plain["told"] == [f"en_model_responses.txt: {no_german}"]
-    # In another order, with blanks, Windows line ends, a line of no pair and one that is there twice.
+    # In another order, with blanks, Windows line ends, a line of no pair and one that occurs twice.
     rows = [
         ("Who?", "Me.", "You."),
         *((f" {row[0]} ", *row[1:]) for row in rows_of(ENGLISH)[::-1]),

@@ -80,7 +80,7 @@ def test_a_file_as_out_is_refused(task, tmp_path):
 
 
 def test_an_unknown_task_or_a_lost_corpus_is_one_sentence(task, data_dir, out):
-    with pytest.raises(CommandError, match="There is no task 'none'; there is: gold"):
+    with pytest.raises(CommandError, match="There is no task 'none'; available: gold"):
         call_command("export_gold", "none", out=out)
     shutil.rmtree(data_dir / "corpora" / SMALL)
     with pytest.raises(CommandError, match="There is no corpus 'small'"):

@@ -74,7 +74,7 @@ WRONG = [
     (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content, like +; give one of them another name."),
     (
         MOOD + '[guidelines]\nen = "a\\u0000b"\n',
-        "line 27: the guidelines in en hold a NUL, which no database keeps; take it out.",
+        "line 27: the guidelines in en hold a NUL, which no database keeps; remove it.",
     ),
     # the layout
     (mood('"passage"', '"pasage"'), "line 11: 'pasage' is not a style of a block; the nearest is passage."),
