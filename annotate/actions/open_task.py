@@ -77,7 +77,8 @@ OPTIONS = (
     Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
-        help=f"one of {', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; by default the design's first",
+        help=f"one of {', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; "
+        "by default the first that has the design",
         group=QUESTION,
     ),
     Option(

@@ -131,7 +131,8 @@ class PairOrder(QualityControl):
         own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
         found = {}
         for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
-            unit = sided[comparison.unit_id or 0]
+            assert comparison.unit_id is not None  # it was found by its unit
+            unit = sided[comparison.unit_id]
             first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
             found[unit.pk] = _sides(unit.task, comparison, first)
         return found

@@ -133,9 +133,7 @@ class TooLateToUndo(Refusal):
     code = "too_late_to_undo"
 
 
-# --- The exception for an invalid answer in modules that do not depend on Django.
-#
-# Its message is in English. kinds/interface_language.py translates it.
+# --- The exception that answer forms raise. Its message is in English; kinds/interface_language.py translates it.
 
 
 class Wrong(ValueError):

@@ -210,6 +210,8 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
     )
 
 
+# --- The data for one export
+
 CHUNK = 2000  # units read at once
 # The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"

@@ -47,7 +47,7 @@ def guidelines_fault(text: str) -> str:
     return ""
 
 
-MOST_BYTES = 1_000_000  # maximum size of a kind's file, and of guidelines, which are shown on one page
+MOST_BYTES = 1_000_000  # maximum size of a kind's file, in bytes
 # Maximum lengths of an answer's texts (characters). Its name and meaning are shown on a button.
 MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200
 # Help texts for the keys of an answer's table, shown in the documentation.
@@ -251,8 +251,10 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
         if Path(written).is_absolute() or ".." in Path(written).parts:
             raise table.fault(code, f"the guidelines {written} are not beside the kind's file; put them there.")
         try:
-            if (folder / written).stat().st_size > MOST_BYTES:
-                raise table.fault(code, f"the guidelines {folder / written} have more than {MOST_BYTES:,} bytes.")
+            if (folder / written).stat().st_size > LONGEST_GUIDELINES:
+                raise table.fault(
+                    code, f"the guidelines {folder / written} have more than {LONGEST_GUIDELINES:,} bytes."
+                )
             texts[code] = (folder / written).read_text(encoding="utf-8-sig")
         except OSError as error:
             why = f"cannot be read: {error.strerror}"

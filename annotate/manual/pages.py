@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -37,13 +36,6 @@ from annotate.core.stages import (
     arrows,
 )
 from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, element, escaped, picture, text, tooltip
-
-# --- The pages of the documentation and their order.
-#
-# Both are read from index.md, which holds the only table of contents. Each second-level heading in index.md begins a
-# section, to which the pages linked below the heading belong. A page that is linked in several sections belongs to
-# the last of them, which is the reference.
-
 
 # --- Parsing Markdown into tokens, the text of tokens, and anchors of headings
 
@@ -79,6 +71,13 @@ def anchor_of(heading: str, taken: set[str]) -> str:
         anchor = f"{plain}-{number}"
     taken.add(anchor)
     return anchor
+
+
+# --- The pages of the documentation and their order.
+#
+# Both are read from index.md, which holds the only table of contents. Each second-level heading in index.md begins a
+# section, to which the pages linked below the heading belong. A page that is linked in several sections belongs to
+# the last of them, which is the reference.
 
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -355,6 +354,8 @@ class _Renderer(RendererHTML):
         if token.info == DIAGRAM:
             return format_html(f"{_FRAME}{{}}</div>\n{{}}\n", "A picture", stages_picture(), list_of_moves())
         if token.info == FORMULA:
+            from latex2mathml.converter import convert  # here, because it takes 20 ms and few pages have formulas
+
             formula = mark_safe(convert(token.content, display="block"))  # noqa: S308 - from our own pages
             return format_html(f"{_FRAME}{{}}</div>\n", "A formula", formula)
         return format_html('<pre tabindex="0"><code>{}</code></pre>\n', token.content)

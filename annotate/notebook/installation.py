@@ -13,6 +13,8 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from corpora.core import CorpusError
+
 KEYS = ("ASSAY_SECRET_KEY", "ASSAY_AUTHOR_KEY")
 
 
@@ -50,6 +52,8 @@ def begin() -> None:
         django.setup()
     except ImproperlyConfigured as error:
         raise AssayError(f"Wrong settings: {error}") from error
+    except CorpusError as error:
+        raise AssayError(str(error)) from error
     finally:
         for key in lacking:
             del os.environ[key]

@@ -222,10 +222,17 @@ DEEDS: Mapping[str, Deed] = {
 }
 # Options that take either a name or a file. Their fields offer the known names, and also an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
+
+
+def _tasks() -> Choices:
+    return [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")]
+
+
 # (action, option) or option -> function that returns its choices.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
-    "task": lambda: [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")],
+    "task": lambda: _tasks(),
+    ("extend_task", "name"): lambda: _tasks(),
     ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpora_there() if row["holds"] == POSTS),
     "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),

@@ -166,21 +166,21 @@ class DossierSerializer(DisputedSerializer):
     posts = OtherPostSerializer(many=True, help_text="other posts of the author")
     searches = string_map("addresses to look it up, by name")
 
-    @staticmethod
-    def row_for(unit: Unit, annotator: Annotator) -> dict[str, Any]:
-        known = adjudicators.dossier(unit, annotator)
-        hidden = known["open"] or known["blind"]
-        return DisputedSerializer.row(unit) | {
-            **{name: known[name] for name in ("blind", "open", "own")},
-            "url": unit.item.url,
-            "sets": sets_of(sides_of(annotator, unit)),
-            "outcome": None if hidden else known["label"],
-            "votes": dict(known.get("votes", ())),
-            "judgments": [judgment for judgment, *_ in known.get("judgments", ())],
-            "history": known.get("transitions", []),
-            "posts": known.get("posts", []),
-            "searches": dict(known["searches"]),
-        }
+
+def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
+    known = adjudicators.dossier(unit, annotator)
+    hidden = known["open"] or known["blind"]
+    return DisputedSerializer.row(unit) | {
+        **{name: known[name] for name in ("blind", "open", "own")},
+        "url": unit.item.url,
+        "sets": sets_of(sides_of(annotator, unit)),
+        "outcome": None if hidden else known["label"],
+        "votes": dict(known.get("votes", ())),
+        "judgments": [judgment for judgment, *_ in known.get("judgments", ())],
+        "history": known.get("transitions", []),
+        "posts": known.get("posts", []),
+        "searches": dict(known["searches"]),
+    }
 
 
 # --- Views
@@ -219,7 +219,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
 @resource("GET", "adjudicate", "Get a unit with everything an adjudicator may know about it", DossierSerializer)
 def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> dict[str, Any]:
     """The unit must be waiting for an adjudicator, or an adjudicator must have decided it."""
-    return DossierSerializer.row_for(adjudication.shown(task, annotator, unit), annotator)
+    return dossier_row(adjudication.shown(task, annotator, unit), annotator)
 
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)

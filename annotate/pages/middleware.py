@@ -313,7 +313,7 @@ def refused(request: PageRequest, error: Refusal) -> HttpResponse:
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
-    assert address  # a view has refused
+    assert address  # the URL was resolved
     name = address.url_name or ""
     on_sheet = name.startswith("sheet")
     # Show what was typed, so that it is not lost.

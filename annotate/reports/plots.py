@@ -18,7 +18,7 @@ from annotate.reports.numbers import count, end_apart, percent, shortened, span
 
 # --- SVG elements for plots, and the layout of plots with rows.
 #
-# Text is escaped, and colours are those of the page. `plots.py` and `square_plots.py` draw the plots.
+# Text is escaped, and colours are those of the page. The plots are below and in `square_plots.py`.
 
 
 ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
@@ -123,6 +123,8 @@ def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, in
         shortened(label, *narrow), 0, y, font_weight=600, **hidden
     )
 
+
+# --- Estimates with intervals
 
 Axis = tuple[int, int]  # start and end, in percent
 

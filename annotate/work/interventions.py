@@ -60,9 +60,9 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
 
 
 @transaction.atomic
-def lift(running: Pause, *, by: User | None) -> None:
+def lift(pause: Pause, *, by: User | None) -> None:
     """End a pause. Only answers that the annotator gives from now on can lead to an automatic pause."""
-    Pause.objects.filter(pk=running.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
+    Pause.objects.filter(pk=pause.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
 class Voided(NamedTuple):

@@ -381,7 +381,7 @@ FAULTS = {
 def _fault(field: str, fault: ValidationError) -> str:
     what = f"The task's {field.replace('_', ' ')}"
     if fault.code == "max_length":
-        assert fault.params  # as all limits have
+        assert fault.params  # Django sets them for a limit of length
         length, most = fault.params["show_value"], fault.params["limit_value"]
         return f"{what} has {length:,} characters; at most {most:,} are allowed."
     return f"{what} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{what}: {' '.join(fault.messages)}"

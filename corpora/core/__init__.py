@@ -4,7 +4,6 @@ This module holds the exception for problems that users can fix, and registers w
 """
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Any
 
 # --- The error class, and the wording for lists of faults.
@@ -40,6 +39,8 @@ def install(group: str, register: Callable[[Any], object]) -> None:
 
     Raise CorpusError, which names the package, if one of them cannot be loaded or registered.
     """
+    from importlib.metadata import entry_points  # here, because it makes `assay --version` slow
+
     for entry in entry_points(group=group):
         try:
             register(entry.load())

@@ -1,4 +1,4 @@
-"""The published set of a corpus of pairs.
+"""The published set of a corpus of pairs, and the files of replies that systems suggest.
 
 It consists of the kept pairs with their splits, and the frequencies of replies.
 

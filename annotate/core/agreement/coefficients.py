@@ -14,7 +14,7 @@ import scipy  # loads `scipy.sparse` on first use
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.estimation.resampling import percentiles
 
-# --- Intervals for coefficients that are computed from pairs of answers, as all measures in coefficients.py are.
+# --- Intervals for coefficients that are computed from pairs of answers, as all measures below are.
 #
 # Each unit contributes a table that counts how often one answer of a pair is c and the other is k. A coefficient is a
 # function of the sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap
@@ -202,6 +202,8 @@ def _imagined(own: Floats, rest: Floats, units: int) -> tuple[Tables, Floats]:
     )
     return tables, weights
 
+
+# --- Coefficients
 
 # Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. For example,
 # if 10 of 1,000 units have such a label, and the two answers to a unit agree on 5 of the 10, the interval of alpha is

@@ -11,7 +11,6 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
@@ -448,9 +447,6 @@ def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) 
 # would be too wide.
 
 
-Values = npt.NDArray[np.float64]
-
-
 class Drawn(NamedTuple):
     """The documents of one class in one language.
 
@@ -462,7 +458,7 @@ class Drawn(NamedTuple):
     """
 
     weight: float
-    values: Values
+    values: Floats
     units: Ints | None = None
 
 
@@ -543,10 +539,10 @@ def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
     return found
 
 
-def _covariance(drawn: Sequence[tuple[float, Values, Values]]) -> float:
+def _covariance(drawn: Sequence[tuple[float, Floats, Floats]]) -> float:
     """Return the covariance of two weighted means over the same documents, with a mean document added to each class."""
 
-    def together(parts: Sequence[Values]) -> float:
+    def together(parts: Sequence[Floats]) -> float:
         return sum(weight * float(part.mean()) for (weight, _, _), part in zip(drawn, parts, strict=True))
 
     one, other = together([a for _, a, _ in drawn]), together([b for _, _, b in drawn])

@@ -39,11 +39,12 @@ class MissingExtra(Exception):
     """A package is not installed because it belongs to an extra of Assay.
 
     what: what needs the package, as the subject of the sentence
-    extra: the name of the extra
+    packages: the names of the packages
+    extra: the name of the extra that has them
     """
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra {extra}: pip install 'assay[{extra}]'.")
+    def __init__(self, what: str, packages: str, extra: str) -> None:
+        super().__init__(f"{what} needs Assay's extra {extra}: pip install {packages}")
 
 
 class Scores(NamedTuple):
@@ -89,7 +90,7 @@ def _nltk() -> Callable[[str], Sequence[str]]:
     try:
         from nltk.tokenize import word_tokenize  # imported here because NLTK takes two seconds to load
     except ImportError:
-        raise MissingExtra("ROUGE", "text") from None
+        raise MissingExtra("ROUGE", "nltk", "text") from None
     return lambda text: word_tokenize(text, preserve_line=True)
 
 
@@ -99,7 +100,7 @@ def _mecab() -> Callable[[str], Sequence[str]]:
         import MeCab
         import unidic_lite  # noqa: F401  the dictionary that MeCab finds by itself
     except ImportError:
-        raise MissingExtra("Splitting Japanese into words", "ja") from None
+        raise MissingExtra("Splitting Japanese into words", "mecab-python3 unidic-lite", "ja") from None
     tagger = MeCab.Tagger("-Owakati")
     return lambda text: tagger.parse(text).split()
 
@@ -332,7 +333,7 @@ def _bleu() -> Any:
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError:
-        raise MissingExtra("BLEU", "text") from None
+        raise MissingExtra("BLEU", "sacrebleu", "text") from None
     return BLEU(lowercase=True)
 
 

@@ -76,7 +76,7 @@ def steps_of(threads: Mapping[str, Any]) -> list[Step]:
 def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
     """Return the steps that lead from a corpus's pairs to the pairs of an exported set.
 
-    manifest: manifest of the set, see `goldsets/formats/mrs.py`.
+    manifest: manifest of the set, see the docstring of the module.
     """
     found = manifest["filter"]
     above = [(f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]]
@@ -171,6 +171,8 @@ def pair_sections(corpus_name: str) -> dict[str, Any]:
     ]
     return {"filter_audits": {"heading": "What people found of the filter", "told": told, "audits": audits}}
 
+
+# --- The files of a set
 
 TITLE, MADE_BY = "MRS", "export_pairs"
 GMR_VALID = "gmr_valid"

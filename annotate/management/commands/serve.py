@@ -81,13 +81,18 @@ class Command(commands.Command):
         serve(host, port, options["workers"], options["threads"])
 
     def check_kinds(self) -> None:
-        """Check that the kinds of all tasks can be read. A package may be missing since a task was opened."""
+        """Check that the kinds of all tasks can be read.
+
+        A package may be missing, or the file may have been valid only for the version of Assay that opened the task.
+        """
         for task in Task.objects.exclude(kind_file=""):
             try:
                 task.kind  # noqa: B018 - reads the file
             except KindError as error:
                 fault = f"The task {task.name} cannot be shown: {error}"
-                raise CommandError(f"{fault} Install the package that brings it, and start again.") from error
+                raise CommandError(
+                    f"{fault} Install the package that brings it, or the version that opened the task."
+                ) from error
 
     def wait_for_place(self, host: str, port: int) -> None:
         """Wait until the port is free.
