@@ -284,7 +284,7 @@ def test_files_and_guidelines_that_are_missing_too_large_or_elsewhere_are_refuse
     (tmp_path / "book.md").write_bytes(b"a" * 1_000_001)
     with pytest.raises(KindError, match=r"book\.md have more than 100,000 bytes\."):
         read_kind(write(f'{MOOD}[guidelines]\nen = "book.md"\n'))
-    with pytest.raises(KindError, match=r"mood\.toml has more than 100,000 bytes; it is not a kind's file\."):
+    with pytest.raises(KindError, match=r"mood\.toml has more than 1,000,000 bytes; it is not a kind's file\."):
         read_kind(write(MOOD + 1_000_000 * "#"))
     for text in ("a = " + 5_000 * "[", "a = " + 10_000 * "9"):
         with pytest.raises(KindError, match=r"mood\.toml: a number is too long, or brackets are nested too"):
