@@ -356,8 +356,8 @@ def assert_fits(page, width):
 
 
 def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task, person):
-    task = make_task([{"votes": DISPUTED, "text": WORD}] * 2)
-    ann = person("ann", "de en fr he", adjudicates=True)
+    task = make_task([{"votes": DISPUTED, "text": text} for text in (WORD, f"{WORD}y")])
+    ann = person("ann", "de en fr he")
     judge(ann, take(ann, task).pk, Answer("de", comment=WORD))
     task.units.filter(judgments__annotator=ann).update(stage="ADJUDICATION", label="")
     page, ada = new_page(user=ann.user), new_page(user=person("ada", adjudicates=True).user)
@@ -369,7 +369,8 @@ def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task,
             page.goto(address)
             assert_fits(page, width)
         page.goto("/")
-        page.click("button:has-text('Continue')")
+        page.click("button:has-text('Start'), button:has-text('Continue')")
+        assert WORD in page.inner_text("#post")
         assert_fits(page, width)
         page.goto("/tasks/task/answers/")
         assert_fits(page, width)

@@ -127,7 +127,7 @@ OF_MANAGERS = {
     # of languages for which people ask
     *("grant", "refuse", "_decided", "requests"),
     # of flags and notes
-    *("reply", "dismiss", "discard", "make_example", "_locked", "write", "withdraw"),
+    *("reply", "dismiss", "discard", "make_example", "_locked", "write_note", "withdraw_note"),
 }
 # Functions by whose words people are told something.
 TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision", "_came_to"}
