@@ -364,7 +364,7 @@ EXTEND = Action(
     "stays as the task was opened.",
     (
         Option("name", required=True, argument=True, help="the task's name"),
-        Option("size", whole_number, required=True, least=1, help="the new size of the draw"),
+        Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),
         DRY_RUN,
     ),
     lambda values, progress: drawn(values, progress, extend, extended=True),
