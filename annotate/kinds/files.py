@@ -73,8 +73,8 @@ ABOUT: Mapping[str, str] = {
     "sensitive": "a table `[sensitive]` for texts that may hurt readers: people agree first, each text is veiled until "
     "they ask for it, and there is a daily limit",
     "together": "a field, such as `query`: if one record is drawn, so are all records with the same value",
-    "apart": "fields, such as `product`: records with the same value go to the same split, so that none is in both train "
-    "and test",
+    "apart": "fields, such as `product`: records with the same value go to the same split, so that none is in both "
+    "train and test",
     "kept": "fields that people do not see but exported sets contain",
     "split": "the field with each record's split (train, dev or test), instead of random splits",
     "seconds": "how many seconds an answer takes, for forecasts made before people have answered; "
