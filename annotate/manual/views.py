@@ -52,6 +52,7 @@ SYNONYMS = {
     "custom": ("own",),
     "delimiter": ("semicolons",),
     "disagreement": ("conflict", "agreement"),
+    "enlarge": ("draw more posts",),
     "exit": ("ends",),
     "exits": ("ends",),
     "forgot": ("forgotten",),
@@ -81,7 +82,6 @@ SYNONYMS = {
 REPHRASED = {
     "attention check": "gold answer",
     "attention checks": "gold answer",
-    "careless annotators": "pausing",
     "honeypot": "gold answer",
     "honeypots": "gold answer",
     "quality control": "gold answer",

@@ -273,7 +273,7 @@ ASKED = {
     "how many annotators do I need": "how-to/campaign/#how-many-annotators-do-you-need",
     "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
     "two annotators disagree": "explanation/routing/#when-two-annotators-disagree",
-    "how do I find careless annotators": "glossary/#pause",
+    "how do I find careless annotators": "how-to/campaign/#careless-annotators",
     "attention check": "glossary/#gold-answer",
     "write my own question": "how-to/own-kind/",
     "change an annotator's languages": "how-to/people/#change-an-annotators-languages",
@@ -285,6 +285,14 @@ ASKED = {
     "upload file too large": "how-to/set-up-in-the-browser/#how-jobs-work",
     "multi-label": "how-to/several-labels/",
     "Label Studio": "how-to/publish/#import-judgments-from-label-studio-and-other-tools",
+    "semicolon": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
+    "encoding": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
+    "Latin-1": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
+    "Excel": "reference/formats/#csv-files-from-excel-semicolons-and-encoding",
+    "enlarge a task": "how-to/campaign/#draw-more-posts",
+    "careless annotators": "how-to/campaign/#careless-annotators",
+    "figure without an interval": "how-to/measure-a-classifier/#a-figure-has-no-interval",
+    "expired link": "how-to/people/#invite-people",
 }
 
 
