@@ -113,6 +113,9 @@ IMPORT_CORPUS = [
     (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column by --columns\?"),
     (corpus("csv").replace("licence", "license"), CSV.encode(), 2, r"--licence\. Did you mean --licence by --license"),
     # without a header
+    (corpus("xlsx"), b"PK\x03\x04", 1, "is a spreadsheet; save it as CSV"),
+    (corpus("jsonl"), b'["id", "text"]\n', 3, "not a JSON object"),
+    (acts("zip"), b"PK\x03\x04", 1, "is cut off or damaged"),
     (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row already.* such as id,text; with --column"),
     (corpus("tsv"), b"7300000000000\tx\ten\n", 1, "names them, such as id<tab>text<tab>column3"),
     # acts
@@ -293,6 +296,8 @@ IMPORT_VOCABULARY = [
     (vocabulary("tsv"), b"1\tlaw\t\tmore\n", 1, "line 1: The row has 4 fields where the header has"),
     (vocabulary("json"), huge, 1, "holds more than 256 MB"),
     (vocabulary("json.gz"), concepts(), 1, "named as gzip but does not begin as gzip"),
+    (vocabulary("json"), b"[" * 100_000, 1, "is not JSON that can be read"),
+    (vocabulary("txt"), concepts(), 1, "does not tell its format; give --format json"),
     (vocabulary("json", "--schemes FILE.schemes.json"), concepts(), 1, "must have the objects domains, schemes"),
     ("import_vocabulary ../x FILE.json", concepts(), 1, "cannot be a vocabulary's name"),
     ("import_vocabulary new nowhere.json", None, 1, "nowhere.json does not exist"),

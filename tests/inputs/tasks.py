@@ -163,6 +163,7 @@ CHANGES = [
     ("delete demo --yes", None, 1, "There is no task 'demo'"),
     ("delete --corpus demo --yes", None, 1, "demo cannot be deleted, since posts or records were drawn from it"),
     ("delete --corpus ../demo --yes", None, 1, "'../demo'"),
+    ("delete --corpus demo --predictor langid --yes", None, 1, "made of the detectors' votes"),
     ("delete --corpus demo --predictor none@1 --yes", None, 1, "no predictor 'none@1'"),
     ("delete crowd --yes", None, 1, "crowd is not deleted"),
 ]
