@@ -197,7 +197,7 @@ def _cut(value: Any) -> str:
 
 def check_pandas() -> None:
     if find_spec("pandas") is None:
-        raise AssayError('This makes a DataFrame, and pandas is not installed: pip install "assay[notebook]".')
+        raise AssayError("This makes a DataFrame, and pandas is not installed: pip install pandas")
 
 
 def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
