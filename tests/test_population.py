@@ -25,7 +25,7 @@ POSTS = 5_000
 SEEDS = [f"small-{number}" for number in range(6)]
 PREDICTOR = "fasttext"
 # An import makes a row.
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SIZES = {"uniform": 400, "recall": 60, "precision": 60}
 # Rounded from what the benchmark says of the users of TweetLID.
 MODEL = AuthorModel(

@@ -221,6 +221,7 @@ def crowd(make_records_task, person):
 OTHERWISE = {"1": "0", "0": "1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redundancy", [1, 3])
 @pytest.mark.parametrize("others_go_on", [False, True])
 def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy, others_go_on):

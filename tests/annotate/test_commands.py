@@ -173,6 +173,7 @@ def with_statistics(*args, **options):
             cursor.execute("ANALYZE")
 
 
+@pytest.mark.slow
 def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
     demo_data, data_dir, capsys, client, monkeypatch
 ):
@@ -281,6 +282,7 @@ def test_serving_says_when_its_port_cannot_be_used_and_sets_nothing_up(db, data_
 # --- settings from the environment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "sentence"),
     [
@@ -308,6 +310,7 @@ def test_a_person_who_asks_for_it_sees_the_traceback(tmp_path):
     assert "DATABASE_URL must begin with postgresql:// or sqlite:///" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_slash_at_the_end_of_the_sites_address_is_not_doubled(installed):
     made = assay(installed, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")
     assert "Log in at https://assay.example.org/ with the password" in made.stdout

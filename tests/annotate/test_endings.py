@@ -119,6 +119,7 @@ def test_what_argparse_says_is_said_in_our_words(theirs, ours):
 NONE, UNKNOWN = '{\n  "corpora": []\n}\n', "There is no command 'nosuch'. `assay --help` lists all.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "out", "err"), [("<&- >&-", "", UNKNOWN), ("<&- 2>&-", NONE, ""), ("<&- >&- 2>&-", "", "")]
 )

@@ -15,6 +15,9 @@ from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from tests.annotate.corpus import NAME
 
+pytestmark = pytest.mark.slow
+
+
 ZIPF = {f"l{rank:02d}": rank**-1.1 for rank in range(1, 51)}
 STREAM = Stream(
     {label: round(170_000 * part) for label, part in ZIPF.items()},

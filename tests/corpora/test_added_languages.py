@@ -68,7 +68,7 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
         ("SR-LATN", PIDGIN, "'SR-LATN' cannot be the code of a language; write sr-Latn."),
         ("not-de", PIDGIN, "'not-de' cannot be the code of a language; write not-DE."),
         ("und", PIDGIN, "und is the label of a text that is in no one language"),
-        ("sl-Latn-IT-rozaj-biske", PIDGIN, "The language code sl-Latn-IT-rozaj-biske has 22 characters; at most 16 are"),
+        ("sl-Latn-IT-rozaj-biske", PIDGIN, "The language code sl-Latn-IT-rozaj-biske has 22 characters; at most 16"),
         ("pt", PIDGIN, "The language pt is listed already as Portuguese; leave it out."),
         ("zh", PIDGIN, "The language zh is listed already as Chinese; leave it out."),
         ("pcm", "Pidgin", "The language pcm is not a table; write [languages.pcm] and its name below."),

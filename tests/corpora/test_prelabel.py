@@ -152,6 +152,7 @@ class StoppedHere(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_run_that_was_stopped_twice_goes_on_at_its_last_piece_and_ends_with_the_same_bytes(
     write, import_corpus, monkeypatch, processes

@@ -86,6 +86,7 @@ def output(capsys):
 # --- formats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "format"), [("e.ttl", "turtle"), ("e.rdf", "xml"), ("e.nt", "nt"), ("e.ttl.gz", "turtle")]
 )

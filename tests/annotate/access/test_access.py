@@ -36,6 +36,7 @@ def test_who_may_ask_for_what(world, who):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", OTHERS)
 def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_ask_for(world, who):
     model, but_for = OTHERS[who]
@@ -47,6 +48,7 @@ def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_as
     assert otherwise == but_for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", WHO)
 def test_a_method_that_an_address_does_not_take_is_answered_by_a_page_with_a_way_back(world, who):
     client, tried = world.client(who), set()
@@ -83,6 +85,7 @@ def test_the_page_to_which_an_address_belongs_is_named_and_options_stay_without_
     assert (options.status_code, options["Allow"], options.content) == (405, "POST", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", WHO)
 def test_head_is_answered_wherever_get_is_with_no_body(world, who):
     got, asked = {}, {}

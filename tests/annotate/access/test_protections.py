@@ -44,6 +44,7 @@ def policy(headers):
     return {name: set(sources) for name, *sources in parts}
 
 
+@pytest.mark.slow
 def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_proxy(world):
     """Only the documentation may be kept, and only by browsers of visitors, who ask whether it has changed."""
     public = {"docs", "docs-page", "docs-file"}

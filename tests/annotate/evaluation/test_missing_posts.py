@@ -19,6 +19,8 @@ from corpora.core.languages import UND
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
 from tests.annotate.evaluation.figures import written
 
+pytestmark = pytest.mark.slow
+
 
 def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:
     """Detectors agree on English of 1,000 posts. A predictor says und of 100, of which the audit of a tenth has lost

@@ -21,6 +21,9 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
 from tests.annotate.evaluation.figures import run
 
+pytestmark = pytest.mark.slow
+
+
 EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
 
 

@@ -315,6 +315,7 @@ def test_the_macro_mean_of_a_perfect_predictor_is_known_by_its_labels(world):
     assert row["low"] == pytest.approx(1 - (1 - jeffreys(20, 20)[0]) / 2)
 
 
+@pytest.mark.slow
 def test_in_100_draws_the_interval_of_a_macro_mean_holds_the_truth():
     """Twelve labels, one in forty of the agreed labels wrong, 15% of the agreement read; an error of the predictor is
     mostly the detectors' own."""

@@ -262,6 +262,7 @@ def test_staff_without_the_permission_may_look_and_not_act(crowd, max_):
 # --- tables and plots of the pages
 
 
+@pytest.mark.slow
 def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk):
     for page in (*PAGES, f"people/{max_.pk}/"):
         shown = desk.get(address(crowd, page)).text
@@ -317,6 +318,7 @@ def test_a_manager_looks_voids_and_lets_go_on(new_page, crowd, max_, manager):
     assert page.locator("#people th[aria-sort=descending]").count() == 1
 
 
+@pytest.mark.slow
 def test_every_page_can_be_read_fits_a_phone_and_is_light_and_whole_on_paper(new_page, crowd, max_, manager):
     page, of_max = new_page(user=manager), f"people/{max_.pk}/"
     for at in ("/manage/", "/manage/people/", *(address(crowd, part) for part in (*PAGES, of_max, f"{of_max}void/"))):

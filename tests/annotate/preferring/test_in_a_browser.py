@@ -8,7 +8,7 @@ from annotate.models import Judgment, Side
 from tests.annotate.hands import ARABIC, FRENCH, RUSSIAN, let_guard_pass, worst_contrast
 from tests.annotate.preferring.test_known_answers import gold_file
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}

@@ -110,6 +110,7 @@ def everything_tried(client, task, side) -> list:
     return tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["first", "second", "tie"])
 def test_nothing_that_pages_and_api_show_an_annotator_depends_on_whose_a_set_is(two, person, client, side):
     ann = person("ann", "en")
@@ -127,6 +128,7 @@ def test_nothing_that_pages_and_api_show_an_annotator_depends_on_whose_a_set_is(
     assert labels == ({"tie"} if side == "tie" else set(SYSTEMS))
 
 
+@pytest.mark.slow
 def test_nothing_that_an_adjudicator_is_told_does_either(two, person):
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     ada = person("ada", adjudicates=True)
@@ -158,6 +160,7 @@ def test_nothing_that_an_adjudicator_is_told_does_either(two, person):
     assert {task.units.get().label for task in tasks} == set(SYSTEMS)
 
 
+@pytest.mark.slow
 def test_an_adjudicator_for_whom_the_other_stands_first_sees_votes_by_their_own_sides(compare, person, client):
     task = compare(number=24, on_conflict="ADJUDICATION")
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
