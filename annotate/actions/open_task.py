@@ -156,11 +156,12 @@ OPTIONS = (
 )
 
 
-Draw = Callable[[Values, Advance, Callable[[Opened], object]], tuple[Opened, list[str]]]
+# `open_new` or `extend`, below.
+Operation = Callable[[Values, Advance, Callable[[Opened], object]], tuple[Opened, list[str]]]
 
 
-def drawn(values: Values, progress: Progress, draw: Draw, *, extended: bool) -> Outcome:
-    """Open or extend a task with one of the functions below, or only summarize what it would do."""
+def run(values: Values, progress: Progress, operation: Operation, *, extended: bool) -> Outcome:
+    """Open or extend a task, or only summarize what the operation would do."""
     progress.begin(None, "unit")
     size, is_dry_run = values["size"], values["dry_run"]
     foretold: list[Outcome] = []
@@ -170,7 +171,7 @@ def drawn(values: Values, progress: Progress, draw: Draw, *, extended: bool) -> 
         foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
         transaction.set_rollback(True)
 
-    opened, notes = draw(values, progress.advance, undo if is_dry_run else lambda opened: None)
+    opened, notes = operation(values, progress.advance, undo if is_dry_run else lambda opened: None)
     # If the task is kept, summarize it after the transaction. This takes a while, and other users can write meanwhile.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *notes])
@@ -355,7 +356,7 @@ ACTION = Action(
     "Draw from a corpus, ask a kind of question about what was drawn, and send people what machines do not settle. "
     "It needs --corpus, --seed and, for the uniform design, --size.",
     OPTIONS,
-    lambda values, progress: drawn(values, progress, open_new, extended=False),
+    lambda values, progress: run(values, progress, open_new, extended=False),
     (TaskError, GoldAnswerError, KindError),
 )
 EXTEND = Action(
@@ -367,6 +368,6 @@ EXTEND = Action(
         Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),
         DRY_RUN,
     ),
-    lambda values, progress: drawn(values, progress, extend, extended=True),
+    lambda values, progress: run(values, progress, extend, extended=True),
     (TaskError,),
 )

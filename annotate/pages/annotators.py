@@ -408,9 +408,9 @@ def _mark(task: Task, text: str | None) -> Answer | None:
 
 def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
     """Return the context of _messages.html, which shows replies and notes to the annotator on the start page."""
-    return (
-        {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)} if permits else {}
-    )
+    if not permits:
+        return {}
+    return {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)}
 
 
 def put_reply_away(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:

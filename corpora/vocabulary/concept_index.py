@@ -204,12 +204,6 @@ def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
     return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
-def siblings_of(concept: Concept) -> QuerySet[Concept]:
-    """Return the siblings of a concept, sorted by id. These are all other concepts with the same broader concept."""
-    beside = Concept.objects.filter(broader__in=concept.broader.all()).exclude(pk=concept.pk)
-    return beside.distinct().order_by("key")
-
-
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
     """Return the top concepts of a scheme, sorted by id.
 
