@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError
 
-from corpora.storage.layout import manifest_of, read_manifest
+from corpora.storage.layout import manifest_of
 from tests.corpora.on_disk import posts, rejects
 
 pytestmark = pytest.mark.django_db
@@ -74,21 +74,3 @@ def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
     import_corpus("plain", write("c.jsonl", [story("1", "CCAT")]), fields="body")
     with pytest.raises(CommandError, match="has no labels that came with its records; leave --labels out"):
         import_corpus("plain", write("d.jsonl", [story("2", "CCAT")]), labels="topic")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", "id,language,body,topic\n1,en,Shares,CCAT\n"),
-        ("a.jsonl", [story("1", "CCAT"), story("2", "ECAT", "Prices fell.")]),
-    ],
-)
-def test_a_column_of_labels_that_a_file_has_not_is_told_in_one_sentence(write, import_corpus, name, content):
-    path = write(name, content)
-    with pytest.raises(CommandError) as error:
-        import_corpus("c", path, fields="body", labels="subject")
-    assert str(error.value) == (
-        f"{path} has no column subject; its columns are: id, language, body, topic. Say which is which, for example "
-        "--labels topic."
-    )
-    assert read_manifest("c") is None

@@ -228,11 +228,7 @@ WITHIN = "is one JSON object, whose rows .* in '{}'.*jq -c '{}' a.json >"
         ("a.json", {"version": 1, "data": POSTS}, WITHIN.format("data", r".data\[\]")),
         ("a.json", {"data": {"posts": POSTS}}, WITHIN.format("data.posts", r".data.posts\[\]")),
         ("a.json", {"a b": {"c": {"d-e": POSTS}}}, WITHIN.format("a b.c.d-e", r'.\["a b"\].c.\["d-e"\]\[\]')),
-        (
-            "a.json",
-            [["1", "a"], ["2", "b"]],
-            r'not a JSON object, but a list; each row must be one, such as {"id"',
-        ),
+        ("a.json", [["1", "a"], ["2", "b"]], r'not a JSON object, but a list; each row must be one, such as {"id"'),
         ("a.jsonl", as_jsonl(POSTS).replace("}\n", "},\n"), r"line 1: The line ends with a comma, .*take the comma at"),
         ("a.jsonl", HUGE_NUMBER, "The line is not JSON that can be read: it has a number of thousands of digits. Save"),
         ("a.jsonl", IN_LATIN_1, "seems to be ISO-8859-1: save it as UTF-8"),

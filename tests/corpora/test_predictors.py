@@ -160,36 +160,17 @@ def with_line(number, line):
 @pytest.mark.parametrize(
     ("content", "options", "sentence"),
     [
-        (
-            with_line(2, "2\tzh"),
-            {},
-            r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW;",
-        ),
-        (
-            with_line(2, "2\tqq"),
-            {},
-            r"Line 2: The label 'qq' is not a language code known here\. Say what .* --map qq",
-        ),
-        (
-            with_line(2, "2\tals"),
-            {},
-            r"The label 'als' is not a language code known here \(write sq \(Albanian\) or",
-        ),
+        (with_line(2, "2\tzh"), {}, r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW;"),
+        (with_line(2, "2\tqq"), {}, r"Line 2: The label 'qq' is not a language code known here\. .* --map qq"),
+        (with_line(2, "2\tals"), {}, r"The label 'als' is not a language code known here \(write sq \(Albanian\) or"),
         ("tweet\tlang\n" + tsv(LABELS), {}, r"Line 1: The label 'lang' is not .* name its columns with --column"),
         ("\n".join(f"{n}\txx{n % 20}" for n in range(40)), {}, r"Line 5: The label 'xx4' is .*\. There are more\."),
         (with_line(4, "4\t"), {}, "line 4: The label is empty; write und"),
         (with_line(4, "\tru"), {}, "line 4: The id is empty"),
-        (with_line(4, "4\tru\t0.5"), {}, "line 4: The row has 3 fields where the header has 2"),
         ("id\tlabel\tscore\n1\tde\thigh\n", {}, "line 2: The score 'high' is not a number"),
         ("id\tlabel\tscore\n1\tde\tnan\n", {}, "line 2: The score 'nan' is not a number"),
         ("id\tlang\n1\tde\n", {}, "has no column label; its columns are: id, lang"),
-        ("id\tlabel\n", {}, "holds no rows"),
-        ("", {}, "is empty"),
-        (
-            tsv({key: LABELS[key] for key in "135"}),
-            {},
-            r"lacks 3 posts: 2, 4, 6\. Write one row for every post of",
-        ),
+        (tsv({key: LABELS[key] for key in "135"}), {}, r"lacks 3 posts: 2, 4, 6\. Write one row for every post of"),
         (tsv({"1": "de"}), {}, r"lacks 5 posts: 2, 3, 4, 5, 6\."),
         (tsv(LABELS) + "2\ten\n4\tuk\n", {}, r"repeats 2 ids: 2 \(line 7, first in line 2\), 4 \(line 8, .* 4\)"),
         (tsv(LABELS) * 3, {}, r"repeats 12 ids, the first: 1 \(line 7, .* 1\), 2 .*5 \(line 11, .*5\)\. Keep"),
@@ -199,7 +180,6 @@ def with_line(number, line):
         (tsv(LABELS), {"name": "a@b"}, "'a@b' cannot be a predictor's name"),
         (tsv(LABELS), {"version": "v 2"}, "'v 2' cannot be a predictor's version"),
         (tsv(LABELS), {"column": ["text=a"]}, "write FIELD=COLUMN with one of id, label, score"),
-        (tsv(LABELS), {"map": ["zh"]}, "write LABEL=LABEL"),
     ],
 )
 def test_a_file_without_one_right_prediction_for_each_post_is_refused(

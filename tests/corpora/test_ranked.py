@@ -96,12 +96,8 @@ NOT_A_RUN = "where a run has 6: document, Q0, label, rank, score, system."
         ("a1 Q0 1565 2 0.5 s", "a1 has the label 1565 twice; give each label one score."),
         ("a1 Q0 9 1 0.5", f"The row has 5 fields {NOT_A_RUN}"),
         ("a1 Q0 civil law 1 0.5 s", f"The row has 7 fields {NOT_A_RUN}"),
-        (
-            "a1 Q0 9 1 0.5 t",
-            "the system is 't', and 's' in the lines before; put the lines of each system into a ",
-        ),
+        ("a1 Q0 9 1 0.5 t", "the system is 't', and 's' in the lines before; put the lines of each system into a "),
         (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters; at most 200 are allowed."),
-        ("a1 Q0 \0 1 0.5 s", "The row holds a NUL character, which databases refuse."),
         ("a1 Q0 9 1 0.5 s" + " " * (1 << 20), "The line is longer than 1,048,576 bytes."),
     ],
 )
@@ -128,16 +124,8 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
     call_command("import_predictions", corpus, one, name="one", version="1")
     task = {"kind": "topic", "seed": "1", "labels": "law trade", "predictor": "mine", "sets": "test 2 train 2"}
     for refused, error, sentence in (
-        (
-            lambda: find_predictor("acts", "mine"),
-            CorpusError,
-            "mine@1 ranks labels for the records of corpus acts",
-        ),
-        (
-            lambda: ranked_for("acts", "one", []),
-            CorpusError,
-            "one@1 of corpus acts gives each record a single label",
-        ),
+        (lambda: find_predictor("acts", "mine"), CorpusError, "mine@1 ranks labels for the records of corpus acts"),
+        (lambda: ranked_for("acts", "one", []), CorpusError, "one@1 of corpus acts gives each record a single label"),
         (lambda: ranked_for("acts", "mind", []), CorpusError, "no predictor 'mind' .*: langid.*Did you mean mine@1"),
         (
             lambda: call_command("import_predictions", corpus, one, name="mine", version="1"),

@@ -96,16 +96,11 @@ def test_another_threshold_takes_the_place_of_the_first_unless_something_was_dra
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (
-            "a\tNaN\nb\t0.1\n",
-            "line 1: The score is NaN; it must be a number from 0 to 1, .*Nothing of the file was taken",
-        ),
+        ("a\tNaN\nb\t0.1\n", "line 1: The score is NaN; .* from 0 to 1, .*Nothing of the file was taken"),
         ("a\t0.1\nb\t1.5\nc\t-1\n", "line 2: The score is 1.5; it must be .* It is the first of 2 rows with faults"),
         ("a\thigh\n", "The score is high"),
         ("a\t0.1\na\t0.2\n", r"repeats 1 id: a \(line 2, first in line 1\). Keep one row for each id"),
         ("y\t0.1\nz\t0.2\n", "has a score of none of the messages of corpus talk.* --of pair"),
-        ("", "is empty"),
-        ("id\tscore\n", "holds no rows"),
     ],
 )
 def test_what_is_no_score_is_refused_in_one_sentence(scoring, content, why):

@@ -62,8 +62,6 @@ def acts(file, *options):
 
 IMPORT_CORPUS = [
     # encodings
-    (corpus("csv"), CSV.encode("utf-16"), 1, "looks like UTF-16.*iconv"),
-    (corpus("csv"), CSV.encode("utf-16-le"), 1, "looks like UTF-16"),
     (corpus("jsonl.gz"), gzip.compress(bytes(2_000_000)), 3, "longer than"),
     (corpus("jsonl"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
     (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding of another script"),
@@ -75,13 +73,10 @@ IMPORT_CORPUS = [
     (corpus("csv"), CSV.replace("\n", "\r\n").encode(), 0, "40 accepted"),
     (corpus("jsonl"), GOOD + b'{"id": "x", "text": "Gr\xfc\xdfe"}\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
     # packed, cut, empty
-    (corpus("jsonl"), gzip.compress(GOOD), 0, "40 accepted"),
-    (corpus("csv"), b"", 1, "is empty"),
     (corpus("csv"), b"\n", 1, "its first line is blank, where id and text are wanted"),
     # lines
     (corpus("jsonl"), long_line, 0, "40 accepted, 0 duplicates, 1 rejected"),
     (corpus("csv"), CSV.encode() + b'x,"never closed\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
-    (corpus("jsonl"), b"[" * 100_000 + b"\n", 3, "not JSON"),
     (corpus("jsonl"), b'{"id": 1, "id": 2, "text": "a"}\n', 3, "has the key 'id' twice"),
     (corpus("jsonl"), b'{"id": 1, "text": "a", "more": {"x": 1, "x": 2}}\n', 3, "has the key 'x' twice"),
     # ids
@@ -113,15 +108,11 @@ IMPORT_CORPUS = [
     (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column by --columns\?"),
     (corpus("csv").replace("licence", "license"), CSV.encode(), 2, r"--licence\. Did you mean --licence by --license"),
     # without a header
-    (corpus("xlsx"), b"PK\x03\x04", 1, "is a spreadsheet; save it as CSV"),
-    (corpus("jsonl"), b'["id", "text"]\n', 3, "not a JSON object"),
-    (acts("zip"), b"PK\x03\x04", 1, "is cut off or damaged"),
     (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row already.* such as id,text; with --column"),
     (corpus("tsv"), b"7300000000000\tx\ten\n", 1, "names them, such as id<tab>text<tab>column3"),
     # acts
     (acts("acts"), folder({"1.json": ACT}), 0, "1 accepted, 0 duplicates, 0 rejected"),
     (acts("jsonl"), ACT, 0, "1 accepted, 0 duplicates, 0 rejected"),
-    (acts("jsonl"), ACT.replace(b'["7"]', b'["7", "7"]'), 3, "1: The concepts have '7' twice"),
     (acts("jsonl", "--language fr"), ACT, 0, "1 accepted"),
 ]
 PRELABEL = [
@@ -165,13 +156,8 @@ def replying(**fields):
 
 IMPORT_THREADS = [
     (threads("jsonl"), TWO, 0, "1 pair from 1 file"),
-    (threads("jsonl.gz"), gzip.compress(TWO), 0, "1 pair from 1 file"),
-    (threads("jsonl"), TWO + replying(id=9, parent_id=8)[len(ASKED) :], 0, r"not in the files, and so is no pair +1"),
-    (threads("jsonl"), TWO * 2, 0, "2 messages came twice"),
-    (threads("jsonl"), ASKED, 1, "The only message answers no other; say which column"),
     (threads("jsonl"), replying(score="many"), 3, "The score 'many' is not a number"),
     (threads("jsonl"), replying(id="4.8E+17"), 3, "rewritten; save ids as text"),
-    (threads("jsonl"), b'{"thread": 1, "turns": ["Where is the station?", "It is over there."]}\n', 0, "1 pair from"),
     (threads("jsonl", "--least-certainty 2"), TWO, 1, "--least-certainty is 2; it must be 0 to 1"),
     (threads("jsonl").replace("new", "demo"), TWO, 1, "demo holds posts.*, not records of message reply"),
     ("import_threads new FILE.jsonl", TWO, 2, "Something is missing: --licence"),
@@ -184,7 +170,6 @@ def scores(*options):
 
 IMPORT_SCORES = [
     (scores(), b"a\t0.1\nb\t0.9\n", 0, "so dropped: 1 pair. All scorers together keep 0 of 1 pair"),
-    (scores(), b"b\t0.2\n", 0, "1 pair lacks a score of mine, which is not taken for 0"),
     (scores(), b"a\tNaN\nb\t1.5\n", 1, "line 1: The score is NaN"),
     (scores(), b"m 0.1\n", 1, "its first line is the one cell 'm 0.1', where id and score are wanted; put a tab"),
     (scores("--threshold nan"), b"a\t0.1\n", 1, "--threshold"),
@@ -193,9 +178,7 @@ IMPORT_SCORES = [
 ]
 IMPORT_PREDICTIONS = [
     (predictions(), predicted("__label__en"), 0, "understood without --map: __label__en as en"),
-    (predictions(), predicted("__label__zh"), 1, "'zh' stands for zh-CN, zh-TW.*--map zh=zh-CN,zh-TW"),
     (predictions(), predicted("english"), 1, "labels that are not known here.*--map"),
-    (predictions(), predicted("en", b"1e3\ten\n"), 1, "1e3 is a number that another program has rewritten"),
     (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
     (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode(), 0, "ranked labels for 1 record from FILE.run"),
     (ranking("--vocabulary none"), b"x", 1, "no vocabulary 'none'"),
@@ -230,23 +213,16 @@ LAUGHS = (
 IMPORT_VOCABULARY = [
     (vocabulary("json"), concepts(), 0, "version 1: 2 concepts with 2 labels in en"),
     (vocabulary("json", "--dry-run"), concepts(), 0, "This was a dry run"),
-    (vocabulary("tsv"), b"1\tlaw\n2\tcivil law\t1\n", 0, "2 concepts"),
     (vocabulary("json"), b'{"a b": {"label": "law"}}', 1, 'The id "a b" has a space in it, .* write _'),
-    (vocabulary("ttl"), SKOS + b'x:1 a skos:Concept ; skos:prefLabel "law"@en .', 0, "1 concept with 1 label in en"),
-    (vocabulary("json.gz"), gzip.compress(concepts()), 0, "2 concepts"),
     # links
     (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["2"]}}), 1, "circle of 2: .* → .* → .*Take one"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["1"]}}), 1, "circle of 1: 1 → 1"),
-    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["9"]}}), 1, "1 has 1 unknown broader concept: 9"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["8", "9"]}}), 1, "2 unknown related concepts: 8"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["1"]}}), 1, "1 is related to itself"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": "2"}}), 1, "parents of concept 1 is not a list"),
     # labels
-    (vocabulary("json"), concepts(**{"3": {"parents": []}}), 1, "Concept 3 has no label in any language"),
     (vocabulary("json"), concepts(**{"3": {"label": " "}}), 1, "Concept 3 has no label in any language"),
-    (vocabulary("json"), concepts(**{"3": {"label_fr": "droit"}}), 0, "without a preferred label in en.*1 concept: 3"),
     (vocabulary("json"), concepts(**{"3": {"label": "Law"}}), 0, "share.*1 label: “law” of 1, 3|“Law” of 1, 3"),
-    (vocabulary("json"), concepts(c_a={"label": "a"}, C_A={"label": "b"}), 0, "in capital letters or Unicode.*: C_A,"),
     (vocabulary("json"), concepts(**{"3": {"label": 3}}), 1, "A label of concept 3 is 3; it must be a string"),
     (
         vocabulary("json"),
@@ -255,7 +231,6 @@ IMPORT_VOCABULARY = [
         "has 501 characters; at most 500 are allowed",
     ),
     (vocabulary("json"), concepts(**{"3": {"label": "a\0b"}}), 1, "label of concept 3 holds a NUL"),
-    (vocabulary("json"), concepts(**{"3": {"label": "\ud800"}}), 1, "half of a surrogate pair"),
     (
         vocabulary("json"),
         concepts(**{"3": {"label_" + "x" * 20: "a"}}),
@@ -274,12 +249,6 @@ IMPORT_VOCABULARY = [
     (vocabulary("json"), b'{"1": {"label": "a"}, "1": {"label": "b"}}', 1, "has 1 twice in one object"),
     (vocabulary("json", "FILE.json"), concepts(), 1, "the concept 1 occurs twice"),
     (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "the concept 1 occurs twice"),
-    (
-        vocabulary("ttl"),
-        SKOS + b'x:a\\/1 a skos:Concept ; skos:prefLabel "a" . x:b\\/1 a skos:Concept ; skos:prefLabel "b" .',
-        0,
-        "more of the address is the id where its last part does not tell concepts apart: 2 ids: a/1, b/1",
-    ),
     # what is no such file
     (vocabulary("json"), b"{}", 1, "FILE.json: There is no concept in it"),
     (vocabulary("json"), b"[]", 1, "does not hold one JSON object"),
@@ -290,14 +259,11 @@ IMPORT_VOCABULARY = [
     (vocabulary("nt"), b"<a> <b>\n<c> .", 1, "this is not Turtle or N-Triples|There is no concept"),
     (vocabulary("rdf"), b"<a>\n<b></a>", 1, "FILE.rdf, line 2: this is not XML"),
     (vocabulary("rdf"), LAUGHS, 1, "FILE.rdf, line 1: it declares a document type .*; write it without, .* xmllint"),
-    (vocabulary("rdf"), LAUGHS.decode().encode("utf-16"), 1, "line 1: it declares a document type"),
     (vocabulary("rdf"), b'<?xml version="1.0" encoding="x-none"?><a/>', 1, "line 1: its encoding cannot be read"),
     (vocabulary("tsv"), b"id\tname\n1\tlaw\n", 1, "has the column 'name'; it may have id, label"),
-    (vocabulary("tsv"), b"1\tlaw\t\tmore\n", 1, "line 1: The row has 4 fields where the header has"),
     (vocabulary("json"), huge, 1, "holds more than 256 MB"),
     (vocabulary("json.gz"), concepts(), 1, "named as gzip but does not begin as gzip"),
     (vocabulary("json"), b"[" * 100_000, 1, "is not JSON that can be read"),
-    (vocabulary("txt"), concepts(), 1, "does not tell its format; give --format json"),
     (vocabulary("json", "--schemes FILE.schemes.json"), concepts(), 1, "must have the objects domains, schemes"),
     ("import_vocabulary ../x FILE.json", concepts(), 1, "cannot be a vocabulary's name"),
     ("import_vocabulary new nowhere.json", None, 1, "nowhere.json does not exist"),

@@ -12,15 +12,6 @@ from annotate.models import Annotator
 pytestmark = pytest.mark.on_sqlite
 
 
-def keys(value):
-    """Every key of a JSON value, as paths."""
-    if isinstance(value, dict):
-        return {f"{key}{rest}" for key, inner in value.items() for rest in keys(inner) | {""}}
-    if isinstance(value, list):
-        return {f".{rest}" for inner in value for rest in keys(inner)}
-    return {""}
-
-
 CLOSED = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
 LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}

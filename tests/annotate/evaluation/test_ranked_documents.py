@@ -14,7 +14,6 @@ from annotate.actions.commands import call_command
 from annotate.core.estimation.differences import holm
 from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.ranked_documents import read_ranking, sentences
-from annotate.evaluation.subjects import EvaluationError
 from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 from tests.annotate.labelled_sets import labelled_set, run_of
 
@@ -297,28 +296,3 @@ def test_the_score_decides_and_not_the_rank_nor_the_order_of_the_lines(read):
     packed = read(gzip.compress("\n".join(map(line.format, ["c_4ee83dea", "2644", "1565"])).encode()))
     assert packed.system == "syst\u00e8me\u00a01"
     assert packed.rankings()["31999R1400"] == ["1565", "2644", "c_4ee83dea"]
-
-
-def test_documents_that_are_not_measured_and_those_without_a_line_are_counted_and_told(read):
-    found = read("31999R1400 Q0 2443 1 1 s\n3 Q0 2443 1 1 s\n3 Q0 2644 2 1 s\n4 Q0 2443 1 1 s\n")
-    assert (found.outside, found.without) == (["3", "4"], 1)
-    assert found.rankings() == {"31999R1400": ["2443"], "32001D0712": []}
-    assert sentences(found) == [
-        "2 documents are not among those measured, without effect on any figure.",
-        "1 document measured has no line; there nothing counts as found.",
-    ]
-
-
-def test_a_file_that_is_no_run_of_these_documents_is_refused_with_its_line(read):
-    for line, sentence in (
-        ("31999R1400 Q0 1565 2 -inf s", "line 2: '-inf' is not a score; write a finite number such as 0.93."),
-        ("31999R1400 Q0 C_4EE83DEA 2 0.5 s", "line 2: 'C_4EE83DEA' is not one of the 4 labels; correct it, or leave"),
-        ("31999R1400 Q0 2443 2 0.5 s", "line 2: 31999R1400 has the label 2443 twice; give each label one score."),
-        ("31999R1400 2443 1 0.5 s", "line 2: The row has 5 fields where a run has 6: document, Q0, label, rank, score"),
-        ("31999R1400 Q0 1565 2 0.5 other", "line 2: the system is 'other', and 's' in the lines before; put the lines"),
-    ):
-        with pytest.raises(EvaluationError) as refused:
-            read(f"31999R1400 Q0 2443 1 1 s\n{line}\n")
-        assert f"mysystem.run, {sentence}" in str(refused.value)
-    with pytest.raises(EvaluationError, match="has no line of any of the 2 documents measured"):
-        read("3 Q0 2443 1 1 s\n")

@@ -45,10 +45,7 @@ UNFIT = {
     "no sum of one": (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
     "no scores of a label": (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'; give"),
     "words for a refusal": (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "an empty label where the"),
-    "no label at all": (
-        lambda rows: [(key, "") for key, _ in rows],
-        "has an empty label for all 30 units",
-    ),
+    "no label at all": (lambda rows: [(key, "") for key, _ in rows], "has an empty label for all 30 units"),
     "other columns": (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
 }
 

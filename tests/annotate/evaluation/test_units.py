@@ -62,15 +62,6 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
         assert each["people"] == votes
 
 
-def test_two_systems_are_compared_unit_by_unit(crowd, tmp_path, run):
-    good, poor = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
-    found = run(good, "--gold", crowd, "--against", poor)["comparison"]
-    whole = found["rows"][0]
-    assert (whole["measure"], whole["of"], whole["better"]) == ("accuracy", {}, "first")
-    assert 0.15 < whole["low"] < whole["value"] < whole["high"] < 0.25
-    assert all(row["p_holm"] >= row["p"] for row in found["rows"] if row["p"] is not None)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(reviews, tmp_path, run):
     gold = reviews(60, lambda name, key: "123"[int(key[1:]) % 3], redundancy="1")
@@ -380,10 +371,7 @@ def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read
 
 
 IGNORED = {
-    "corpus of a file": (
-        ("--corpus", "nosuch"),
-        "--corpus says where an imported predictor or a machine judge is from",
-    ),
+    "corpus of a file": (("--corpus", "nosuch"), "--corpus says where an imported predictor or a machine judge is"),
     "label of a file without a header": (("--column", "label=nope"), "has no column 'nope', which --column names"),
     "id of a file without a header": (("--column", "id=nope"), "has no column 'nope', which --column names"),
     "score that is not there": (("--column", "score=nope"), "has no column 'nope', which --column names"),

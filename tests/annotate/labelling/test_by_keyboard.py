@@ -175,18 +175,6 @@ def test_a_key_is_heard_by_what_htmx_has_put_in_but_not_yet_settled(new_page, ta
     chosen(page, 2)
 
 
-def test_an_adjudicator_chooses_without_javascript_before_a_reason_is_given(new_page, task, disputed):
-    page = new_page(user=disputed.user, java_script_enabled=False, **DESK)
-    page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/?language=en")
-    for number in (1, 2):
-        page.click(f"#found [data-key=Digit{number}]")
-        chosen(page, number)
-    page.fill("[name=reason]", "the title says so")
-    page.click("#done")
-    page.wait_for_url(f"**/tasks/{task.name}/adjudication/?language=en&decided=*")
-    assert Judgment.objects.get(annotator=disputed).chosen.count() == 2
-
-
 def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, readers):
     page = at_work(task, readers[0], FRENCH, **DESK).page
     let_guard_pass(page)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from annotate.models import ChosenConcept, Judgment, Unit
+from annotate.models import ChosenConcept, Judgment
 from annotate.work.judgments import LONGEST
 from corpora.models import Concept
-from tests.annotate.labelling.acts import ROOT, begun, choose, task_of
+from tests.annotate.labelling.acts import ROOT, begun, task_of
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.usefixtures("corpus")
@@ -93,20 +93,6 @@ def test_an_answer_that_is_none_is_refused_in_a_sentence_and_nothing_is_written(
     assert not ChosenConcept.objects.exists()
     # The document is still theirs.
     assert program.post(f"leases/{lease}/judge/", label=plain[0]).status_code == 200
-
-
-def test_an_adjudicators_answer_that_is_none_is_refused_in_the_same_sentences(task, client, readers, person, plain):
-    for reader, key in zip(readers, plain, strict=False):
-        unit = choose(reader, task, key).unit
-    chief = Program(client, person("ada", "en", adjudicates=True))
-    for label, sentence in answers(plain).items():
-        refused = chief.post(f"tasks/acts/adjudication/{unit.pk}/settle/", label=label, reason="as titled")
-        assert (refused.status_code, refused.json()["detail"]) == (400, sentence)
-    assert not Unit.objects.get(pk=unit.pk).label
-    both = " ".join(sorted(nested()))
-    path = f"tasks/acts/adjudication/{unit.pk}/settle/"
-    assert "say that you mean both" in chief.post(path, label=both, reason="as titled").json()["detail"]
-    assert chief.post(path, label=both, reason="as titled", sure=True).json()["label"] == both
 
 
 def test_fewer_concepts_than_a_kind_asks_for_are_refused(program, plain, tmp_path):

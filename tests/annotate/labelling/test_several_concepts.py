@@ -11,7 +11,7 @@ from annotate.actions.decision_files import adjudicate_action
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
-from annotate.models import ChosenConcept, Suggestion, Task
+from annotate.models import ChosenConcept, Task
 from annotate.work import adjudication
 from annotate.work.judgments import judge
 from annotate.work.queue import take
@@ -41,18 +41,6 @@ def test_a_concept_stays_that_two_of_three_chose_and_else_an_adjudicator_settles
     unit.refresh_from_db()
     assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted(plain[:2])))
     assert {chosen.concept.key for chosen in decided.chosen.all()} == set(plain[:2])
-
-
-@pytest.mark.usefixtures("suggestions_for_all")
-def test_what_led_to_each_concept_is_stored_with_the_rank_that_the_suggestion_had(task, readers, plain):
-    one, two, three, four = plain[:4]
-    lease = take(readers[0], task)
-    Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
-    ways = {one: "searched", two: "suggested", three: "suggested"}
-    judgment = judge(readers[0], lease.pk, Answer(" ".join(sorted([one, two, three])), ways=ways))
-    stored = {chosen.concept.key: (chosen.way, chosen.rank) for chosen in judgment.chosen.select_related("concept")}
-    # Nobody suggested the third, whatever was sent.
-    assert stored == {one: ("searched", None), two: ("suggested", 2), three: ("", None)}
 
 
 def create_chosen(**fields):

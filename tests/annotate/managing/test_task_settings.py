@@ -4,7 +4,6 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.utils.text import capfirst
 
 from annotate.core.refusals import InvalidAnswer
@@ -12,7 +11,7 @@ from annotate.kinds.options import OPTIONS
 from annotate.models import Job, Task
 from annotate.work import task_settings
 from annotate.work.routes import unknown_code
-from tests.annotate.acts import signed_in, words
+from tests.annotate.acts import words
 from tests.annotate.conftest import AGREED, DISPUTED
 
 
@@ -179,16 +178,3 @@ def test_a_task_is_extended_by_a_job(desk, make_task):
     refused = desk.post(path, {"size": "many"})
     assert (refused.status_code, Job.objects.count()) == (400, 2)
     assert "“Size”: 'many' is not a whole number." in words(refused)
-
-
-def test_staff_without_the_permission_look_and_change_nothing(make_task):
-    task = make_task([DISPUTED])
-    staff = User.objects.create_user("staff", is_staff=True)
-    staff.user_permissions.add(Permission.objects.get(codename="view_task"))
-    client = signed_in(staff)
-    page = client.get(page_of(task))
-    assert "Rounds How many languages' readers are tried before adjudication (1 to 99) 2" in words(page)
-    assert "<form" not in page.text.split("<main")[1]
-    for act, fields in (("change/", {"title": "Mine"}), ("switch/", {"open": "no"})):
-        assert client.post(page_of(task, act), fields).status_code == 403
-    assert Task.objects.get().is_open

@@ -193,21 +193,6 @@ def test_who_has_no_tries_left_is_refused_in_a_sentence_until_the_manager_lets_t
     assert "The manager has let you in without the test." in as_ann.get(PATH).text
 
 
-def test_a_second_tab_that_says_otherwise_is_told_and_shown_the_way_on(task, ann, as_ann):
-    question = next_question(practised(ann, task))
-    page = as_ann.get(PATH).text  # it looks like work, and has no way to skip
-    buttons = re.findall(r'<button name="answer" value="(\d)" data-key="(\w+)"', page)
-    assert buttons == [("1", "Digit1"), ("0", "Digit2")]
-    assert 'name="skip"' not in page
-    assert "Test, question 1 of 4" in words(page)
-    says(as_ann, question, "1")
-    refused = says(as_ann, question, "0", **HTMX)
-    assert (refused.status_code, refused["HX-Retarget"]) == (409, "#notice")
-    assert "You have already answered Yes here" in refused.text
-    assert f'<a data-key="Enter" href="{PATH}">Go on <kbd>↵</kbd></a>' in refused.text
-    assert TrialAnswer.objects.get(pk=question.pk).label == "1"
-
-
 def test_an_answer_that_names_no_question_or_label_of_the_task_is_refused_and_so_is_who_is_paused(
     make_tested, task, ann, as_ann, manager
 ):
