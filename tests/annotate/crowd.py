@@ -1,7 +1,6 @@
 """The crowd sets of fixtures/crowd, read for tests."""
 
 import csv
-from collections import Counter
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "crowd"
@@ -24,9 +23,3 @@ def first_kept(answers):
     for task, worker, label in answers:
         kept.setdefault((task, worker), label)
     return [(*pair, label) for pair, label in kept.items()]
-
-
-def repeated_left_out(answers):
-    """Without any answer of a worker to a task that they answered twice."""
-    times = Counter(answer[:2] for answer in answers)
-    return [answer for answer in answers if times[answer[:2]] == 1]

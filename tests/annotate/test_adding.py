@@ -3,7 +3,6 @@ many by language, which, and what follows.
 """
 
 import io
-import json
 from dataclasses import replace
 
 import pytest
@@ -300,24 +299,6 @@ def test_queues_share_added_checks_by_size_and_by_how_often_readers_were_wrong(m
     assert sum(added.values()) == 12
     assert added["fr"] > added["de"]
     assert add_checks(task, 40, ["de"]) == {"de": 16 - added["de"]}
-
-
-def test_a_set_with_added_checks_shows_that_its_lots_are_those_of_the_secret(make_task, ann, ada, tmp_path, capsys):
-    task = make_task([DISPUTED] * 12, check_share=FEW)
-    for _ in range(6):
-        say(ann, task, "de")
-    add_checks(task, 5)
-    read_all(ann, task, "de")
-    for unit in list(adjudication.to_adjudicate(task, ada)):
-        settle(ada, unit, "de")
-    close(task)
-    with_manifest()
-    call_command("export_gold", "task", out=str(tmp_path / "set"), tell_secret=True)
-    capsys.readouterr()
-    call_command("verify_lots", str(tmp_path / "set"), json=True)
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["secret_fits"]
-    assert {row["lot"]: row["differ"] for row in shown["lots"]}["check"] == 0
 
 
 # --- at once

@@ -12,7 +12,7 @@ from annotate.actions.decision_files import adjudicate_action
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.adjudication import settle, unsettle
+from annotate.work.adjudication import unsettle
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -104,16 +104,6 @@ def test_json_lines_other_names_of_columns_and_what_pandas_saved_for_nothing_do_
     assert outcome.warned == ["Line 2: The label is neither a string nor a whole number."]
     outcome = run(file=file("id,label,reason\n2,nan,nan\n3, de\u00a0,known\n"))
     assert (outcome.data["open"], outcome.data["settled"], outcome.warned) == (1, 1, [])
-
-
-def test_nobody_decides_what_they_have_judged_nor_what_others_have_decided(make_task, person, ada, file):
-    task, both = make_task([DISPUTED] * 2, rounds=1), person("both", "de", adjudicates=True)
-    while lease := take(both, task):
-        skip(both, lease.pk)
-    settle(ada, task.units.get(item__key="2").pk, Answer("de", "known"))
-    own, decided = run(file=file("id,label,reason\n1,de,known\n2,de,known\n"), **{"as": "both"}).warned
-    assert own.startswith("Line 2: You have judged this one as an annotator")
-    assert decided.startswith("Line 3: This one is not waiting for an adjudicator")
 
 
 def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_decided(skipped, ada, manager, file):
@@ -246,12 +236,3 @@ def test_a_post_that_is_asked_about_with_two_languages_is_decided_for_one(make_t
     sentence = "1 is asked about with: de, en. Say in the column asked which of them is meant."
     assert outcome.warned == [f"Line 3: {sentence}", f"Line 4: {sentence}"]
     assert dict(task.units.values_list("asked", "label")) == {"de": "", "en": "not-en"}
-
-
-def test_a_record_is_decided_by_its_grade(differed, ada, file):
-    task, _ = differed
-    (row,) = run(task="crowd", list=True).data["waiting"]
-    assert (row["language"], row["answers"]) == ("en", "Perfect, Excellent, Bad")
-    path = file(f"id\tlabel\treason\n{row['id']}\t3\tthe guidelines say so\n", "decisions.tsv")
-    assert run(task="crowd", file=path).data["settled"] == 1
-    assert task.units.get().label == "3"

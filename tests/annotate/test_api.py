@@ -2,19 +2,14 @@ import json
 import os
 import re
 import subprocess
-from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.utils import timezone
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.kinds import Answer
-from annotate.models import Judgment, Lease
-from annotate.work.judgments import judge
-from annotate.work.queue import take
+from annotate.models import Judgment
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.programs import Program
 
@@ -22,11 +17,6 @@ from tests.annotate.programs import Program
 class Worker(Program):
     def next(self):
         return self.post("tasks/task/next/").json()["lease"]
-
-
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
 
 
 @pytest.fixture
@@ -130,50 +120,10 @@ def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_ta
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
-def test_a_retry_is_answered_as_the_first_was_and_another_answer_for_the_lease_is_refused(make_task, program):
-    make_task([DISPUTED])
-    lease = program.next()["id"]
-    first = program.post(f"leases/{lease}/judge/", label="de", active_seconds=1e308)
-    assert 0 <= first.json()["active_seconds"] < 60  # a time that cannot be true is cut
-    assert program.post(f"leases/{lease}/judge/", label="de", active_seconds=3).json() == first.json()
-    assert Judgment.objects.count() == 1
-    for again in (program.post(f"leases/{lease}/judge/", label="en"), program.post(f"leases/{lease}/skip/")):
-        assert refusal(again) == (409, "already_answered")
-        assert again.json()["detail"].startswith("You have already answered German here, and that stands.")
-    program.post("tasks/task/undo/")
-    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "already_answered")
-
-
-def test_an_answer_comes_too_late_where_the_unit_has_gone_on_or_another_person_has_it(make_task, program, person):
-    task, bea = make_task([DISPUTED, DISPUTED]), person("bea", "de")
-    lease = program.next()["id"]
-    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    take(bea, task)
-    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "lease_expired")
-    other = make_task([DISPUTED], name="other", redundancy=2)
-    lease = program.post("tasks/other/next/").json()["lease"]["id"]
-    judge(bea, take(bea, other).pk, Answer("de"))
-    other.units.update(stage=stages.ADJUDICATION)
-    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "wrong_stage")
-
-
-def test_undo_with_nothing_to_take_back_and_undo_that_comes_too_late(make_task, program, person):
-    make_task([DISPUTED])
-    person("ben", "en")
-    assert refusal(program.post("tasks/task/undo/")) == (409, "nothing_to_undo")
-    program.post(f"leases/{program.next()['id']}/skip/")
-    then = timezone.now() - timedelta(minutes=11)
-    Judgment.objects.update(shown_at=then, answered_at=then)
-    assert refusal(program.post("tasks/task/undo/")) == (409, "too_late_to_undo")
-
-
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
         ({"label": "ja"}, "'ja' is not on this task's list of languages."),
-        ({"label": "und", "reason": "odd"}, "'odd' is not one of the reasons: several, mixed, gibberish, unlisted."),
-        ({"label": "und", "reason": "unlisted"}, "The language is not on the list. Write in the comment which one"),
-        ({"label": "de", "reason": "mixed"}, "Only Undefined can have a reason."),
         ({}, "label: This field is required."),
         ({"label": ""}, "label: This field may not be blank."),
         ({"label": "de", "comment": "x" * 2001}, "comment: Ensure this field has no more than 2000 characters."),

@@ -6,9 +6,9 @@ import pytest
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Judgment, Task
+from annotate.models import Judgment
 from annotate.work.adjudication import settle
-from annotate.work.judgments import judge, skip
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.test_api import Program, refusal
@@ -102,17 +102,6 @@ def test_a_decision_that_cannot_be_taken_is_refused_with_a_sentence(skipped, pro
     assert not Judgment.objects.decisions().exists()
 
 
-def test_who_has_judged_a_unit_is_refused(make_task, person, client):
-    task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
-    skip(both, take(both, task).pk)
-    program = Program(client, both)
-    listed = program.get(LIST).json()
-    assert (listed["waiting"], listed["for_others"], listed["units"]) == (0, 0, [])
-    refused = program.post(address(task.units.get(), "settle"), label="de", **KNOWN)
-    assert refusal(refused) == (403, "not_allowed")
-    assert "another adjudicator must decide it" in refused.json()["detail"]
-
-
 def test_a_unit_that_readers_may_be_given_or_of_another_task_is_not_there(make_task, skipped, program, ada, client):
     waiting = skipped().units.get()
     client.force_login(ada.user)
@@ -153,19 +142,6 @@ def test_of_a_unit_that_is_checked_blind_no_vote_answer_or_history_is_told(doubt
     (listed,) = program.get(LIST).json()["units"]
     assert (listed["blind"], listed["told"]) == (True, {})
     assert program.get(f"{LIST}?language=de").json()["units"] == []
-
-
-def test_what_detectors_and_readers_said_changes_nothing_of_what_is_told_blind(make_task, person, program):
-    shown = []
-    for number, (votes, label) in enumerate([(("de",) * 3, "fr"), (("fr",) * 3, "und")]):
-        post = {"votes": votes, "text": "the same text", "letters": 40, "key": f"key{number}"}
-        task = make_task([post], name=f"task{number}", audit_least=1)
-        reader = person(f"reader{number}", "de fr")
-        judge(reader, take(reader, task).pk, Answer(label))
-        unit = task.units.get()
-        shown.append(everything(program, unit).replace(f'"unit": {unit.pk},', "").replace(f'"item": "key{number}"', ""))
-        Task.objects.filter(pk=task.pk).update(is_open=False)
-    assert shown[0] == shown[1]
 
 
 def test_a_record_has_its_fields_and_what_people_said_of_it(differed, program):

@@ -23,11 +23,6 @@ from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import ENGLISH, FRENCH, answer, follow, history, where
 
 
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
-
-
 def long_ago():
     Judgment.objects.update(shown_at=timezone.now() - timedelta(days=3), answered_at=timezone.now() - timedelta(days=3))
 

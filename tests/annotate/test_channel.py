@@ -25,18 +25,6 @@ def task(make_task):
     return make_task([{"votes": DISPUTED, "text": f"{TEXT} {n}"} for n in range(3)], title="Which language is it?")
 
 
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
-
-
-@pytest.fixture
-def desk(client, manager):
-    """The manager's browser."""
-    client.force_login(manager)
-    return client
-
-
 def flag(annotator, task, kind="question", words="Is this German?"):
     lease = take(annotator, task)
     with acting(annotator.user, task.name) as permit:

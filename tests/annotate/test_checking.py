@@ -100,7 +100,7 @@ def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disput
 # --- what becomes of it
 
 
-def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_is_told_nothing(make_task, ann, ada, client):
+def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_is_told_nothing(make_task, ann, ada):
     task = make_task([DISPUTED], **ALL)
     unit = say(ann, task, "de")
     assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
@@ -108,13 +108,6 @@ def test_after_its_reader_a_checked_unit_waits_for_an_adjudicator_who_is_told_no
     (listed,) = adjudication.to_adjudicate(task, ada)
     assert listed.blind
     assert not adjudication.to_adjudicate(task, ada, "de").exists()
-    client.force_login(ada.user)
-    page = client.get(f"/tasks/task/adjudication/{unit.pk}/").text
-    assert "This one is checked blind" in page
-    assert "Votes" not in page
-    told = client.get(f"/api/v1/tasks/task/adjudication/{unit.pk}/").json()
-    assert (told["blind"], told["votes"], told["judgments"], told["history"]) == (True, {}, [], [])
-    assert client.get("/api/v1/tasks/task/adjudication/").json()["units"][0]["told"] == {}
 
 
 @pytest.mark.parametrize(

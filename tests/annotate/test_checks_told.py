@@ -29,11 +29,6 @@ from tests.annotate.test_gold_sets import write_set
 NO_SECOND = "There is one adjudicator, so no second opinion can be had"
 
 
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
-
-
 def read_all(task, annotator, label="de"):
     while lease := take(annotator, task):
         judge(annotator, lease.pk, Answer(label))

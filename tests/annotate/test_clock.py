@@ -27,11 +27,6 @@ def set_back(monkeypatch):
     return move
 
 
-@pytest.fixture
-def ann(person):
-    return person("ann", "de")
-
-
 @pytest.mark.parametrize("act", [lambda *of: judge(*of, Answer("de"), 2.5), lambda *of: skip(*of, 2.5)])
 def test_what_was_taken_before_the_clock_was_set_back_can_be_answered_and_skipped(make_task, ann, set_back, act):
     lease = take(ann, make_task([DISPUTED]))

@@ -304,12 +304,6 @@ def test_a_wrong_setting_is_one_sentence_and_no_traceback_unless_somebody_asks_f
     assert not list((tmp_path / DATA).glob("*.sqlite3"))
 
 
-def test_a_person_who_asks_for_it_sees_the_traceback(tmp_path):
-    done = assay(tmp_path, "django", "migrate", "--traceback", DATABASE_URL="mysql://x")
-    assert "Traceback" in done.stderr
-    assert "DATABASE_URL must begin with postgresql:// or sqlite:///" in done.stderr
-
-
 @pytest.mark.slow
 def test_a_slash_at_the_end_of_the_sites_address_is_not_doubled(installed):
     made = assay(installed, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")

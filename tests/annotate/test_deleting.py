@@ -2,8 +2,6 @@
 
 import io
 import json
-import os
-import pty
 import sys
 import threading
 from datetime import timedelta
@@ -30,7 +28,6 @@ from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
 from tests.annotate.test_races import HANGS, at_once
-from tests.running import assay
 
 pytestmark = pytest.mark.both_databases
 
@@ -338,22 +335,6 @@ def test_without_a_terminal_it_is_refused_unless_it_was_said(make_task, monkeypa
     assert Task.objects.exists()
     delete("task")
     assert not Task.objects.exists()
-
-
-def test_on_a_real_terminal_no_is_no(installed):
-    """The whole way, as a person does it."""
-    posts = installed / "posts.jsonl"
-    posts.write_text('{"id": "1", "text": "one"}\n', encoding="utf-8")
-    assert assay(installed, "import_corpus", "c", posts, "--licence", "MIT", "--text-stays").returncode == 0
-    ours, theirs = pty.openpty()
-    os.write(ours, b"no\n")
-    done = assay(installed, "delete", "--corpus", "c", stdin=theirs)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("This deletes corpus c with 1 row from 1 file. It cannot be taken back.\n")
-    assert done.stderr.endswith("Nothing was changed.\n")
-    os.write(ours, b"yes\n")
-    done = assay(installed, "delete", "--corpus", "c", "--json", stdin=theirs)
-    assert json.loads(done.stdout)["rows"] == 1
 
 
 # --- a task that is deleted while somebody is about to take a unit of it: one of the two comes too late

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from annotate.models import Flag, Guidelines, Judgment, Lease
+from annotate.models import Guidelines, Judgment, Lease
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 
@@ -129,28 +129,6 @@ def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_pag
     log_in(page, "manager")
     expect(told_of_it(page)).to_be_visible()
     assert "Read better." in page.input_value("#text")
-
-
-def test_a_question_to_the_manager_survives_a_session_that_ended(at_work, make_task, ann):
-    page = at_work(make_task([DISPUTED] * 2), ann).page
-    let_guard_pass(page)
-    page.click("#flag > summary")
-    page.fill("#flag textarea", "Is this a language?")
-    end_session(page)
-    let_guard_pass(page)
-    page.keyboard.press("Enter")
-    log_in(page)
-    expect(page.locator("#flag[open] textarea")).to_be_visible()
-    expect(page.locator("#flag textarea")).to_have_value("Is this a language?")
-    expect(told_of_it(page)).to_be_visible()
-    let_guard_pass(page)
-    page.click("#flag [value=question]")
-    page.wait_for_selector("text=The manager has it now")
-    expect(told_of_it(page)).to_have_count(0)
-    assert Flag.objects.get().words == "Is this a language?"
-    page.reload()
-    assert page.input_value("#flag textarea") == ""
-    assert page.locator("#flag[open]").count() == 0
 
 
 def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kept(at_work, make_task, ann):

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
-from tests.annotate.acts import open_task, open_verification
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
+from tests.annotate.acts import open_task
 from tests.annotate.corpus import NAME
-from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, refusal, values
+from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, refusal
 from tests.annotate.exporting.told import json_lines
 
 pytestmark = pytest.mark.on_sqlite
@@ -87,37 +86,6 @@ def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all
         assert accuracy(report)["value"] == pytest.approx(right / 200)
         assert accuracy(report, measure="naive_accuracy")["value"] == right / 200
         assert report["warnings"] == []
-
-
-def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_nobody_has_read(
-    demo_corpus, stream, mine, truth, run, tmp_path
-):
-    task = open_verification(
-        "german",
-        demo_corpus,
-        "precision",
-        ["de"],
-        size=20,
-        seed="4",
-        options={"predictor": find_predictor(NAME, "cld2")},
-    ).task
-    finish(task, truth)
-    export(task, tmp_path / "german")
-    first = run("cld2", "--gold", tmp_path / "german")
-    assert "never_shown" not in measures_of(first)
-    assert first["warnings"] == []
-    assert first["predictor"]["voted"] is False  # it voted on these posts, but no label rests on that
-    report = run("mine@1", "--gold", tmp_path / "german")
-    mine, cld2 = (find_predictor(NAME, spelled) for spelled in ("mine@1", "cld2"))
-    rows = json_lines(tmp_path / "german" / "gold.jsonl")
-    shown = Counter(predicted_labels(NAME, mine, [row["id"] for row in rows]).values())["de"]
-    total = triggers(NAME, mine)["de"]
-    assert report["words"]["unseen"][0].endswith("over the corpus.")
-    [unseen] = by_label(report, "posts_never_shown").values()
-    assert (unseen["units"], unseen["value"]) == (total, total - shown)
-    assert values(report, "outside") == {"de": labels_where(NAME, mine, cld2)["de"]}
-    assert values(report, "outside")["de"] > 0
-    assert "were drawn by cld2, not by mine@1" in report["warnings"][0]
 
 
 def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_has_grown(stream, mine, run, tmp_path):
@@ -208,22 +176,3 @@ def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(pub
     path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
     unknown = refusal(path, "--gold", published["uniform"])
     assert "The label 'qq-Latn' is not a language code known here" in unknown
-
-
-def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, run, tmp_path):
-    gone = [row["id"] for row in json_lines(published["uniform"] / "gold.jsonl")[:7]]
-    path = predictions(tmp_path / "some.tsv", [published["uniform"]], lambda row: "en", gone)
-    with pytest.raises(CommandError, match=rf"has no label for 7 of [\d,]+ posts .*first: {gone[0]}, .*--vanished"):
-        call_command("evaluate", str(path), gold=[published["uniform"]])
-    vanished = tmp_path / "vanished.txt"
-    vanished.write_text("\n".join(gone))
-    report = run(path, "--gold", published["uniform"], "--vanished", vanished)
-    assert "listed as vanished: 7." in report["told"][-1]
-    assert sum(values(report, "vanished").values()) == 7
-
-
-def test_a_set_without_a_labelled_post_is_refused(demo_corpus, tmp_path):
-    task = open_task("empty", demo_corpus, 20, "3", audit_share=1).task
-    assert export(task, tmp_path / "empty")["counts"]["labelled"] == 0
-    with pytest.raises(CommandError, match=r"The gold set empty in .* has no labelled post, so nothing"):
-        call_command("evaluate", "cld2", gold=[tmp_path / "empty"], unfinished=True)

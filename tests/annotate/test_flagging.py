@@ -25,7 +25,6 @@ from annotate.work.queue import take, take_sheet
 from annotate.work.routing import reroute
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, posts_of
-from tests.annotate.labelling import acts as labelling
 
 
 def flag(annotator, lease, kind="disturbing", words=""):
@@ -422,21 +421,6 @@ def test_a_question_is_asked_by_keys_alone_and_the_unit_and_its_comment_stay(at_
     assert page.locator("#flagged").inner_text() == ""
     hands.press("KeyF")
     assert page.input_value("#flag textarea") == ""
-
-
-def test_where_f_finds_concepts_shift_and_f_flags(at_work, ann):
-    labelling.import_eurovoc()
-    labelling.import_acts()
-    hands = at_work(labelling.task_of(), ann)
-    page = hands.page
-    let_guard_pass(page)
-    hands.press("KeyF")
-    assert page.evaluate("document.activeElement.id") == "typed"
-    page.locator("#post").focus()
-    page.keyboard.press("Shift+F")
-    page.keyboard.press("2")
-    page.wait_for_selector("text=The manager has it now")
-    assert stored() == [("personal", "")]
 
 
 def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, ann, console_errors):

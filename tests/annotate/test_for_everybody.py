@@ -195,19 +195,6 @@ def lock(page, console_errors, name="ann"):
     console_errors.clear()
 
 
-def test_whoever_typed_too_many_wrong_passwords_gets_in_by_a_new_link(page, person, console_errors):
-    ann = person("ann", "de")
-    lock(page, console_errors)
-    assert page.inner_text("h1") == "Too many wrong passwords"
-    assert "In 30 minutes you can try again." in page.inner_text("main")
-    page.goto(reverse("invite", args=[accounts.invite(ann)]))
-    set_password(page)
-    page.wait_for_selector("text=Log out")
-    page.click("button:has-text('Log out')")
-    log_in(page, "ann", NEW)
-    page.wait_for_selector("text=Log out")
-
-
 def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_errors, settings):
     settings.MAIL = True
     cache.clear()

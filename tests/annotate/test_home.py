@@ -200,16 +200,6 @@ def test_what_one_did_last_comes_first_and_continue_there_has_the_focus(make_tas
     assert (page.count("autofocus"), page.count("Continue"), "<small>" in page) == (1, 1, False)
 
 
-def test_enter_on_the_first_page_goes_on(new_page, make_task, ann):
-    make_task([DISPUTED] * 3)
-    page = new_page(user=ann.user)
-    page.goto("/")
-    page.wait_for_selector(".primary:focus")  # the browser gives it after the page's load
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#post")
-    assert page.url.endswith("/tasks/task/")
-
-
 def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, make_records_task, as_ann):
     make_task([DISPUTED] * 3, name="work")
     make_task([DISPUTED] * 3, name="more", title="More")

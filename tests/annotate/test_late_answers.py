@@ -7,7 +7,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from annotate.controls.qualification import grant
-from annotate.core import pause_rule, stages
+from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Lease
 from annotate.work import judgments
@@ -59,20 +59,6 @@ def send(client, lease, **fields):
 
 
 # --- late
-
-
-@pytest.mark.parametrize("answered", [0, 1, 2])
-def test_a_late_answer_counts_while_a_place_of_three_is_free(make_records_task, ann, others, client, answered):
-    task = make_records_task("qa_match", 2)
-    lease = late(task, ann, others[:2], answered=answered)
-    client.force_login(ann.user)
-    assert send(client, lease, answer="0").status_code == 200
-    assert said(ann) == [("answer", "0", "")]
-    assert Judgment.objects.get(annotator=ann).comment == COMMENT
-    unit = lease.unit
-    unit.refresh_from_db()
-    assert unit.leases.filter(place__isnull=False).count() == 3
-    assert unit.stage == (stages.LABELLED if answered == 2 else stages.QUEUED)
 
 
 @pytest.mark.parametrize(
@@ -338,26 +324,3 @@ def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(a
     expect(unsent).to_have_count(0)
     assert Judgment.objects.get().comment == COMMENT
     assert page.input_value("[name=comment]") == ""
-
-
-def test_the_answer_that_pauses_is_saved_and_the_queue_says_so(at_work, make_records_task, ann, new_page, monkeypatch):
-    monkeypatch.setattr(pause_rule, "LEAST", 3)
-    monkeypatch.setattr(pause_rule, "CONFIDENCE", 0.5)
-    task = make_records_task("qa_match", 9, gold={"queue": ["1"] * 5 + ["0"] * 3}, gold_share=0.5)
-    hands = at_work(task, ann)
-    answered = 0
-    while "paused" not in hands.page.inner_text("#work"):
-        wrong = {"1": "Digit2", "0": "Digit1"}[open_lease(ann, task).unit.known_answer or "1"]
-        hands.press_and_wait(wrong)
-        answered += 1
-        assert answered < 12
-    page = hands.page
-    assert page.inner_text("#work h1") == PAUSED
-    assert f"You have answered {answered} today" in page.inner_text("#work")
-    assert "0 waiting for you" in page.inner_text("#work")
-    assert len(said(ann)) == answered
-    page.reload()
-    assert page.inner_text("#work h1") == PAUSED
-    assert page.locator("#work button").count() == 0  # nothing is offered that would be refused
-    page.goto("/tasks/crowd/answers/")
-    assert page.locator("tbody tr").count() == answered

@@ -10,7 +10,6 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.estimation.detector_error import further
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Judgment, LanguageRoute, Task, Transition, Unit
@@ -158,26 +157,6 @@ def test_names_laughter_and_hashtags_go_to_people_and_styled_letters_are_agreed_
     units = Task.objects.get(name="t").units.select_related("item")
     assert {unit.item.text: unit.label for unit in units if unit.stage == stages.AGREED} == SAYING_SOMETHING
     assert units.exclude(stage=stages.AGREED).count() == len(SAYING_NOTHING)
-
-
-def test_of_what_is_agreed_on_a_share_and_a_least_number_of_each_language_is_queued_like_any_other(open_task):
-    audit = ["--audit-share", "25%", "--audit-least", "3", "--audit-limit", "1"]
-    out, _ = open_task("t", 900, *audit, audit=True)
-    task = Task.objects.get()
-    agreed = Counter(task.units.exclude(agreed_label="").values_list("agreed_label", flat=True))
-    audited = Counter(task.units.filter(audited=True).values_list("agreed_label", flat=True))
-    assert min(agreed.values()) < 3 < max(agreed.values()) / 4
-    assert audited == further({code: (posts, 0) for code, posts in agreed.items()}, 0.25, 3)
-    assert audited.total() == -(-agreed.total() // 4)
-    assert f"{audited.total():,} posts audit the agreement." in out
-    counting = task.units.exclude(agreed_label="").count()
-    assert f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than " in out
-    assert f"People read {audited.total():,} of these all the same" in out
-    queued = task.units.filter(audited=True, copy_of=None)
-    assert {unit.stage for unit in queued} == {stages.QUEUED}
-    disputed = task.units.filter(agreed_label="", stage=stages.QUEUED)
-    for units in (queued, disputed):
-        assert all(unit.round == 1 and unit.visited == [unit.language] and unit.candidates for unit in units)
 
 
 def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):

@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.models import Lease, Pause
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, release, take, take_sheet
-from tests.annotate.acts import own_progress, why_empty
+from tests.annotate.acts import why_empty
 from tests.annotate.conftest import AGREED, DISPUTED
 
 pytestmark = pytest.mark.both_databases
@@ -42,16 +42,6 @@ def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_no
     assert take(ann, task) is None
     other = make_task([DISPUTED], name="other")  # where the same person can have a unit open besides
     assert [take(person, of).unit.task for person, of in ((ann, other), (bea, task))] == [other, task]
-
-
-def test_a_closed_task_hands_out_nothing_but_takes_the_answer_that_is_on_its_way(make_task, person):
-    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
-    lease = take(ann, task)
-    task.is_open = False
-    task.save()
-    assert take(ann, task) == lease
-    judge(ann, lease.pk, GERMAN)
-    assert take(ann, task) is None
 
 
 # --- what is given back, and what runs out
@@ -207,16 +197,6 @@ def test_who_is_given_nothing_is_told_why(make_task, person, languages, is_open,
         assert why_empty(ann, task) == "All done. Everything in this task has been read."
 
 
-def test_progress_counts_what_was_said_today_and_what_waits(make_task, person):
-    task, ann = make_task([DISPUTED] * 4), person("ann", "de")
-    judge(ann, take(ann, task).pk, GERMAN)
-    skip(ann, take(ann, task).pk)
-    earlier = judge(ann, take(ann, task).pk, ENGLISH)
-    earlier.shown_at = earlier.answered_at = timezone.now() - timedelta(days=1)
-    earlier.save()
-    assert own_progress(ann, task) == {"answered_today": 1, "skipped_today": 1, "waiting": 1}
-
-
 # --- what somebody may not answer any more is not handed out again
 
 
@@ -239,12 +219,3 @@ def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more
     lease.refresh_from_db()
     assert lease.closed_at
     assert handed(bea, task).unit_id == lease.unit_id
-
-
-def test_a_page_shows_no_unit_in_hand_whose_language_was_taken_away(make_task, person, client):
-    task, ann = make_task([DISPUTED]), person("ann", "de fr")
-    take(ann, task)
-    client.force_login(ann.user)
-    assert 'id="post"' in client.get("/tasks/task/").text
-    lose_language(ann, task)
-    assert 'id="post"' not in client.get("/tasks/task/").text

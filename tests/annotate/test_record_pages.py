@@ -123,15 +123,6 @@ def test_an_adjudicator_sees_the_fields_and_what_was_answered_and_gives_one_of_t
     assert (disagreed.stage, disagreed.label) == (stages.LABELLED, "3")
 
 
-def test_who_has_answered_leaves_the_record_to_another_adjudicator(disagreed, ann, as_ann):
-    ann.adjudicates = True
-    ann.save()
-    page = as_ann.get("/tasks/crowd/adjudication/").text
-    # While the task is open, a count would tell which of their answers are checked.
-    assert "another adjudicator, since" not in page
-    assert as_ann.get(f"/tasks/crowd/adjudication/{disagreed.pk}/").status_code == 403
-
-
 def test_the_manager_s_lists_call_a_record_s_answers_by_their_names(disagreed, manager, client):
     client.force_login(manager)
     judgments = client.get("/admin/annotate/judgment/").text

@@ -17,7 +17,6 @@ from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Pause
 from annotate.work.adjudication import (
-    decisions,
     discard,
     for_others,
     settle,
@@ -173,22 +172,6 @@ def test_the_first_cannot_decide_twice(seconded, ada, eve):
         settle(ada, unit.pk, Answer("fr", "I read it"))
 
 
-def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(seconded, ada, eve):
-    task, (unit,) = seconded()
-    say(ada, unit, "de")
-    unsettle(ada, unit.pk)
-    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])
-    assert list(to_adjudicate(task, ada)) == [unit]
-    assert say(ada, unit, "fr") == WAITS
-    assert say(eve, unit, "fr") == (stages.LABELLED, "fr")
-    assert counted(task) == [1, 1, 1, 0]
-    unsettle(ada, unit.pk)
-    unsettle(eve, unit.pk)
-    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])  # as it was
-    assert {len(to_adjudicate(task, each)) for each in (ada, eve)} == {1}
-    assert not decisions(ada, task).exists()
-
-
 def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_first(seconded, ada, eve):
     task, units = seconded(30, check_share=0.5)
     for unit in units:
@@ -215,22 +198,6 @@ def test_of_two_who_agreed_either_can_take_the_decision_back(seconded, ada, eve)
         assert counted(task) == [1, 1, 0, 0]
         with pytest.raises(NothingToUndo):
             unsettle(unit.judgments.first().annotator, unit.pk)
-
-
-@pytest.mark.parametrize("who", [0, 1, 2])
-def test_of_three_each_can_take_the_decision_back_and_two_who_agree_still_prevail(seconded, ada, eve, kim, who):
-    task, (unit,) = seconded()
-    three = [ada, eve, kim]
-    for annotator, label in zip(three, ("de", "fr", "fr"), strict=True):
-        say(annotator, unit, label)
-    assert where(unit) == (stages.LABELLED, "fr")
-    unsettle(three[who], unit.pk)
-    assert where(unit) == WAITS
-    assert list(to_adjudicate(task, three[who])) == [unit]
-    end = {0: "fr", 1: "en", 2: "en"}[who]
-    assert say(three[who], unit, "en") == (stages.LABELLED, end)
-    assert counted(task)[:2] == [1, 1]
-    assert unit.judgments.live().decisions().count() == 3
 
 
 def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_still_end_it(seconded, ada, eve):

@@ -321,16 +321,6 @@ def ended(job, state, **said):
     Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **said)
 
 
-def test_two_managers_who_open_a_task_of_one_name_are_told_so(desk, demo_corpus):
-    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "name": "one"}
-    for _ in range(2):
-        assert desk.post(reverse("manage-new-task"), form | {"size": "5", "seed": "1"}).status_code == 302
-    first, second = Job.objects.order_by("pk")
-    by_name()["open_task"].perform(first.given)
-    with pytest.raises(ActionError, match=r"There is already a task 'one'"):
-        by_name()["open_task"].perform(second.given)
-
-
 def test_the_page_of_each_kind_can_be_looked_at(desk):
     for kind in ("language", "verify", "qa_match", "concepts", "better_replies"):
         response = desk.get(reverse("manage-kind"), {"kind": kind})

@@ -10,7 +10,7 @@ from annotate.core import stages
 from annotate.goldsets.exporter import export
 from annotate.goldsets.gold_set import read_gold_set
 from annotate.kinds import Answer
-from annotate.models import LanguageRoute, Task
+from annotate.models import Task
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
@@ -188,25 +188,6 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
     assert "fewer posts than were asked for, and all were taken, of `de`, `nl`." in card
 
 
-def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, reader):
-    for code in ("de", "nl", "en", "fr", "es", "pt", "it"):
-        LanguageRoute.objects.update_or_create(language=code, defaults={"queue": code, "never_agree": True})
-    open_task("uniform", "--labels", "de nl en fr es pt it", size=150)
-    uniform = Task.objects.get()
-    work(uniform, reader, lambda unit: unit.candidates[0] if unit.candidates[0] in uniform.labels else "und")
-    out, _ = open_task("t", *PRECISION, "--reuse", "--decoy-share", "20%", languages="de")
-    task = Task.objects.get(name="t")
-    reused = task.units.exclude(reused_from=None)
-    assert 0 < reused.count() < task.units.count()
-    assert set(reused.values_list("stage", "reused_from__task__name")) == {(stages.LABELLED, "uniform")}
-    decoys = task.units.exclude(known_answer="")
-    assert decoys.count() == -(-task.units.filter(stage=stages.QUEUED, known_answer="").count() // 5) > 0
-    assert f"{decoys.count()} of them decoys" in out
-    assert f"{reused.count()} labels reused." in out
-    for unit in decoys.select_related("item"):
-        assert uniform.units.get(item=unit.item).label not in ("", "de", "und")
-
-
 # --- exporting
 
 
@@ -219,7 +200,7 @@ def answers(unit):
 
 @pytest.mark.parametrize(("design", "options"), [("recall", RECALL), ("precision", PRECISION)])
 def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said_and_the_card_says_so(
-    open_task, reader, tmp_path, monkeypatch, design, options
+    open_task, reader, tmp_path, design, options
 ):
     open_task("t", *options, languages="de nl", size=40)
     task = Task.objects.get()
@@ -267,24 +248,6 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
         *(f"`{name}`" for name in manifest["files"] if name != "README.md"),
     ):
         assert sentence in text
-    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    import datasets
-
-    loaded = datasets.load_dataset(str(tmp_path / "gold"), cache_dir=str(tmp_path / "cache"))
-    assert loaded["test"].num_rows == manifest["counts"]["labelled"]
-
-
-def test_an_unfinished_set_of_a_design_is_named_so(open_task, reader, tmp_path):
-    open_task("t", *PRECISION, languages="de", size=5)
-    task = Task.objects.get()
-    judge(reader, take(reader, task).pk, Answer("de"))
-    manifest = export(task, tmp_path / "gold")
-    assert (manifest["finished"], manifest["counts"]["unfinished"]) == (False, 4)
-    assert (tmp_path / "gold" / "precision_oriented.unfinished.tsv").exists()
-    assert (tmp_path / "gold" / "gold.unfinished.digests.txt").exists()
-    assert not read_gold_set(tmp_path / "gold").finished
 
 
 # --- what is refused

@@ -7,7 +7,7 @@ import pytest
 from annotate.controls import agreement_audit as contesting
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Task, Unit
 from annotate.work import routing
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
@@ -15,7 +15,6 @@ from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.hands import (
-    ARABIC,
     let_guard_pass,
     move_clock,
     said,
@@ -31,11 +30,6 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 @pytest.fixture
 def ann(person):
     return person("ann", "de sv")
-
-
-@pytest.fixture
-def ada(person):
-    return person("ada", adjudicates=True)
 
 
 @pytest.fixture
@@ -92,20 +86,6 @@ def test_a_change_of_the_language_is_said_aloud_once_and_today_s_answers_say_wha
     page = as_ann.get("/tasks/task/answers/").text
     rows = re.findall(r"Is this (\w+)\?</span><br><b>([\w ]+)</b>", page)
     assert rows == [("Swedish", "Swedish"), ("German", "Not German"), ("German", "Undefined")]
-
-
-def test_a_task_that_asks_which_language_shows_nothing_of_this(make_task, as_ann, ann):
-    make_task([DISPUTED] * 2)
-    pages = [start(as_ann), send(as_ann, ann, "de").text]
-    pages += [as_ann.get(path).text for path in ("/", "/tasks/task/", "/tasks/task/answers/")]
-    assert not re.search("Is this|sheet.js|As a sheet|Start a sheet|to the sheet", "".join(pages))
-
-
-def test_a_decoy_whose_readers_disagree_goes_to_nobody(make_task, ann, person):
-    task, bea = make_task([DISPUTED], asked="de", decoys=1, redundancy=2), person("bea", "de")
-    judge(ann, take(ann, task).pk, Answer("de"))
-    judge(bea, take(bea, task).pk, Answer("not-de"))
-    assert task.units.get().stage == stages.DISCARDED
 
 
 # --- its adjudication
@@ -245,25 +225,6 @@ def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ad
 
 
 # --- in a browser
-
-
-def test_the_whole_queue_by_keyboard(at_work, make_task, ann):
-    hands = at_work(make_task([DISPUTED] * 4, asked="de"), ann, ARABIC)
-    hands.press_and_wait("Digit2")
-    for reason in ("KeyQ", "Digit2"):
-        let_guard_pass(hands.page)
-        hands.press("KeyQ")
-        hands.press_and_wait(reason)
-    let_guard_pass(hands.page)
-    hands.press("KeyC")
-    hands.page.keyboard.type("a dialect")
-    hands.press("Escape")
-    hands.press_and_wait("Digit1")
-    assert "All done" in hands.page.inner_text("#work")
-    assert [(label, reason) for _, label, reason in said(ann)] == [
-        *(("not-de", ""), ("und", ""), ("und", "mixed"), ("de", "")),
-    ]
-    assert Judgment.objects.last().comment == "a dialect"
 
 
 def test_a_press_meant_for_the_language_before_does_not_answer_for_the_next(at_work, two_languages, ann):
