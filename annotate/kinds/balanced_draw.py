@@ -65,7 +65,7 @@ class _Frame:
     labels: Counter[str]
 
 
-class _Chosen(NamedTuple):
+class _Draw(NamedTuple):
     """The drawn documents.
 
     ids: ids of the drawn documents, by language
@@ -76,14 +76,14 @@ class _Chosen(NamedTuple):
     """
 
     ids: Mapping[str, list[str]]
-    of_each: Mapping[str, dict[str, Any]]
+    language_parameters: Mapping[str, dict[str, Any]]
     frame: _Frame
-    of: Counter[str]
+    frame_sizes: Counter[str]
     predictor: str = ""
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Request:
     """Options of the draw.
 
     fill: whether to draw smaller sets if a class has too few documents, instead of raising an error
@@ -117,14 +117,14 @@ class _Wanted:
                 continue
             labels = row["declared"] if predicted is None else [predicted[row["id"]]]
             frame.labels.update(labels)
-            own = [label for label in labels if label in self.classes]
-            if len(own) != 1:
-                (frame.several if own else frame.none)[row["language"]] += 1
+            matching = [label for label in labels if label in self.classes]
+            if len(matching) != 1:
+                (frame.several if matching else frame.none)[row["language"]] += 1
                 continue
             text = equal_key("\n".join(row["fields"][field] for field in self.fields))
             digest = hashlib.sha256(text.encode()).hexdigest()
             values = tuple(row["fields"][field] for field in self.apart)
-            frame.documents.append(Document(row["id"], row["language"], own[0], digest, values))
+            frame.documents.append(Document(row["id"], row["language"], matching[0], digest, values))
         return frame
 
 
@@ -139,7 +139,7 @@ def sample_balanced(
     short: str = "refuse",
     from_indices: Path | None = None,
     predictor: str = "",
-    **given: Any,
+    **frame_options: Any,
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
@@ -150,112 +150,116 @@ def sample_balanced(
     short: "fill" to allow a smaller train set if a class has too few documents, or any smaller set with a predictor
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
-    given: fields, classes, apart, joint and leave_out, as in _Wanted
+    frame_options: fields, classes, apart, joint and leave_out, as in _Wanted
 
     Raise CorpusError if the draw is not possible.
     """
-    wanted = _Wanted(corpus.name, languages, seed, Sizes(test, dev, tuple(train)), short == "fill", **given)
-    if repeated := [label for label, number in Counter(wanted.classes).items() if number > 1]:
-        raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
+    request = _Request(corpus.name, languages, seed, Sizes(test, dev, tuple(train)), short == "fill", **frame_options)
+    if repeated := [label for label, number in Counter(request.classes).items() if number > 1]:
+        raise CorpusError(f"The class {repeated[0]} is listed twice. List each class once.")
     try:
-        chosen = _predicted(wanted, predictor, from_indices) if predictor else _declared(wanted, from_indices)
+        draw = _predicted(request, predictor, from_indices) if predictor else _declared(request, from_indices)
     except BalanceError as error:
         raise CorpusError(str(error)) from error
-    frame, fixed = chosen.frame, {"classes": list(wanted.classes), "apart": list(wanted.apart)}
+    frame, fixed = draw.frame, {"classes": list(request.classes), "apart": list(request.apart)}
     parameters = {
-        language: {**fixed, "no_class": frame.none[language], "several": frame.several[language], **of}
-        for language, of in chosen.of_each.items()
+        language: {**fixed, "no_class": frame.none[language], "several": frame.several[language], **values}
+        for language, values in draw.language_parameters.items()
     }
     return sample_chosen(
         corpus,
         "balanced",
-        chosen.ids,
+        draw.ids,
         seed=seed,
-        frames=chosen.of,
+        frames=draw.frame_sizes,
         parameters=parameters,
-        predictor=chosen.predictor,
+        predictor=draw.predictor,
     )
 
 
 # --- Draws whose classes are declared labels.
 
 
-def _declared(wanted: _Wanted, from_indices: Path | None) -> _Chosen:
-    check_declared(wanted.corpus)
-    classes = ", ".join(wanted.classes)
-    sets, of_each, frame, of = _published(wanted, from_indices) if from_indices else _drawn(wanted)
+def _declared(request: _Request, from_indices: Path | None) -> _Draw:
+    check_declared(request.corpus)
+    classes = ", ".join(request.classes)
+    sets, language_parameters, frame, frame_sizes = (
+        _published(request, from_indices) if from_indices else _drawn(request)
+    )
     if not sets:
         raise CorpusError(
-            f"Corpus {wanted.corpus} has no document with exactly one of the classes {classes}; write them as its "
-            "labels are, separated by spaces, or by semicolons where a label has spaces."
+            f"Corpus {request.corpus} has no document with exactly one of the classes {classes}. Write the classes "
+            "exactly as the documents' labels, separated by spaces, or by semicolons if a label contains spaces."
         )
-    if empty := sorted(set(wanted.languages or ()) - sets.keys()):
-        raise CorpusError(f"Corpus {wanted.corpus} has no document in {empty[0]} with exactly one of the classes.")
+    if empty := sorted(set(request.languages or ()) - sets.keys()):
+        raise CorpusError(f"Corpus {request.corpus} has no document in {empty[0]} with exactly one of the classes.")
     ids = {
-        language: list(dict.fromkeys(key for each in of_language.values() for key in each))
-        for language, of_language in sets.items()
+        language: list(dict.fromkeys(key for set_ids in language_sets.values() for key in set_ids))
+        for language, language_sets in sets.items()
     }
-    return _Chosen(ids, {language: of_each[language] | {IDS: sets[language]} for language in sets}, frame, of)
+    return _Draw(
+        ids, {language: language_parameters[language] | {IDS: sets[language]} for language in sets}, frame, frame_sizes
+    )
 
 
-def _drawn(wanted: _Wanted) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
-    classes, seed = wanted.classes, wanted.seed
-    check_sizes(wanted.sizes, classes)
-    frame = wanted.frame(wanted.languages)
-    if strange := [label for label in classes if label not in frame.labels]:
-        most = [label for label, _ in frame.labels.most_common()]
+def _drawn(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+    classes, seed = request.classes, request.seed
+    check_sizes(request.sizes, classes)
+    frame = request.frame(request.languages)
+    if unknown_labels := [label for label in classes if label not in frame.labels]:
+        known_labels = [label for label, _ in frame.labels.most_common()]
         raise CorpusError(
-            f"No document of corpus {wanted.corpus} has the label {strange[0]!r}; name labels that they have: "
-            f"{', '.join(most[:MANY])}{' …' if len(most) > MANY else ''}. Labels are separated by spaces, or by "
-            "semicolons where one has spaces."
+            f"No document of corpus {request.corpus} has the label {unknown_labels[0]!r}. Existing labels: "
+            f"{', '.join(known_labels[:MANY])}{' …' if len(known_labels) > MANY else ''}. Separate labels with "
+            "spaces, or with semicolons if a label contains spaces."
         )
     merged = one_of_each(frame.documents, seed=seed)
-    made = balanced(merged.documents, classes, wanted.sizes, seed=seed, fill=(TRAIN,) if wanted.fill else ())
+    result = balanced(merged.documents, classes, request.sizes, seed=seed, fill=(TRAIN,) if request.fill else ())
     labels = {document.id: document.label for document in merged.documents}
-    together = balanced_sets.joint(made, labels, classes, wanted.joint) if wanted.joint else {}
-    there = Counter((document.language, document.label) for document in merged.documents)
-    of_each = {}
-    for language, sets in made.sets.items():
-        taken = Counter(labels[key] for key in {key for ids in sets.values() for key in ids})
-        numbers = {label: there[language, label] for label in classes}
-        of_each[language] = {
+    joint_ids = balanced_sets.joint(result, labels, classes, request.joint) if request.joint else {}
+    frame_counts = Counter((document.language, document.label) for document in merged.documents)
+    language_parameters = {}
+    for language, sets in result.sets.items():
+        drawn_counts = Counter(labels[key] for key in {key for ids in sets.values() for key in ids})
+        numbers = {label: frame_counts[language, label] for label in classes}
+        language_parameters[language] = {
             "equal": merged.equal[language],
             "differing": merged.differing[language],
-            "short": [each._asdict() for each in made.short if each.language == language],
+            "short": [shortage._asdict() for shortage in result.short if shortage.language == language],
             "published": False,
             "faults": [],
-            CHANCES: {label: taken[label] / number if number else None for label, number in numbers.items()},
-            **({JOINT: together[language]} if together else {}),
+            CHANCES: {label: drawn_counts[label] / number if number else None for label, number in numbers.items()},
+            **({JOINT: joint_ids[language]} if joint_ids else {}),
         }
-    return made.sets, of_each, frame, Counter(document.language for document in merged.documents)
+    return result.sets, language_parameters, frame, Counter(document.language for document in merged.documents)
 
 
-def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
-    if any(wanted.sizes.all().values()) or wanted.apart or wanted.joint:
-        raise CorpusError("Published lists say what is in each set; leave --sets out.")
-    lists = read_lists(folder, wanted.languages)
-    frame = wanted.frame(sorted(lists))
-    there = {(document.language, document.id) for document in frame.documents}
-    of_each: dict[str, dict[str, Any]] = {}
+def _published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+    if any(request.sizes.all().values()) or request.apart or request.joint:
+        raise CorpusError("The published lists determine the content of the sets. Remove --sets.")
+    lists = read_lists(folder, request.languages)
+    frame = request.frame(sorted(lists))
+    frame_ids = {(document.language, document.id) for document in frame.documents}
+    language_parameters: dict[str, dict[str, Any]] = {}
     for language, sets in lists.items():
-        if missing := sorted({key for ids in sets.values() for key in ids if (language, key) not in there}):
+        if missing := sorted({key for ids in sets.values() for key in ids if (language, key) not in frame_ids}):
             raise CorpusError(
-                f"The lists in {LANGUAGES[language].name} name {listed(missing, len(missing), 'id')}, of which corpus "
-                f"{wanted.corpus} has no document in {language} with exactly one of the classes. Import the documents, "
-                "with their language and labels, or leave the list out."
+                f"The lists for {LANGUAGES[language].name} contain ids for which corpus {request.corpus} has no "
+                f"document in {language} with exactly one of the classes ({listed(missing, len(missing), 'id')}). "
+                "Import the documents with their language and labels, or remove the list."
             )
-        of_each[language] = {
+        language_parameters[language] = {
             "equal": 0,
             "differing": 0,
             "short": [],
             "published": True,
-            "faults": [each._asdict() for each in faults(sets)],
+            "faults": [fault._asdict() for fault in faults(sets)],
             CHANCES: {},
         }
-    once = {
+    distinct_ids = {
         language: {name: list(dict.fromkeys(ids)) for name, ids in sets.items()} for language, sets in lists.items()
     }
-    return once, of_each, frame, Counter(document.language for document in frame.documents)
+    return distinct_ids, language_parameters, frame, Counter(document.language for document in frame.documents)
 
 
 # --- Draws whose classes are a predictor's labels.
@@ -265,57 +269,59 @@ def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str,
 # After annotation, the documents are assigned to sets (annotate/goldsets/export.py).
 
 
-def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _Chosen:
-    classes, sizes = wanted.classes, wanted.sizes
-    if wanted.apart or wanted.joint or from_indices:
+def _predicted(request: _Request, predictor: str, from_indices: Path | None) -> _Draw:
+    classes, sizes = request.classes, request.sizes
+    if request.apart or request.joint or from_indices:
         raise CorpusError(
-            "Which set a document is in is known once people have labelled it; leave --from-indices, `apart` and the "
-            "joint sets out, or --predictor."
+            "With --predictor, the sets are determined only after people have labelled the documents. Remove "
+            "--from-indices, `apart` and the joint sets, or remove --predictor."
         )
     if UND in classes:
-        raise CorpusError(f"{UND} means that a classifier names no class; leave it out of --labels.")
+        raise CorpusError(f"{UND} means that a classifier predicts no class. Remove it from --labels.")
     check_sizes(sizes, classes)
-    found = find_predictor(wanted.corpus, predictor)
-    if found.voted:
-        raise CorpusError(f"{found} tells languages and not classes; import what a classifier says of the documents.")
-    ids = [row["id"] for row in declared_records(wanted.corpus, wanted.languages, ())]
-    frame = wanted.frame(wanted.languages, predicted_labels(wanted.corpus, found, ids))
-    merged = one_of_each(frame.documents, seed=wanted.seed)
-    there = Counter((document.language, document.label) for document in merged.documents)
-    languages = sorted({*(wanted.languages or ()), *(language for language, _ in there)})
+    source = find_predictor(request.corpus, predictor)
+    if source.voted:
+        raise CorpusError(
+            f"{source} predicts languages, not classes. Import a classifier's predictions for the documents."
+        )
+    ids = [row["id"] for row in declared_records(request.corpus, request.languages, ())]
+    frame = request.frame(request.languages, predicted_labels(request.corpus, source, ids))
+    merged = one_of_each(frame.documents, seed=request.seed)
+    frame_counts = Counter((document.language, document.label) for document in merged.documents)
+    languages = sorted({*(request.languages or ()), *(language for language, _ in frame_counts)})
     try:
-        check_enough(there, languages, classes, sizes, (TEST, DEV, TRAIN) if wanted.fill else ())
+        check_enough(frame_counts, languages, classes, sizes, (TEST, DEV, TRAIN) if request.fill else ())
     except BalanceError as error:
-        raise CorpusError(f"{error} These are numbers of what {found} says.") from error
-    return _in_order(wanted, merged, languages, frame, str(found))
+        raise CorpusError(f"{error} These numbers count the predictions of {source}.") from error
+    return _in_order(request, merged, languages, frame, str(source))
 
 
-def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Chosen:
+def _in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
     """Put the documents of each language and class in random order, and choose the first ones."""
-    needed = sum(wanted.sizes.apart().values()) // len(wanted.classes)
+    needed = sum(request.sizes.apart().values()) // len(request.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
-    for cell in product(languages, wanted.classes):
-        of_cell = [document.id for document in merged.documents if (document.language, document.label) == cell]
-        orders[cell[0]][cell[1]] = drawn(of_cell, len(of_cell), lots=by_seed(wanted.seed), purpose="draw")
-    of_each = {
+    for cell in product(languages, request.classes):
+        cell_ids = [document.id for document in merged.documents if (document.language, document.label) == cell]
+        orders[cell[0]][cell[1]] = drawn(cell_ids, len(cell_ids), lots=by_seed(request.seed), purpose="draw")
+    language_parameters = {
         language: {
             "equal": merged.equal[language],
             "differing": merged.differing[language],
             "published": False,
             "faults": [],
-            SIZES: list(wanted.sizes),
+            SIZES: list(request.sizes),
             NEEDED: needed,
-            FRAME: {label: len(order) for label, order in of_class.items()},
-            ORDER: of_class,
+            FRAME: {label: len(order) for label, order in class_orders.items()},
+            ORDER: class_orders,
         }
-        for language, of_class in orders.items()
+        for language, class_orders in orders.items()
     }
-    first = {
-        language: [key for order in of_class.values() for key in order[:needed]]
-        for language, of_class in orders.items()
+    drawn_ids = {
+        language: [key for order in class_orders.values() for key in order[:needed]]
+        for language, class_orders in orders.items()
     }
-    of = Counter(document.language for document in merged.documents)
-    return _Chosen(first, of_each, frame, of, predictor)
+    frame_sizes = Counter(document.language for document in merged.documents)
+    return _Draw(drawn_ids, language_parameters, frame, frame_sizes, predictor)
 
 
 # --- Published lists.
@@ -339,7 +345,7 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
     Return a mapping from language to set to ids. Raise CorpusError if the folder or a list is not valid.
     """
     by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
-    found: dict[str, dict[str, list[str]]] = {}
+    lists: dict[str, dict[str, list[str]]] = {}
     try:
         for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
@@ -348,24 +354,24 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
             code = by_name.get(name)
             if not SET.fullmatch(part):
                 raise CorpusError(
-                    f"{path} is not named as a list; such are named by language and set, as german.train.1000, "
-                    "german.dev and german.test."
+                    f"{path} does not have the name of a list. Names consist of the language and the set, such as "
+                    "german.train.1000, german.dev and german.test."
                 )
             if code is None and languages is None:
                 raise CorpusError(
-                    f"{path} is a list for {name}, which is not the name of a language known here; name the languages "
-                    "of the other lists with --languages."
+                    f"{path} is a list for {name}, which is not a known language. Set --languages to the languages of "
+                    "the other lists."
                 )
             if code and (languages is None or code in languages):
                 ids = path.read_text(encoding="utf-8-sig").split()
                 if not ids:
-                    raise CorpusError(f"The list {path} is empty; give it its ids, or take it away.")
-                found.setdefault(code, {})[part] = ids
+                    raise CorpusError(f"The list {path} is empty. Add its ids or delete the file.")
+                lists.setdefault(code, {})[part] = ids
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{folder} cannot be read as a folder of lists: {_why(error)}.") from error
-    if missing := sorted(set(languages or ()) - found.keys()) or ([] if found else ["any language"]):
-        raise CorpusError(f"{folder} has no list for {missing[0]}.")
-    return {code: {part: sets[part] for part in sorted(sets, key=place_of)} for code, sets in found.items()}
+        raise CorpusError(f"Cannot read {folder} as a folder of lists: {_why(error)}.") from error
+    if missing := sorted(set(languages or ()) - lists.keys()) or ([] if lists else ["any language"]):
+        raise CorpusError(f"The folder {folder} contains no list for {missing[0]}.")
+    return {code: {part: sets[part] for part in sorted(sets, key=place_of)} for code, sets in lists.items()}
 
 
 def _why(error: OSError | UnicodeDecodeError) -> str:

@@ -25,28 +25,30 @@ REPLIES = "replies"
 Replies = Mapping[str, Mapping[str, list[str]]]  # id -> system -> replies
 
 
-def systems_of(given: Sequence[str]) -> dict[str, Path]:
+def systems_of(arguments: Sequence[str]) -> dict[str, Path]:
     """Return the file or folder of each system, sorted by the system's name.
 
-    given: arguments such as `NAME=FILE`; if an argument is only `FILE`, the system is named after the file
+    arguments: texts such as `NAME=FILE`; if an argument is only `FILE`, the system is named after the file
 
     Raise CorpusError if a name is invalid or used twice, or if there are fewer than two systems.
     """
-    found: dict[str, Path] = {}
-    for each in given:
-        name, sign, path = each.partition("=")
-        if not sign or Path(each).exists():
-            name, path = unpacked(Path(each)).stem, each
+    files: dict[str, Path] = {}
+    for argument in arguments:
+        name, sign, path = argument.partition("=")
+        if not sign or Path(argument).exists():
+            name, path = unpacked(Path(argument)).stem, argument
         try:
             pair.check_system(name)
         except ValueError as error:
-            raise CorpusError(f"--systems {each}: {error} Write it before the file, as NAME=FILE.") from error
-        if name in found:
-            raise CorpusError(f"--systems has two called {name}; write another name before the file, as NAME=FILE.")
-        found[name] = Path(path)
-    if len(found) < 2:
-        raise CorpusError("--systems has one system, and there is nothing to compare; name two or more.")
-    return dict(sorted(found.items()))
+            raise CorpusError(f"--systems {argument}: {error} Write the name before the file: NAME=FILE.") from error
+        if name in files:
+            raise CorpusError(
+                f"--systems has two systems named {name}. Write different names before the files: NAME=FILE."
+            )
+        files[name] = Path(path)
+    if len(files) < 2:
+        raise CorpusError("--systems names only one system. Name two or more systems to compare.")
+    return dict(sorted(files.items()))
 
 
 @dataclass
@@ -98,46 +100,47 @@ def sample_compared(
     # Each message is represented by the lowest id of its records, so that all messages have the same probability, no
     # matter how many records they have.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
-    first = {
+    drawn_keys = {
         code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")
         for code, messages in by_id.items()
     }
-    chosen = {code: [key for one in keys for key in by_id[code][one]] for code, keys in first.items()}
+    record_ids = {
+        code: [key for lowest_id in keys for key in by_id[code][lowest_id]] for code, keys in drawn_keys.items()
+    }
     parameters = {"records": joined.records, "systems": _of_systems(joined, suggested)}
-    of_each = {
-        code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in first.items()
+    language_parameters = {
+        code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in drawn_keys.items()
     }
     frames = {code: sum(map(len, messages.values())) for code, messages in by_id.items()}
-    samples = sample_chosen(corpus, "systems", chosen, seed=seed, frames=frames, parameters=of_each)
-    wanted = [key for ids in (*chosen.values(), leave_out) for key in ids if key in joined.replies]
-    samples[0].parameters[REPLIES] = {key: joined.replies[key] for key in wanted}
+    samples = sample_chosen(corpus, "systems", record_ids, seed=seed, frames=frames, parameters=language_parameters)
+    shown_ids = [key for ids in (*record_ids.values(), leave_out) for key in ids if key in joined.replies]
+    samples[0].parameters[REPLIES] = {key: joined.replies[key] for key in shown_ids}
     return [replace(sample, asked=size or sample.parameters["frame_groups"]) for sample in samples]
 
 
 def _check_frame(joined: _Joined, corpus_name: str, languages: Collection[str] | None) -> None:
     if not joined.frame:
-        counts = ", ".join(f"{name} for {joined.records - number:,}" for name, number in joined.lacking.items())
+        counts = ", ".join(f"{name} {joined.records - number:,}" for name, number in joined.lacking.items())
         raise CorpusError(
-            f"There is no message of corpus {corpus_name} for which all systems suggest a reply: of its "
-            f"{joined.records:,} there are replies of {counts}. Name files of this corpus, with its messages as they "
-            "were exported."
+            f"Corpus {corpus_name} has no message for which all systems suggest a reply. Records with replies, of "
+            f"{joined.records:,}: {counts}. Use files for this corpus, with its messages exactly as exported."
         )
-    if without := [code for code in languages or () if code not in joined.frame]:
+    if lacking := [code for code in languages or () if code not in joined.frame]:
         raise CorpusError(
-            f"There is no message in {without[0]} for which all systems suggest a reply; leave it out of --languages."
+            f"No message in {lacking[0]} has replies from all systems. Remove {lacking[0]} from --languages."
         )
 
 
 def _of_systems(joined: _Joined, suggested: Mapping[str, Suggested]) -> dict[str, dict[str, Any]]:
     return {
         name: {
-            "files": of.files,
-            "lines": len(of.replies),
-            "unknown": len(of.replies) - len(joined.used[name]),
+            "files": suggestions.files,
+            "lines": len(suggestions.replies),
+            "unknown": len(suggestions.replies) - len(joined.used[name]),
             "lacking": joined.lacking[name],
-            **{what: of.told[what] for what in ("none", "repeated", "fewer")},
+            **{count: suggestions.told[count] for count in ("none", "repeated", "fewer")},
         }
-        for name, of in suggested.items()
+        for name, suggestions in suggested.items()
     }
 
 
@@ -154,17 +157,17 @@ def _joined(
         joined.records += 1
         fields, code = record["fields"], record["language"]
         keys = {
-            name: of.key_of(code, fields[message], fields[reference] if reference else "")
-            for name, of in suggested.items()
+            name: suggestions.key_of(code, fields[message], fields[reference] if reference else "")
+            for name, suggestions in suggested.items()
         }
         for name, key in keys.items():
             if key is None:
                 joined.lacking[name] += 1
             else:
                 joined.used[name].add(key)
-        found = {name: list(suggested[name].replies[key]) for name, key in keys.items() if key is not None}
-        if len(found) == len(suggested):
-            joined.replies[record["id"]] = found
+        replies = {name: list(suggested[name].replies[key]) for name, key in keys.items() if key is not None}
+        if len(replies) == len(suggested):
+            joined.replies[record["id"]] = replies
             joined.frame[code][compared(fields[message])].append(record["id"])
         if record["id"] in leave_out:
             joined.left_out.add((code, compared(fields[message])))

@@ -55,19 +55,19 @@ SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "hone
 MOST_CONCEPTS = 1000
 # Help texts for the keys of the table [vocabulary], shown in the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
-    "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
-    "least": "how many concepts an answer has at least; 1 if it is left out",
-    "most": "how many it has at most; any number if it is left out",
-    "beside_broader": "what is done about a concept beside one that is broader: `refuse`, `ask` (the default) whether "
-    "both are meant, or `allow`",
-    "right_from": f"the F1 with a known answer from which on an answer is right; {RIGHT_FROM} if it is left out",
+    "name": "the name of an imported vocabulary. A task uses the version that is newest when the task is opened",
+    "least": "the minimum number of concepts in an answer (default 1)",
+    "most": "the maximum number of concepts in an answer (default: no limit)",
+    "beside_broader": "what happens if an answer contains both a concept and a broader one: `refuse` the answer, "
+    "`ask` whether both are meant (default), or `allow` it",
+    "right_from": f"the minimum F1 with the known answer for an answer to count as correct (default {RIGHT_FROM})",
 }
 OPTIONS = (*ASKED, "aggregation", *OF_TEST, *OF_GOLD)
 
 
 def version_of(task: Task) -> Vocabulary:
     version: Vocabulary | None = task.kind.thesaurus.version
-    assert version is not None, "a task of concepts keeps a version of their vocabulary"
+    assert version is not None, "every task about concepts has a vocabulary version"
     return version
 
 
@@ -76,7 +76,7 @@ def newest(kind: Kind) -> Vocabulary:
 
     Raise VocabularyError if the vocabulary has not been imported.
     """
-    assert kind.thesaurus, "a kind of concepts has a vocabulary"
+    assert kind.thesaurus, "every kind about concepts has a vocabulary"
     return vocabulary_named(kind.thesaurus.name)
 
 
@@ -86,17 +86,17 @@ def chosen(label: str, task: Task) -> list[Concept]:
     Raise ValueError if one of them is not in the task's vocabulary.
     """
     keys, version = CONCEPTS.facets(label), version_of(task)
-    found = concepts_of(version, keys)
-    if unknown := [key for key in keys if key not in found]:
-        said = {"concept": repr(unknown[0]), "vocabulary": version}
-        raise ValueError(_("%(concept)s is not a concept of %(vocabulary)s; look it up, or leave it out.") % said)
-    return [found[key] for key in keys]
+    concepts = concepts_of(version, keys)
+    if unknown := [key for key in keys if key not in concepts]:
+        values = {"concept": repr(unknown[0]), "vocabulary": version}
+        raise ValueError(_("%(concept)s is not a concept of %(vocabulary)s. Look it up or remove it.") % values)
+    return [concepts[key] for key in keys]
 
 
 def check_label(label: str, task: Task) -> None:
-    asked: Thesaurus = task.kind.thesaurus
+    thesaurus: Thesaurus = task.kind.thesaurus
     # Check the number of concepts first, so that no query has to look up thousands of them.
-    CONCEPTS.check(label, CONCEPTS.facets(label), asked.least, asked.most)
+    CONCEPTS.check(label, CONCEPTS.facets(label), thesaurus.least, thesaurus.most)
     for concept in chosen(label, task):
         if concept.is_deprecated:
             _refuse_deprecated(concept, task.kind)
@@ -104,12 +104,12 @@ def check_label(label: str, task: Task) -> None:
 
 def _refuse_deprecated(concept: Concept, kind: Kind) -> None:
     """Raise ValueError because a concept is deprecated. The message names its replacements, if there are any."""
-    replaced = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
-    said = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replaced}
+    replacements = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
+    values = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replacements}
     raise ValueError(
-        _("%(concept)s is deprecated. Choose %(replacement)s in its place.") % said
-        if replaced
-        else _("%(concept)s is deprecated. Choose another concept.") % said
+        _("%(concept)s is deprecated. Choose %(replacement)s instead.") % values
+        if replacements
+        else _("%(concept)s is deprecated. Choose another concept.") % values
     )
 
 
@@ -118,22 +118,22 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("No concept was chosen. Choose one or more, or skip."))
     check_label(answer.label, unit.task)
     if answer.reason:
-        raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
+        raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
         for narrower, broader in nested(chosen(answer.label, unit.task)):
-            named = [unit.task.kind.name(each.key, unit.item.language) for each in (broader, narrower)]
-            said = {"broader": named[0], "narrower": named[1]}
+            names = [unit.task.kind.name(concept.key, unit.item.language) for concept in (broader, narrower)]
+            values = {"broader": names[0], "narrower": names[1]}
             if policy == REFUSE:
                 raise ValueError(
-                    _("%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away.") % said
+                    _("%(broader)s is broader than %(narrower)s, and both are chosen. Remove %(broader)s.") % values
                 )
             raise Unsure(
                 _(
-                    "%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away, or say that "
-                    "you mean both."
+                    "%(broader)s is broader than %(narrower)s, and both are chosen. Remove %(broader)s, or confirm "
+                    "that you mean both."
                 )
-                % said
+                % values
             )
 
 
@@ -150,8 +150,8 @@ def agreed(item: Item, task: Task) -> str | None:
 
 def unknown(item: Item, task: Task) -> list[str]:
     """Return the concepts that came with a document but are not in the task's vocabulary."""
-    known = names_in(version_of(task), "en")
-    return [key for key in item.declared if key not in known]
+    names = names_in(version_of(task), "en")
+    return [key for key in item.declared if key not in names]
 
 
 def list_row(unit: Unit, answers: Iterable[str]) -> list[str]:
@@ -169,8 +169,8 @@ def advise(unit: Unit, blind: bool) -> dict[str, Any]:
 def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
     """Adapt a kind so that people answer it with concepts from a vocabulary."""
 
-    def agrees(said: str, known: str) -> bool:
-        return CONCEPTS.agrees(said, known, thesaurus.right_from)
+    def agrees(answer: str, correct: str) -> bool:
+        return CONCEPTS.agrees(answer, correct, thesaurus.right_from)
 
     kind = replace(kind, noun="document", thesaurus=thesaurus, options=OPTIONS, defaults={**kind.defaults, **DEFAULTS})
     return kind.with_parts(
@@ -180,8 +180,8 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
             "check_label": check_label,
             "check": check,
             "agrees": agrees,
-            "refuses_imports": "asks for concepts, and judgments from files have one label each; let people answer it "
-            "by the pages or the API.",
+            "refuses_imports": "asks for concepts, but imported judgments have only one label each. Let people answer "
+            "on the pages or through the API.",
         },
         pages={
             "ask": lambda unit, permit: {},
@@ -222,27 +222,27 @@ class Concepts(Labels):
         return {"ways": ways_in(posted), "is_sure": "is_sure" in posted}
 
     def vocabulary(self, kind: Kind) -> dict[str, Any]:
-        asked: Any = kind.thesaurus
+        thesaurus: Any = kind.thesaurus
         return {
-            **{"name": asked.version.name, "version": asked.version.version},
-            **{name: getattr(asked, name) for name in ("least", "most", "beside_broader")},
+            **{"name": thesaurus.version.name, "version": thesaurus.version.version},
+            **{name: getattr(thesaurus, name) for name in ("least", "most", "beside_broader")},
         }
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
         version = version_of(task)
-        known = names_in(version, ENGLISH)
-        unknown = [label for label in labels if label not in known]
+        names = names_in(version, ENGLISH)
+        unknown = [label for label in labels if label not in names]
         return f"{unknown[0]!r}, which is not a concept of {version}" if unknown else ""
 
     def answers(self, top: Table) -> Mapping[str, Any]:
-        if own := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
-            raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
+        if extra_key := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
+            raise top.fault(extra_key, f"the answers are the concepts of the vocabulary. Remove {extra_key}.")
         return {}
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         thesaurus = _thesaurus(top.table("vocabulary"))
         if not kind.layout:
-            raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
         return answered_by_concepts(kind, thesaurus)
 
 
@@ -252,16 +252,16 @@ CONCEPTS = register(Concepts())
 def _thesaurus(table: Table) -> Thesaurus:
     """Read the table [vocabulary]."""
     table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
-    name = table.text("name", 'add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
+    name = table.text("name", 'Add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
     least, most = table.take("least", int, 1), table.take("most", int)
     if not 1 <= least <= MOST_CONCEPTS:
-        raise table.fault("least", f"least is {least}; an answer has 1 to {MOST_CONCEPTS} concepts.")
+        raise table.fault("least", f"least is {least}, but must be from 1 to {MOST_CONCEPTS}.")
     if most is not None and not least <= most <= MOST_CONCEPTS:
-        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} to {MOST_CONCEPTS}.")
+        raise table.fault("most", f"most is {most}, but must be from {least}, which is least, to {MOST_CONCEPTS}.")
     policy = table.text("beside_broader") or ASK
     if policy not in BESIDE_BROADER:
-        raise table.fault("beside_broader", f"{policy!r} is no rule; {nearest(policy, BESIDE_BROADER)}.")
+        raise table.fault("beside_broader", f"{policy!r} is not a valid rule. {nearest(policy, BESIDE_BROADER)}")
     right_from = table.raw.get("right_from", RIGHT_FROM)
     if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
-        raise table.fault("right_from", f"right_from is {right_from!r}; write an F1 over 0, and 1 at the most.")
+        raise table.fault("right_from", f"right_from is {right_from!r}, but must be greater than 0 and at most 1.")
     return Thesaurus(name, least, most, policy, float(right_from))

@@ -177,9 +177,9 @@ class QualityControl:
         """Convert a submitted answer to the answer to store."""
         return answer
 
-    def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
+    def seen(self, annotator: Annotator, labelled: Sequence[tuple[Unit, str]]) -> list[str]:
         """Convert the stored labels of units to the labels that a person may see."""
-        return [label for _, label in said]
+        return [label for _, label in labelled]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
         """Return the order in which a person sees the two sets of replies, for each unit that has two sets."""
@@ -236,10 +236,10 @@ class QualityControl:
         """Return the current results as JSON data, which exported manifests have under `manifest_key`."""
         return None
 
-    def panel(self, task: Task, found: Any) -> Panel | None:
+    def panel(self, task: Task, results: Any) -> Panel | None:
         """Return the results as managers see them; None to show nothing.
 
-        found: the result of `section`
+        results: the result of `section`
         """
         return None
 
@@ -308,7 +308,7 @@ def register(control: Control) -> Control:
     Raise ValueError if the name is empty or belongs to another control.
     """
     if not control.name or CONTROLS.get(control.name, control) is not control:
-        raise ValueError(f"There is already a quality control named {control.name!r}; give this one another name.")
+        raise ValueError(f"A quality control named {control.name!r} already exists. Choose another name.")
     CONTROLS[control.name] = control
     OPTIONS.update({option.name: option for option in control.options})
     return control
@@ -319,5 +319,5 @@ def panels(task: Task) -> list[Panel]:
 
     Checks act first, because other controls use their results, but their panel is shown last.
     """
-    shown = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
-    return [panel for panel in shown if panel]
+    all_panels = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
+    return [panel for panel in all_panels if panel]

@@ -76,27 +76,28 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         ),
         Option("predictor", help=f"{', '.join(VOTERS)}, majority, or an imported NAME@VERSION", group=DRAW),
         Option("of", shown="TASK", help="the uniform task whose unread posts are drawn", group=DRAW),
-        Option("history", days, HISTORY, help="the days whose posts select the authors", group=DRAW),
+        Option("history", days, HISTORY, help="the days in which an author has posted in the language", group=DRAW),
         Option(
             "window",
             days,
-            help=f"the days from which posts are drawn (default for recall {written(WINDOW)}, for precision all)",
+            help=f"the days from which posts are drawn; by default {written(WINDOW)} for recall and all for precision",
             group=DRAW,
         ),
         Option(
             "sets",
             sets,
-            help='in balanced, documents per language, such as "test 4000 dev 1000 train 1000 2000", each train set in '
-            "the next; `joint 200` adds a joint train and dev set of 200 per language; `fill` lets train take what "
-            "there is of a class with too few documents; after `apart` come fields whose equal values stay in one set. "
-            f'In filtered, pairs that a filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
+            help='in balanced, documents per language, such as "test 4000 dev 1000 train 1000 2000", where each train '
+            "set contains the smaller ones. `joint 200` adds a joint train and dev set with 200 documents from "
+            "each language. `fill` allows smaller train sets if a class has too few documents. After `apart`, "
+            "list fields: documents with equal values stay in one set. In filtered, the numbers of pairs that "
+            f'the filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
             group=DRAW,
         ),
         Option(
             "from_indices",
             Path,
             shown="FOLDER",
-            help="make the sets from published lists of ids, such as german.train.1000, and report their faults",
+            help="use published lists of ids, such as german.train.1000, as the sets, and report their faults",
             group=DRAW,
         ),
         Option(
@@ -105,9 +106,9 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             several=True,
             in_a_row=True,
             shown="SYSTEM",
-            help="in compare, two predictors of the corpus, such as mine@1 cld2. In "
-            "systems, [NAME=]FILE with the suggestions of each: a file, or a folder of files such as "
-            "en_model_responses.txt, with tab-separated lines of message, reference reply and up to three replies",
+            help="in compare, two predictors of the corpus, such as mine@1 cld2. In systems, [NAME=]FILE for each "
+            "system: a file, or a folder of files such as en_model_responses.txt, with tab-separated lines of "
+            "message, reference reply and up to three replies",
             group=DRAW,
         ),
     )
@@ -200,51 +201,55 @@ class Design:
 
 
 def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], list[Sample]]:
-    def draw(wanted: Wanted) -> list[Sample]:
-        chosen = dict(wanted.chosen)
-        predictor = find_predictor(wanted.corpus.name, chosen.pop("predictor"))
+    def draw(request: Wanted) -> list[Sample]:
+        options = dict(request.chosen)
+        predictor = find_predictor(request.corpus.name, options.pop("predictor"))
         return sample(
-            wanted.corpus, wanted.languages, size=wanted.size, seed=wanted.seed, predictor=predictor, **chosen
+            request.corpus, request.languages, size=request.size, seed=request.seed, predictor=predictor, **options
         )
 
     return draw
 
 
-def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
+def _sizes(request: Wanted, *names: str) -> dict[str, list[Any]]:
     """Return what the option `sets` states for each set, such as its sizes.
 
     names: words that the design accepts
 
     Raise CorpusError if a word is unknown or is followed by the wrong number of sizes.
     """
-    sizes = set_sizes(wanted.chosen.get("sets", ""))
-    for name, of in sizes.items():
+    sizes = set_sizes(request.chosen.get("sets", ""))
+    for name, numbers in sizes.items():
         if name not in names:
-            raise CorpusError(f"--sets: there is no set {name}; there is {', '.join(names)}.")
-        if len(of) != (name != FILL) and not (name in (TRAIN, APART) and of):
-            raise CorpusError(f"--sets: {name} has {len(of)} sizes; give it {'none' if name == FILL else 'one'}.")
+            raise CorpusError(f"--sets: {name} is not a valid set. Valid sets: {', '.join(names)}.")
+        if len(numbers) != (name != FILL) and not (name in (TRAIN, APART) and numbers):
+            raise CorpusError(
+                f"--sets: {name} has {len(numbers)} sizes, but must have {'none' if name == FILL else 'one'}."
+            )
     return sizes
 
 
-def _balanced(wanted: Wanted) -> list[Sample]:
-    sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL, APART)
-    options: dict[str, Any] = {name: value for name, value in wanted.chosen.items() if name != "sets"}
-    options |= {name: of if name in (TRAIN, APART) else of[0] for name, of in sizes.items() if name != FILL}
+def _balanced(request: Wanted) -> list[Sample]:
+    sizes = _sizes(request, TEST, DEV, TRAIN, "joint", FILL, APART)
+    options: dict[str, Any] = {name: value for name, value in request.chosen.items() if name != "sets"}
+    options |= {
+        name: numbers if name in (TRAIN, APART) else numbers[0] for name, numbers in sizes.items() if name != FILL
+    }
     options |= {"short": FILL} if FILL in sizes else {}
     return sample_balanced(
-        wanted.corpus,
-        wanted.languages,
-        seed=wanted.seed,
-        fields=wanted.kind.fields,
-        classes=[label for label in wanted.labels if label not in wanted.kind.answers],
-        leave_out=wanted.leave_out,
+        request.corpus,
+        request.languages,
+        seed=request.seed,
+        fields=request.kind.fields,
+        classes=[label for label in request.labels if label not in request.kind.answers],
+        leave_out=request.leave_out,
         **options,
     )
 
 
 # For designs whose draws cannot be enlarged, because the additional units would have other questions and other readers.
-_LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
-_OTHERS = "choose another predictor, other languages, or wider windows."
+_LARGER = "Open another task with a larger --size and with --reuse, which keeps the existing labels."
+_OTHERS = "Choose another predictor, other languages, or wider windows."
 
 DESIGNS: Mapping[str, Design] = {
     design.name: design
@@ -252,7 +257,7 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "uniform",
             "uniform",
-            lambda wanted: [sample_uniform(wanted.corpus, size=wanted.size or 0, seed=wanted.seed)],
+            lambda request: [sample_uniform(request.corpus, size=request.size or 0, seed=request.seed)],
             population=STREAM,
             sets=PostSets(("accuracy", "recall", "precision"), "uniformly_sampled"),
         ),
@@ -284,48 +289,48 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "triggers",
             "unread-triggers",
-            lambda wanted: _with_predictor(partial(sample_triggers, unread=wanted.unread))(wanted),
+            lambda request: _with_predictor(partial(sample_triggers, unread=request.unread))(request),
             options=("languages", "predictor", "of"),
             needs=("predictor", "of", "languages"),
             size=None,
             population=TRIGGERS,
             sets=PostSets(("accuracy", "recall", "precision"), "unread_triggers", has_negatives=True),
             not_extended=_LARGER,
-            none_found="there is nothing to ask: where the predictor says so, people have read the post or the "
-            "detectors agree with it.",
+            none_found="People have already read every post that the predictor labels with one of them, or the "
+            "detectors agree with the predictor.",
         ),
         Design(
             "records",
             "records",
-            lambda wanted: sample_records(
-                wanted.corpus,
-                wanted.languages,
-                size=wanted.size,
-                seed=wanted.seed,
-                together=wanted.kind.records.together,
-                leave_out=wanted.leave_out,
+            lambda request: sample_records(
+                request.corpus,
+                request.languages,
+                size=request.size,
+                seed=request.seed,
+                together=request.kind.records.together,
+                leave_out=request.leave_out,
             ),
             options=("languages",),
             size=None,
-            not_extended="open another task for further ones.",
+            not_extended="Open another task for further records.",
         ),
         Design(
             "compare",
             "compare",
-            lambda wanted: sample_contrasted(
-                wanted.corpus,
-                wanted.languages,
-                labels=wanted.labels,
-                size=wanted.size or 0,
-                seed=wanted.seed,
-                of_records=bool(wanted.kind.fields),
-                leave_out=wanted.leave_out,
-                **wanted.chosen,
+            lambda request: sample_contrasted(
+                request.corpus,
+                request.languages,
+                labels=request.labels,
+                size=request.size or 0,
+                seed=request.seed,
+                of_records=bool(request.kind.fields),
+                leave_out=request.leave_out,
+                **request.chosen,
             ),
             options=("languages", "systems"),
             needs=("systems",),
             asks_all=True,
-            not_extended="open another task by another seed.",
+            not_extended="Open another task with another seed.",
         ),
         Design(
             "balanced",
@@ -334,41 +339,41 @@ DESIGNS: Mapping[str, Design] = {
             options=("languages", "predictor", "sets", "from_indices"),
             size=None,
             answers_from=CLASSES,
-            not_extended="open another task with larger sets.",
+            not_extended="Open another task with larger sets.",
         ),
         Design(
             "systems",
             "systems",
-            lambda wanted: sample_compared(
-                wanted.corpus,
-                wanted.languages,
-                size=wanted.size,
-                seed=wanted.seed,
-                message=wanted.kind.fields[0],
-                reference=next(iter(wanted.kind.records.kept), ""),
-                leave_out=wanted.leave_out,
-                **wanted.chosen,
+            lambda request: sample_compared(
+                request.corpus,
+                request.languages,
+                size=request.size,
+                seed=request.seed,
+                message=request.kind.fields[0],
+                reference=next(iter(request.kind.records.kept), ""),
+                leave_out=request.leave_out,
+                **request.chosen,
             ),
             options=("languages", "systems"),
             needs=("systems",),
             size=None,
             answers_from=SYSTEMS,
-            not_extended="open another task for further messages.",
+            not_extended="Open another task for further messages.",
         ),
         Design(
             "filtered",
             "filtered",
-            lambda wanted: sample_filtered(
-                wanted.corpus,
-                wanted.languages,
-                seed=wanted.seed,
-                leave_out=wanted.leave_out,
+            lambda request: sample_filtered(
+                request.corpus,
+                request.languages,
+                seed=request.seed,
+                leave_out=request.leave_out,
                 **{"kept": KEPT, "dropped": DROPPED}
-                | {name: of[0] for name, of in _sizes(wanted, "kept", "dropped").items()},
+                | {name: numbers[0] for name, numbers in _sizes(request, "kept", "dropped").items()},
             ),
             options=("languages", "sets"),
             size=None,
-            not_extended="open another task by another seed.",
+            not_extended="Open another task with another seed.",
         ),
     )
 }

@@ -30,20 +30,22 @@ _RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
 def guidelines_fault(text: str) -> str:
     """Return what is wrong with the guidelines, or an empty string if they are valid.
 
-    The text has no subject, because the caller adds it. For example, it may be "have 120,000 bytes, and 100,000 are the
-    most".
+    The text has no subject, because the caller adds it. For example, it may be "have 120,000 bytes, but at most
+    100,000 are allowed".
     """
     if (size := len(text.encode(errors="replace"))) > LONGEST_GUIDELINES:
         allowed = f"at most {LONGEST_GUIDELINES:,} are allowed"
-        return f"have {size:,} bytes, but {allowed}; shorten them, or link to what is long"
+        return f"have {size:,} bytes, but {allowed}. Shorten them or link to long texts"
     for number, line in enumerate(text.splitlines(), 1):
         if line.count("|") > MOST_COLUMNS and _RULE.fullmatch(line):
-            return f"have a table of more than {MOST_COLUMNS} columns in line {number:,}; part it"
-    first = 1
+            return f"have a table with more than {MOST_COLUMNS} columns in line {number:,}. Split the table"
+    line_number = 1
     for paragraph in _BLANK.split(text):
         if paragraph.count("[") > MOST_BRACKETS:
-            return f"have more than {MOST_BRACKETS:,} opening brackets in the paragraph at line {first:,}; split it"
-        first += paragraph.count("\n")
+            return (
+                f"have more than {MOST_BRACKETS:,} opening brackets in the paragraph at line {line_number:,}. Split it"
+            )
+        line_number += paragraph.count("\n")
     return ""
 
 
@@ -52,10 +54,10 @@ MOST_BYTES = 1_000_000  # maximum size of a kind's file, in bytes
 MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200
 # Help texts for the keys of an answer's table, shown in the documentation.
 ANSWER_KEYS: Mapping[str, str] = {
-    "code": "what is stored and exported",
-    "name": "what the button says, in English or by language",
-    "meaning": "what is said below the name, in English or by language; it may be left out",
-    "key": "1 to 9 or a to z; without one, the answers have 1 to 9 by their place",
+    "code": "the code that is stored and exported",
+    "name": "the text of the button, in English or by language",
+    "meaning": "an explanation below the name, in English or by language (optional)",
+    "key": "1 to 9 or a to z; by default, 1 to 9 by position",
 }
 # Physical keys by their label on an English keyboard.
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
@@ -75,46 +77,42 @@ OF_THE_PAGE = {
 # --- Answers.
 
 
-def answers(top: Table, known: Collection[str], *, least: int = 2) -> dict[str, Named]:
+def answers(top: Table, language_codes: Collection[str], *, least: int = 2) -> dict[str, Named]:
     """Return the answers by code, in the order of the file.
 
-    known: codes of known languages
+    language_codes: codes of known languages
     least: minimum number of answers, if the file lists any
     """
-    found: dict[str, Named] = {}
+    answers_by_code: dict[str, Named] = {}
     keys: dict[str, str] = {}
     names: dict[tuple[str, str], str] = {}
     tables = top.tables("answers")
-    for place, table in enumerate(tables, 1):
+    for number, table in enumerate(tables, 1):
         table.check_keys(ANSWER_KEYS, "[[answers]]")
-        code = _code(table, found)
+        code = _code(table, answers_by_code)
         key = _key(table)
-        pressed = key or PHYSICAL.get(str(place), "")
+        pressed = key or PHYSICAL.get(str(number), "")
         if pressed and (other := keys.setdefault(pressed, code)) != code:
-            raise table.fault("key", f"{code} would have the same key as {other}; give it another with key.")
-        found[code] = Named(
-            by_language(table, "name", MOST_NAME, known),
-            by_language(table, "meaning", MOST_MEANING, known) if "meaning" in table.raw else {},
+            raise table.fault("key", f"{code} has the same key as {other}. Set key to another key for one of them.")
+        answers_by_code[code] = Named(
+            by_language(table, "name", MOST_NAME, language_codes),
+            by_language(table, "meaning", MOST_MEANING, language_codes) if "meaning" in table.raw else {},
             key,
         )
-        for language, name in found[code].names.items():
+        for language, name in answers_by_code[code].names.items():
             if (other := names.setdefault((language, name), code)) != code:
-                raise table.fault(
-                    "name", f"{code} would be called {name}, like {other}; give one of them another name."
-                )
-    if 0 < len(found) < least:
-        raise top.fault("answers", "there is only one answer; add another [[answers]], since one alone asks nothing.")
-    return found
+                raise table.fault("name", f"the name of {code} is {name}, like that of {other}. Rename one of them.")
+    if 0 < len(answers_by_code) < least:
+        raise top.fault("answers", "there is only one answer, so there is nothing to choose. Add another [[answers]].")
+    return answers_by_code
 
 
-def _code(table: Table, found: Mapping[str, Named]) -> str:
-    code = table.text("code", 'write the code that is stored, such as code = "good"', MOST_CODE)
+def _code(table: Table, answers_by_code: Mapping[str, Named]) -> str:
+    code = table.text("code", 'Write the code that is stored, such as code = "good"', MOST_CODE)
     if any(character.isspace() for character in code):
-        raise table.fault(
-            "code", f"the code {code!r} has a space in it; write one word, and put the rest into its name."
-        )
-    if code in found:
-        raise table.fault("code", f"two answers have the code {code}; give one of them another code.")
+        raise table.fault("code", f"the code {code!r} contains a space. Write one word, and put the rest into name.")
+    if code in answers_by_code:
+        raise table.fault("code", f"two answers have the code {code}. Change one of them.")
     return code
 
 
@@ -124,33 +122,33 @@ def _key(table: Table) -> str:
         return ""
     key = written.lower()
     if key in OF_THE_PAGE:
-        raise table.fault("key", f"the key {key} is that of {OF_THE_PAGE[key]} on the page; choose another.")
+        raise table.fault("key", f"the page uses the key {key} for {OF_THE_PAGE[key]}. Choose another key.")
     if key not in PHYSICAL:
-        raise table.fault("key", f"{written!r} is not a key that an answer can have; write one of 1 to 9 or a to z.")
+        raise table.fault("key", f"{written!r} is not a valid key. Use 1 to 9 or a to z.")
     return PHYSICAL[key]
 
 
-def by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
+def by_language(table: Table, key: str, most: int, language_codes: Collection[str]) -> dict[str, str]:
     """Return a text by language. The file has either an English text, or a table such as { en = …, de = … }.
 
     most: maximum length of a text (characters)
-    known: codes of known languages
+    language_codes: codes of known languages
     """
     if key not in table.raw:
-        raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')
+        raise table.fault(key, f'{key} is missing. Write the text that people read, such as {key} = "Good".')
     value = table.raw[key]
     if not isinstance(value, dict):
         table.check_words(key, key, value, most)
         return {ENGLISH: value.strip()}
-    words = table.table(key)
-    for code, said in value.items():
-        _check_language(words, code, known)
-        words.check_words(code, f"the {key} in {code}", said, most)
+    texts = table.table(key)
+    for code, text in value.items():
+        _check_language(texts, code, language_codes)
+        texts.check_words(code, f"the {key} in {code}", text, most)
     if ENGLISH not in value:
         raise table.fault(
-            key, f"{key} has no English words, which all other languages fall back on; add {ENGLISH} to it."
+            key, f"{key} has no English text, which is the fallback for all other languages. Add {ENGLISH}."
         )
-    return {code: said.strip() for code, said in value.items()}
+    return {code: text.strip() for code, text in value.items()}
 
 
 # --- Options.
@@ -158,29 +156,30 @@ def by_language(table: Table, key: str, most: int, known: Collection[str]) -> di
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
     """Return the defaults of a kind's options, in which the file's values replace those of the kind."""
-    given = {}
+    file_values = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
-            raise table.fault(name, f"{name!r} is not an option; {nearest(name, kind.options)}.")
+            raise table.fault(name, f"{name!r} is not an option. {nearest(name, kind.options)}")
         if name not in kind.options:
-            raise table.fault(name, f"{name} is not an option of such a kind; leave it out.")
+            raise table.fault(name, f"{name} is not an option of this kind. Remove it.")
         option = OPTIONS[name]
         try:
-            given[name] = option.check(value)
+            file_values[name] = option.check(value)
         except OptionError as error:
-            said = str(error).replace(option.spelled, name, 1).replace("must be yes or no", "must be true or false")
-            raise table.fault(name, said) from error
-        for code in given[name] if isinstance(value, list) else ():
+            message = str(error).replace(option.spelled, name, 1).replace("must be yes or no", "must be true or false")
+            raise table.fault(name, message) from error
+        for code in file_values[name] if isinstance(value, list) else ():
             if not kind.known(code):
-                raise table.fault(name, f"{name} names {code!r}, which is not a language known here.")
-    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | given
-    if (wanted := values.get("aggregation", "")) and wanted not in kind.form.aggregations:
+                raise table.fault(name, f"{name} contains {code!r}, which is not a known language.")
+    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | file_values
+    if (aggregation := values.get("aggregation", "")) and aggregation not in kind.form.aggregations:
         raise table.fault(
-            "aggregation", f"answers that are not grades have no {wanted}; leave it out, or write form = 'grades'."
+            "aggregation",
+            f"only grades can be aggregated by {aggregation}. Remove aggregation, or write form = 'grades'.",
         )
     if fault := kind.rules.faults(values):
         raise table.source.fault(table.at, _lowered(fault))
-    return {**kind.defaults, **given}
+    return {**kind.defaults, **file_values}
 
 
 # --- Languages and guidelines.
@@ -192,48 +191,50 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
     stored: whether the file is stored with a task. Assay may list more languages now than when the task was opened,
         so languages of the file that are now listed are skipped.
     """
-    found: dict[str, Language] = {}
+    added: dict[str, Language] = {}
     for code in table.raw:
         if stored and code in LISTED:
             continue
         if isinstance(table.raw[code], dict):
             table.table(code).check_keys(ADDED_KEYS, f"[languages.{code}]")
         try:
-            found |= read_added({code: table.raw[code]})
+            added |= read_added({code: table.raw[code]})
         except ValueError as error:
             raise table.fault(code, _lowered(str(error))) from error
-    return found
+    return added
 
 
-def add(table: Table, found: Mapping[str, Language]) -> None:
+def add(table: Table, added: Mapping[str, Language]) -> None:
     """Add the languages of a file to those that the running program knows.
 
     Raise KindError if a language already exists under another name.
     """
-    for code, language in found.items():
+    for code, language in added.items():
         try:
             add_names({code: language})
         except ValueError as error:
             raise table.fault(code, _lowered(str(error))) from error
 
 
-def _check_language(table: Table, code: str, known: Collection[str]) -> None:
+def _check_language(table: Table, code: str, language_codes: Collection[str]) -> None:
     """Raise KindError if a key is not a language code."""
-    if code not in known:
-        hint = f"the nearest is {near}" if (near := code_of(code)) else "write one such as de, zh-CN or hi-Latn"
-        raise table.fault(code, f"{code!r} is not a code of a language; {hint}.")
+    if code not in language_codes:
+        hint = f"Did you mean {near}?" if (near := code_of(code)) else "Use a code such as de, zh-CN or hi-Latn."
+        raise table.fault(code, f"{code!r} is not a language code. {hint}")
 
 
-def check_guidelines(table: Table, known: Collection[str]) -> None:
+def check_guidelines(table: Table, language_codes: Collection[str]) -> None:
     """Raise KindError if guidelines are not texts or file names, by language. The files are not read."""
     for code in table.raw:
-        _check_language(table, code, known)
+        _check_language(table, code, language_codes)
         if not isinstance(table.raw[code], str) or not table.raw[code].strip():
             raise table.fault(
-                code, f'the guidelines in {code} are not text; name a file, such as {code} = "{code}.md".'
+                code, f'the guidelines in {code} are not text. Enter the name of a file, such as {code} = "{code}.md".'
             )
         if "\0" in table.raw[code]:
-            raise table.fault(code, f"the guidelines in {code} hold a NUL, which no database keeps; remove it.")
+            raise table.fault(
+                code, f"the guidelines in {code} contain a NUL character, which databases cannot store. Remove it."
+            )
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
@@ -242,31 +243,29 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
     An entry with several lines is the text itself. An entry with one line is the name of a file in the same folder.
     """
     texts = {}
-    for code, written in table.raw.items():
-        if "\n" in written:
-            if wrong := guidelines_fault(written):
-                raise table.fault(code, f"the guidelines in {code} {wrong}.")
-            texts[code] = written
+    for code, entry in table.raw.items():
+        if "\n" in entry:
+            if fault := guidelines_fault(entry):
+                raise table.fault(code, f"the guidelines in {code} {fault}.")
+            texts[code] = entry
             continue
-        if Path(written).is_absolute() or ".." in Path(written).parts:
-            raise table.fault(code, f"the guidelines {written} are not beside the kind's file; put them there.")
+        if Path(entry).is_absolute() or ".." in Path(entry).parts:
+            raise table.fault(code, f"the guidelines {entry} are not in the folder of the kind. Move them there.")
         try:
-            if (folder / written).stat().st_size > LONGEST_GUIDELINES:
-                raise table.fault(
-                    code, f"the guidelines {folder / written} have more than {LONGEST_GUIDELINES:,} bytes."
-                )
-            texts[code] = (folder / written).read_text(encoding="utf-8-sig")
+            if (folder / entry).stat().st_size > LONGEST_GUIDELINES:
+                raise table.fault(code, f"the guidelines {folder / entry} have more than {LONGEST_GUIDELINES:,} bytes.")
+            texts[code] = (folder / entry).read_text(encoding="utf-8-sig")
         except OSError as error:
-            why = f"cannot be read: {error.strerror}"
+            reason = f"cannot be read: {error.strerror}"
             raise table.fault(
-                code, f"the guidelines {folder / written} {why}; write them, or correct the name."
+                code, f"the guidelines {folder / entry} {reason}. Create the file or correct its name."
             ) from error
         except UnicodeDecodeError as error:
-            raise table.fault(code, f"the guidelines {folder / written} are not UTF-8; save them as UTF-8.") from error
-        if wrong := guidelines_fault(texts[code]):
-            raise table.fault(code, f"the guidelines {folder / written} {wrong}.")
+            raise table.fault(code, f"the guidelines {folder / entry} are not UTF-8. Save them as UTF-8.") from error
+        if fault := guidelines_fault(texts[code]):
+            raise table.fault(code, f"the guidelines {folder / entry} {fault}.")
         if not texts[code].strip():
-            raise table.fault(code, f"the guidelines {folder / written} are empty; write what people should go by.")
+            raise table.fault(code, f"the guidelines {folder / entry} are empty. Write rules for people to follow.")
     return texts
 
 
@@ -300,15 +299,15 @@ class Layout:
         several: whether an answer has several labels
         """
         if several and not self.several:
-            return "has one label a line, and here an answer has several"
+            return "allows only one label per answer, but answers of this kind have several"
         if self.several and not several:
-            return 'has several labels a document, and so needs form = "labels"'
+            return 'requires several labels per answer (form = "labels")'
         if missing := [name for name in self.fields if name not in fields]:
-            return f"needs the fields {', '.join(self.fields)}, and there is no {', '.join(missing)}"
+            return f"requires the fields {', '.join(self.fields)} (missing: {', '.join(missing)})"
         if self.code and self.code not in codes:
-            return f"needs an answer with the code {self.code!r}, which marks the pairs that fit"
+            return f"requires an answer with the code {self.code!r}, which marks the pairs that fit"
         if self.numbers and not all(code.isdecimal() for code in codes):
-            return "needs answers whose codes are numbers, such as 4 for the best of five"
+            return "requires numbers as the codes of the answers, such as 4 for the best of five"
         return ""
 
 

@@ -54,38 +54,38 @@ KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls",
 BLOCK_KEYS = ("style", "fields")
 # Help texts for the keys of the table [sensitive], shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
-    "warning": "what people are told before they agree, in English or by language",
-    "a_day": f"how many units of a task a person is given on a day; {A_DAY} if it is left out",
+    "warning": "the warning that people must accept first, in English or by language",
+    "a_day": f"the maximum number of units of a task per person and day (default {A_DAY})",
 }
 # Help texts for the keys of a file, shown in the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
-    "form": "what an answer is: `choice`; `grades`, best first, which have a median; `labels`, several concepts of "
-    "a vocabulary; or `pair`, the preferred one of two systems, or neither",
-    "layout": "tables `[[layout]]`, a block of fields each, from top to bottom",
-    "fields": "a table `[fields]` with the names of fields on the page, in English or by language; other fields keep "
-    "the names of their columns",
+    "form": "the type of answer: `choice`; `grades`, best first, which have a median; `labels`, several concepts of a "
+    "vocabulary; or `pair`, the preferred one of two systems, or neither",
+    "layout": "tables `[[layout]]`, each with a block of fields, from top to bottom",
+    "fields": "a table `[fields]` with the display names of fields, in English or by language. Other fields keep the "
+    "names of their columns",
     "answers": "tables `[[answers]]`, one for each possible answer",
-    "answers_from": '`"draw"`: `--labels` of `open_task` lists the answers; those of `[[answers]]` come after them',
-    "filtered": "for a kind that audits a filter: the answer that the filter should drop; kept and dropped items are "
-    "drawn",
-    "vocabulary": 'with `form = "labels"`: a table `[vocabulary]`: its name and the size of an answer',
-    "sensitive": "a table `[sensitive]` for texts that may hurt readers: people agree first, each text is veiled until "
-    "they ask for it, and there is a daily limit",
-    "together": "a field, such as `query`: if one record is drawn, so are all records with the same value",
-    "apart": "fields, such as `product`: records with the same value go to the same split, so that none is in both "
+    "answers_from": '`"draw"`: the answers are those in `--labels` of `open_task`, followed by those of `[[answers]]`',
+    "filtered": "for a kind that audits a filter: the answer for items that the filter should drop. The draw contains "
+    "both kept and dropped items",
+    "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` with the name of the vocabulary and the size of '
+    "answers",
+    "sensitive": "a table `[sensitive]` for texts that may hurt readers: people must accept a warning, each text is "
+    "veiled until they ask for it, and there is a daily limit",
+    "together": "a field, such as `query`. All records with the same value are drawn together",
+    "apart": "fields, such as `product`. Records with the same value go to the same split, so that none is in both "
     "train and test",
     "kept": "fields that people do not see but exported sets contain",
     "split": "the field with each record's split (train, dev or test), instead of random splits",
-    "seconds": "how many seconds an answer takes, for forecasts made before people have answered; "
-    f"{Kind.seconds} if it is left out",
+    "seconds": f"expected seconds per answer, for forecasts before people have answered (default {Kind.seconds})",
     "controls": "names of further quality controls, from plug-ins",
-    "options": "options of `open_task` whose defaults differ, with `_` for `-`",
+    "options": "defaults of options of `open_task`, with `_` instead of `-`",
     "guidelines": "for each language a Markdown file in the same folder, or the text itself",
     "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
     'classes that the draw names; `eurlex57k = "acts"`, for concepts of acts',
     "languages": "a table `[languages.CODE]` for each language that Assay does not list",
-    "base": "the built-in kind to change, `language` or `verify`; `form`, `layout` and `answers` are then left out",
+    "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
 # Column names of exported sets. A field must not have one of these names.
@@ -113,7 +113,7 @@ def kind_of(slug: str, text: str) -> Kind:
     become known to the running program.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
-    if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
+    if unknown := {code: language for code, language in kind.languages.items() if code not in LANGUAGES}:
         add_names(unknown)
     return kind
 
@@ -126,13 +126,13 @@ def read_kind(path: Path) -> Kind:
     _check_slug(path)
     try:
         if path.stat().st_size > file_sections.MOST_BYTES:
-            raise KindError(f"{path} has more than {file_sections.MOST_BYTES:,} bytes; it is not a kind's file.")
+            raise KindError(f"{path} has more than {file_sections.MOST_BYTES:,} bytes, the maximum for a kind's file.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise KindError(f"{path} cannot be read: {error.strerror}.") from error
+        raise KindError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         line = 1 + error.object[: error.start].count(b"\n")
-        raise KindError(f"{path}, line {line}: this is not UTF-8; save the file as UTF-8.") from error
+        raise KindError(f"{path}, line {line}: this is not UTF-8. Save the file as UTF-8.") from error
     top = read_tables(str(path), text.replace("\r\n", "\n"))
     kind = _kind(path.stem, top, stored=False)
     texts = file_sections.guidelines(top.table("guidelines"), path.parent)
@@ -144,12 +144,12 @@ def _check_slug(path: Path) -> None:
     slug = path.stem
     if not SLUG.fullmatch(slug):
         raise KindError(
-            f"{path}: the file's name is the kind's, and {slug!r} cannot be one; use up to 64 letters (a to z), "
-            "digits, _ and -, as in my_kind.toml."
+            f"{path}: {slug!r} is not a valid name for a kind. Use up to 64 letters (a to z), digits, _ and -, as in "
+            "my_kind.toml."
         )
-    built_in = {*MODULES, *(each.stem for each in HERE.glob("*.toml"))}
+    built_in = {*MODULES, *(file.stem for file in HERE.glob("*.toml"))}
     if slug in built_in and path.resolve().parent != HERE.resolve():
-        raise KindError(f"{path}: {slug} is a kind that comes with Assay; give the file another name.")
+        raise KindError(f"{path}: {slug} is the name of a built-in kind. Rename the file.")
 
 
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
@@ -158,22 +158,26 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     stored: whether the text is stored with a task. It was valid when the task was opened, so it is accepted even if
         Assay now lists a language that the file adds, or exports a column with the name of one of its fields.
     """
-    based = "base" in top.raw
-    if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
-        raise top.fault(own, f"a kind with a base cannot have its own {own}; leave it out, or leave base out.")
-    if not based and "form" in top.raw:
+    has_base = "base" in top.raw
+    if has_base and (extra_key := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
+        raise top.fault(extra_key, f"a kind with a base cannot have {extra_key}. Remove {extra_key} or base.")
+    if not has_base and "form" in top.raw:
         _form(top)  # first, because the keys of a form that is not installed are unknown
     of_forms = (key for form in FORMS.values() for key in form.tables)
-    keys = KEYS_WITH_BASE if based else [*dict.fromkeys((*KEYS, *of_forms))]
-    top.check_keys(keys, "a kind with a base" if based else "a kind's file")
+    keys = KEYS_WITH_BASE if has_base else [*dict.fromkeys((*KEYS, *of_forms))]
+    top.check_keys(keys, "a kind with a base" if has_base else "a kind's file")
     added = file_sections.languages(top.table("languages"), stored=stored)
-    known = {*LANGUAGES, *added}
-    file_sections.check_guidelines(top.table("guidelines"), known)
-    sensitive = _sensitive(top, known)
-    kind = _based(slug, top, known, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
-    if sensitive and (key := next((code for code, each in kind.answers.items() if each.key == VEIL.code), "")):
+    language_codes = {*LANGUAGES, *added}
+    file_sections.check_guidelines(top.table("guidelines"), language_codes)
+    sensitive = _sensitive(top, language_codes)
+    kind = (
+        _based(slug, top, language_codes, added)
+        if has_base
+        else _declared(slug, top, language_codes, frozenset() if stored else TAKEN)
+    )
+    if sensitive and (key := next((code for code, answer in kind.answers.items() if answer.key == VEIL.code), "")):
         raise top.fault(
-            "sensitive", f"the answer {key} has the key {VEIL.cap}, which shows a veiled text; choose another."
+            "sensitive", f"the answer {key} has the key {VEIL.cap}, which shows a veiled text. Choose another key."
         )
     controls = [_control(top, name) for name in top.words("controls")]
     kind = replace(
@@ -196,27 +200,27 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
 
 def _control(top: Table, name: str) -> QualityControl:
     if name not in CONTROLS:
-        raise top.fault("controls", f"{name!r} is not a quality control that is installed; {nearest(name, CONTROLS)}.")
+        raise top.fault("controls", f"the quality control {name!r} is not installed. {nearest(name, CONTROLS)}")
     return CONTROLS[name]
 
 
-def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:
+def _titles(top: Table, language_codes: Collection[str], advice: str = "") -> dict[str, str]:
     """Return the question by language; empty if the file has none.
 
     advice: what to write, for an error; "" if the question is optional
     """
     if isinstance(top.raw.get("title"), dict):
-        return file_sections.by_language(top, "title", MOST_TITLE, known)
+        return file_sections.by_language(top, "title", MOST_TITLE, language_codes)
     title = top.text("title", advice, MOST_TITLE)
     return {ENGLISH: title} if title else {}
 
 
-def _based(slug: str, top: Table, known: Collection[str], added: Mapping[str, Language]) -> Kind:
+def _based(slug: str, top: Table, language_codes: Collection[str], added: Mapping[str, Language]) -> Kind:
     base = top.text("base")
     if base not in MODULES:
-        raise top.fault("base", f"{base!r} is not a kind to build upon; {nearest(base, MODULES)}.")
+        raise top.fault("base", f"{base!r} cannot be a base. {nearest(base, MODULES)}")
     kind = replace(MODULES[base], slug=slug, languages=added)
-    if titles := _titles(top, known):
+    if titles := _titles(top, language_codes):
         kind = replace(kind, title=titles[ENGLISH])
         kind = kind.with_parts(wording={"titles": titles, "titled_by_languages": False})
     return replace(kind, labels=_labels(top, kind))
@@ -230,59 +234,63 @@ def _labels(top: Table, kind: Kind) -> list[str]:
     """
     labels = top.words("labels")
     if "labels" in top.raw and kind.asks_each:
-        raise top.fault("labels", f"{top.raw['base']} asks about the languages it is opened for; leave labels out.")
+        raise top.fault("labels", f"{top.raw['base']} asks about the languages for which it is opened. Remove labels.")
     for code in labels:
         if code == UND:
-            raise top.fault("labels", f"{UND} is among the labels; leave it out, since it may always be answered.")
+            raise top.fault("labels", f"{UND} is among the labels, but is always a possible answer. Remove it.")
         if not kind.known(code):
             near = in_its_case(code, kind.languages) or code_of(code)
-            hint = f"the nearest is {near}" if near else f"add it in a table [languages.{code}]"
-            raise top.fault("labels", f"the label {code!r} is not a language known here; {hint}.")
+            hint = f"Did you mean {near}?" if near else f"Add it in a table [languages.{code}]."
+            raise top.fault("labels", f"the label {code!r} is not a known language. {hint}")
     if "labels" in top.raw and not labels:
-        raise top.fault("labels", "labels is empty; name two or more languages, or leave it out.")
-    own = [code for code in kind.labels if len([each for each in kind.finer(code) if each in kind.languages]) < 2]
-    return labels or [*own, *(code for code in kind.languages if code not in own)]
+        raise top.fault("labels", "labels is empty. Name two or more languages, or remove labels.")
+    base_labels = [
+        code
+        for code in kind.labels
+        if len([fine_code for fine_code in kind.finer(code) if fine_code in kind.languages]) < 2
+    ]
+    return labels or [*base_labels, *(code for code in kind.languages if code not in base_labels)]
 
 
-def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
+def _declared(slug: str, top: Table, language_codes: Collection[str], reserved: Collection[str]) -> Kind:
     """Return the kind that a file without a base describes.
 
-    known: codes of known languages
-    taken: names that fields must not have
+    language_codes: codes of known languages
+    reserved: names that fields must not have
     """
-    titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
-    form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
-    listed = file_sections.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
-    answers = listed or form.answers(top)
+    titles = _titles(top, language_codes, 'Write the question, such as title = "Is the ad relevant?"')
+    form, layout, from_draw = _form(top), _layout(top, reserved), _from_draw(top)
+    file_answers = file_sections.answers(top, language_codes, least=1 if from_draw else 2) if form.lists else {}
+    answers = file_answers or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
-    kept = _kept(top, fields, taken)
+    kept_fields = _kept(top, fields, reserved)
     records = Records(
         together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
-        kept=kept,
+        kept=kept_fields,
         split=_split(top, from_draw),
     )
     kind = record_kind.kind(slug, titles[ENGLISH], form, answers, layout, records)
-    names = _field_names(top.table("fields"), fields, known)
-    formats = _formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=form.several)
+    names = _field_names(top.table("fields"), fields, language_codes)
+    formats = _formats(top.table("publishes"), (*fields, *kept_fields), tuple(answers), several=form.several)
     kind = kind.with_parts(wording={"titles": titles, "field_names": names}, publication={"formats": formats})
     if filtered := _filtered(top, answers):
         kind = record_kind.audit_of_filter(kind, filtered)
     kind = form.of_file(top, kind)
     if layout and form.lists and not (answers or from_draw):
-        raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
+        raise top.fault("answers", "there are no answers. Add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
-        raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
+        raise top.fault("answers", "there are answers but nothing to show. Add a [[layout]] with a style and fields.")
     return record_kind.answered_from_draw(kind) if from_draw else kind
 
 
 def _form(top: Table) -> Form:
-    name = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
+    name = top.text("form", f'Write one, such as form = "{next(iter(FORMS))}". Available forms: {_and(FORMS)}')
     if name not in FORMS:
-        raise top.fault("form", f"{name!r} is not a form of answers that is installed; {nearest(name, FORMS)}.")
+        raise top.fault("form", f"the form of answers {name!r} is not installed. {nearest(name, FORMS)}")
     for other in FORMS.values():
         for key in set(other.tables).difference(FORMS[name].tables).intersection(top.raw):
-            raise top.fault(key, f'the table [{key}] goes with form = "{other.slug}"; write that, or leave {key} out.')
+            raise top.fault(key, f'the table [{key}] requires form = "{other.slug}". Write that, or remove {key}.')
     return FORMS[name]
 
 
@@ -295,17 +303,15 @@ def _from_draw(top: Table) -> bool:
     """Return whether the draw determines the possible answers. The file's answers, if it has any, come after them."""
     if "answers_from" not in top.raw:
         return False
-    if (given := top.text("answers_from")) != "draw":
-        raise top.fault(
-            "answers_from", f'answers come from the draw, and not from {given!r}; write answers_from = "draw".'
-        )
+    if (value := top.text("answers_from")) != "draw":
+        raise top.fault("answers_from", f'answers_from is {value!r}, but must be "draw".')
     return True
 
 
-def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
+def _sensitive(top: Table, language_codes: Collection[str]) -> Sensitive | None:
     """Return the settings for sensitive texts; None if the file does not say that its texts are sensitive.
 
-    known: codes of known languages
+    language_codes: codes of known languages
     """
     if "sensitive" not in top.raw:
         return None
@@ -313,57 +319,59 @@ def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
     table.check_keys(SENSITIVE_KEYS, "[sensitive]")
     if "warning" not in table.raw:
         raise table.fault(
-            "warning", 'there is no warning; write what may hurt, such as warning = "Insults and threats."'
+            "warning", 'warning is missing. Describe what may hurt, such as warning = "Insults and threats."'
         )
     a_day = table.take("a_day", int, A_DAY)
     if not 1 <= a_day <= MOST_A_DAY:
-        raise table.fault("a_day", f"a_day is {a_day}; give a person 1 to {MOST_A_DAY:,} units on a day.")
-    return Sensitive(file_sections.by_language(table, "warning", MOST_WARNING, known), a_day)
+        raise table.fault("a_day", f"a_day is {a_day}, but must be from 1 to {MOST_A_DAY:,} units.")
+    return Sensitive(file_sections.by_language(table, "warning", MOST_WARNING, language_codes), a_day)
 
 
 def _seconds(top: Table, kind: Kind) -> int:
     seconds: int = top.take("seconds", int, kind.seconds)
     if not 1 <= seconds <= MOST_SECONDS:
-        raise top.fault("seconds", f"seconds is {seconds}; an answer takes 1 to {MOST_SECONDS:,} seconds.")
+        raise top.fault("seconds", f"seconds is {seconds}, but must be from 1 to {MOST_SECONDS:,}.")
     return seconds
 
 
-def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
+def _layout(top: Table, reserved: Collection[str]) -> tuple[Block, ...]:
     blocks, seen = [], set[str]()
     for table in top.tables("layout"):
         table.check_keys(BLOCK_KEYS, "[[layout]]")
-        style = table.text("style", f"write one of {', '.join(STYLES)}")
+        style = table.text("style", f"Write one of {', '.join(STYLES)}")
         if style not in STYLES:
-            raise table.fault("style", f"{style!r} is not a style of a block; {nearest(style, STYLES)}.")
+            raise table.fault("style", f"{style!r} is not a style. {nearest(style, STYLES)}")
         fields = table.words("fields")
         if not fields:
-            raise table.fault("fields", 'the block shows no field; name one or more, such as fields = ["query"].')
+            raise table.fault("fields", 'the block has no fields. Name one or more, such as fields = ["query"].')
         for name in fields:
             if name in seen:
-                raise table.fault("fields", f"the field {name} is shown twice; show it in one block.")
-            _check_field(table, "fields", name, taken)
+                raise table.fault("fields", f"the field {name} is shown twice. Show it in one block only.")
+            _check_field(table, "fields", name, reserved)
             seen.add(name)
         blocks.append(Block(style, tuple(fields)))
     return tuple(blocks)
 
 
-def _field_names(table: Table, fields: tuple[str, ...], known: Collection[str]) -> dict[str, dict[str, str]]:
+def _field_names(table: Table, fields: tuple[str, ...], language_codes: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the display names of fields, as a mapping from field to language to name."""
     for name in table.raw:
         if name not in fields:
-            raise table.fault(name, f"{name!r} is not a field of the layout; {nearest(name, fields)}.")
-    return {name: file_sections.by_language(table, name, file_sections.MOST_NAME, known) for name in table.raw}
+            raise table.fault(name, f"{name!r} is not a field of the layout. {nearest(name, fields)}")
+    return {name: file_sections.by_language(table, name, file_sections.MOST_NAME, language_codes) for name in table.raw}
 
 
-def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[str, ...]:
-    kept = top.words("kept")
-    if kept and not fields:
-        raise top.fault("kept", "there is no layout, and so no records that have fields; leave kept out.")
-    for name in kept:
+def _kept(top: Table, fields: Collection[str], reserved: Collection[str]) -> tuple[str, ...]:
+    kept_fields = top.words("kept")
+    if kept_fields and not fields:
+        raise top.fault("kept", "there is no layout, so there are no records with fields. Remove kept.")
+    for name in kept_fields:
         if name in fields:
-            raise top.fault("kept", f"the field {name} is shown, and so it is kept; leave it out of kept.")
-        _check_field(top, "kept", name, taken)
-    return tuple(kept)
+            raise top.fault(
+                "kept", f"the field {name} is in the layout, so sets contain it anyway. Remove it from kept."
+            )
+        _check_field(top, "kept", name, reserved)
+    return tuple(kept_fields)
 
 
 def _filtered(top: Table, answers: Collection[str]) -> str:
@@ -371,10 +379,10 @@ def _filtered(top: Table, answers: Collection[str]) -> str:
     code = top.text("filtered")
     if code and "answers_from" in top.raw:
         raise top.fault(
-            "filtered", "the draw names the answers, so it is not from both sides of a filter; leave it out."
+            "filtered", "the draw determines the answers, so the kind cannot audit a filter. Remove filtered."
         )
     if code and code not in answers:
-        raise top.fault("filtered", f"filtered names {code!r}, which is not an answer; {nearest(code, answers)}.")
+        raise top.fault("filtered", f"filtered is {code!r}, which is not an answer. {nearest(code, answers)}")
     return code
 
 
@@ -385,26 +393,26 @@ def _split(top: Table, from_draw: bool) -> str:
     """
     name = top.text("split")
     if name and from_draw:
-        raise top.fault("split", "the draw makes the sets of such a kind; leave split out.")
+        raise top.fault("split", "the draw makes the sets of this kind. Remove split.")
     if name:
         _check_field(top, "split", name, ())
     return name
 
 
-def _check_field(table: Table, key: str, name: str, taken: Collection[str]) -> None:
-    if name in taken:
-        raise table.fault(key, f"no field can be called {name}, since exported sets have a column of that name.")
+def _check_field(table: Table, key: str, name: str, reserved: Collection[str]) -> None:
+    if name in reserved:
+        raise table.fault(key, f"a field cannot be called {name}, because exported sets have a column with that name.")
     if not FIELD_NAME.fullmatch(name):
         raise table.fault(
             key,
-            f"{name!r} cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning with a "
+            f"{name!r} is not a valid name for a field. Use up to 30 letters a to z, digits and _, starting with a "
             "letter.",
         )
 
 
 def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
     if name not in fields:
-        raise top.fault(key, f"{key} names {name!r}, which is not a field of the layout; {nearest(name, fields)}.")
+        raise top.fault(key, f"{key} contains {name!r}, which is not a field of the layout. {nearest(name, fields)}")
     return name
 
 
@@ -415,13 +423,13 @@ def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, s
     codes: codes of the kind's answers
     several: whether an answer has several labels
     """
-    chosen = {}
+    layout_names = {}
     for format, layouts in FORMATS.items():
         table.check_keys(FORMATS, "[publishes]")
         if format in table.raw:
-            name = chosen[format] = table.text(format)
+            name = layout_names[format] = table.text(format)
             if name not in layouts:
-                raise table.fault(format, f"{format} has no files {name!r}; {nearest(name, layouts)}.")
+                raise table.fault(format, f"{format} has no layout {name!r}. {nearest(name, layouts)}")
             if misfit := layouts[name].misfit(fields, codes, several):
-                raise table.fault(format, f"{name} {misfit}; leave {format} out, or change the kind.")
-    return chosen
+                raise table.fault(format, f"the {format} layout {name} {misfit}. Remove {format} or change the kind.")
+    return layout_names

@@ -20,17 +20,17 @@ def interface_language() -> str:
     return get_language() or ENGLISH
 
 
-def spoken(words: Mapping[str, str], read: Iterable[str] = ()) -> str:
+def spoken(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
     """Return the language in which to show a text that exists in several languages.
 
     This is the interface language if the text exists in it, otherwise the first language that the person reads, and
     otherwise English. An English interface does not count as a choice, because people also get it if the interface is
     not translated into their language.
 
-    words: the text by language, always including English
+    texts: the text by language, always including English
     read: languages that the person reads, in order of preference
     """
-    return next((code for code in (interface_language(), *read) if code != ENGLISH and code in words), ENGLISH)
+    return next((code for code in (interface_language(), *read) if code != ENGLISH and code in texts), ENGLISH)
 
 
 def translated(error: ValueError) -> str:
@@ -61,14 +61,14 @@ def is_negative(label: str) -> bool:
     return label.startswith(NOT)
 
 
-def answer_about(asked: str, label: str) -> str | None:
-    """Return the answer to the question "Is this `asked`?" that a label implies; None if it implies no answer."""
-    if label in (asked, negative(asked), UND):
+def answer_about(language: str, label: str) -> str | None:
+    """Return the answer to the question "Is this `language`?" that a label implies; None if it implies no answer."""
+    if label in (language, negative(language), UND):
         return label
     # A fine label such as zh-CN implies the coarse code zh, but zh does not imply either of the labels that it covers.
-    if label in finer(asked):
-        return asked
-    return None if is_negative(label) or asked in finer(label) else negative(asked)
+    if label in finer(language):
+        return language
+    return None if is_negative(label) or language in finer(label) else negative(language)
 
 
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
@@ -77,9 +77,9 @@ def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
     is_translated: whether to use the interface language; if not, the question is in English, as in task titles
     """
     say = _ if is_translated else str
-    *others, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
-    if others:
-        return say(IN_ONE_OF) % {"languages": ", ".join(others), "last": last}
+    *first_names, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
+    if first_names:
+        return say(IN_ONE_OF) % {"languages": ", ".join(first_names), "last": last}
     return say(IN_ONE) % {"language": last}
 
 

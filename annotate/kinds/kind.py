@@ -115,8 +115,8 @@ class Sensitive:
 
         languages: languages to try next, before English
         """
-        found = spoken(self.warnings, languages)
-        return found, self.warnings[found]
+        language = spoken(self.warnings, languages)
+        return language, self.warnings[language]
 
 
 @dataclass(frozen=True)
@@ -405,7 +405,7 @@ class Kind:
     @property
     def flag_needs_shift(self) -> bool:
         """Whether a unit is flagged with Shift+F, because F alone searches for concepts or gives an answer."""
-        return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
+        return self.thesaurus is not None or FLAG.code in {answer.key for answer in self.answers.values()}
 
     @cached_property
     def quality_controls(self) -> tuple[QualityControl, ...]:
@@ -457,8 +457,8 @@ class Kind:
         """Return the kind as used by a task whose answers come from this version of the vocabulary."""
         if not self.thesaurus:
             return self
-        found = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return found.with_parts(pages={"short": found.name})  # people do not know concepts by their ids
+        kind = replace(self, thesaurus=replace(self.thesaurus, version=version))
+        return kind.with_parts(pages={"short": kind.name})  # people do not know concepts by their ids
 
     def question(self, task: Task) -> str:
         """Return the question of a task, in the interface language."""
@@ -502,8 +502,8 @@ class Kind:
         language: language of the record, used if the answer has no name in the interface language, and for concepts
         """
         if self.thesaurus and self.thesaurus.version:
-            found = names_in(self.thesaurus.version, language).get(code)
-            return found.text if found else code
+            name = names_in(self.thesaurus.version, language).get(code)
+            return name.text if name else code
         return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
@@ -514,7 +514,7 @@ class Kind:
         listed = LANGUAGES.known.get(code)
         return (
             *(listed.labels if listed else ()),
-            *(each.code for each in self.languages.values() if each.under == code),
+            *(language.code for language in self.languages.values() if language.under == code),
         )
 
     def under(self, code: str) -> str:

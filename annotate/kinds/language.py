@@ -27,8 +27,8 @@ def candidates(unit: Unit, routes: Routes) -> list[str]:
     task = unit.task
     listed = set(task.labels)
     ranked = rank_candidates(votes_of(unit.item))
-    kept = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
-    return list(routes.with_extras(kept or [UND]))
+    listed_codes = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
+    return list(routes.with_extras(listed_codes or [UND]))
 
 
 def agreed(item: Item, task: Task) -> str | None:

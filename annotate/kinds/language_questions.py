@@ -90,14 +90,14 @@ def _by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 
-def about(asked: str) -> dict[str, Any]:
+def about(language: str) -> dict[str, Any]:
     """Return template context for a question: the language that it names, and the labels that Yes and No mean."""
-    return {"asked": Choice(asked), "yes": asked, "no": negative(asked)}
+    return {"asked": Choice(language), "yes": language, "no": negative(language)}
 
 
 def undefined(reasons: dict[str, str]) -> dict[str, Any]:
     """Return template context for the answer Undefined: its label, and its reasons with their keys."""
-    keyed = [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(reasons.items(), 1)]
+    keyed = [(slug, text, f"Digit{n}") for n, (slug, text) in enumerate(reasons.items(), 1)]
     return {"und": UND, "reasons": keyed}
 
 
@@ -105,8 +105,8 @@ def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
     if answer.reason and answer.label != UND:
         raise ValueError(_("Only Undefined can have a reason."))
     if answer.reason and answer.reason not in reasons:
-        said = {"reason": repr(answer.reason), "reasons": ", ".join(reasons)}
-        raise ValueError(_("%(reason)s is not one of the reasons: %(reasons)s.") % said)
+        values = {"reason": repr(answer.reason), "reasons": ", ".join(reasons)}
+        raise ValueError(_("%(reason)s is not a valid reason. Valid reasons: %(reasons)s.") % values)
 
 
 # --- Routes. Languages may share a queue.
@@ -123,8 +123,8 @@ def read_by(language: str, task: Task, routes: Routes) -> list[str]:
 def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] % 1 and options["redundancy"] > 2:
         return (
-            f"A redundancy of {options['redundancy']:g} has one more person read a share, which is possible "
-            "only between 1 and 2; make it a whole number."
+            f"A redundancy of {options['redundancy']:g} is not possible: only between 1 and 2, one more person can "
+            "answer a share of the units. Use a whole number."
         )
     return ""
 
@@ -140,8 +140,8 @@ def when_exhausted(unit: Unit) -> str:
 # --- Context for adjudicators.
 
 
-def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(name, address.format(quote_plus(words[:200]))) for name, address in places]
+def searches(text: str, sites: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, address.format(quote_plus(text[:200]))) for name, address in sites]
 
 
 def advise(unit: Unit, blind: bool) -> dict[str, Any]:

@@ -24,8 +24,8 @@ _EVERY = (
         people,
         default=1,
         off=1,
-        help="how many people answer each unit; language and verify also take 1.1, where a second person reads a "
-        "tenth of the units",
+        help="the number of people who answer each unit. The kinds language and verify also accept 1.1: a second "
+        "person then answers a tenth of the units",
         group=ANSWERS,
         least=1,
         most=99,
@@ -36,8 +36,7 @@ _EVERY = (
         flag,
         default=False,
         off=False,
-        help="not for language and verify: first ask only as many people as can settle a unit, and more if they "
-        "disagree",
+        help="not for language and verify: first ask only enough people to settle a unit, and more if they disagree",
         group=ANSWERS,
         fixed=True,
     ),
@@ -46,7 +45,7 @@ _EVERY = (
         str,
         default="majority",
         off="majority",
-        help="not for language and verify: how several answers become a label: majority, or median for grades",
+        help="not for language and verify: how several answers become a label: by majority or, for grades, by median",
         group=ANSWERS,
         choices=("majority", "median"),
         fixed=True,
@@ -65,7 +64,7 @@ _EVERY = (
         whole_number,
         default=2,
         off=1,
-        help="how many languages' readers are tried before adjudication",
+        help="for how many languages readers are asked before adjudication",
         group=ROUTING,
         least=1,
         most=99,
@@ -94,8 +93,8 @@ _EVERY = (
         share,
         default=0.15,
         off=0.0,
-        help="the share of posts on which detectors agree, or of documents with a declared class, that people "
-        "check; a language with ten times as many posts gets five times as many audits",
+        help="the share of posts on which detectors agree, or of documents with a declared class, that people check. "
+        "A language with ten times as many posts gets five times as many audits",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -124,8 +123,8 @@ _EVERY = (
         share,
         default=0.15,
         off=1.0,
-        help="people label a whole language if more than this share of it may be wrong (upper end of the 95% "
-        "interval) and the audit is large enough to tell",
+        help="people label a whole language if the audit is large enough and the upper end of its 95% interval shows "
+        "that more than this share may be wrong",
         group=AUDIT,
         most=1,
     ),
@@ -134,8 +133,8 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of decisions by a single reader or adjudicator that an adjudicator makes again, blind; "
-        "those of readers are spread over languages like audits",
+        help="the share of decisions by a single reader or adjudicator that another adjudicator makes again, blind. "
+        "Readers' decisions are distributed over languages like audits",
         group=CHECKS,
         most=1,
         fixed=True,
@@ -164,7 +163,7 @@ _EVERY = (
         share,
         default=0.8,
         off=0.0,
-        help="the share of questions to answer correctly",
+        help="the share of questions that must be answered correctly",
         group=TEST,
         most=1,
     ),
@@ -173,7 +172,7 @@ _EVERY = (
         whole_number,
         default=2,
         off=1,
-        help="how many tests one person may take",
+        help="how many times a person can take the test",
         group=TEST,
         least=1,
         most=99,

@@ -72,13 +72,13 @@ def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
         yield Compared(a, b, suggested[a], suggested[b])
 
 
-def agreed(found: Compared) -> str:
+def agreed(comparison: Compared) -> str:
     """Return a tie if both systems suggest the same replies; otherwise "".
 
     The order of the replies does not matter, because people are asked which set has more replies that they would send.
     For the same reason, it does matter how often a reply occurs.
     """
-    return pair.TIE if sorted(found.replies_a) == sorted(found.replies_b) else ""
+    return pair.TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
 
 
 def labels_of(systems: Sequence[str]) -> list[str]:
@@ -91,7 +91,7 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("No answer was chosen. Choose one, or skip."))
     PAIR.check(answer.label, unit.task.labels)
     if answer.reason:
-        raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
+        raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
 
 
 def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
@@ -122,8 +122,8 @@ def compared_here(kind: Kind) -> Kind:
         rules={
             "offered": lambda unit: list(kind.answers),
             "check": check,
-            "refuses_imports": "asks which of two sets people would rather send, and no file says which of them stood "
-            "first; let people answer it by the pages or the API.",
+            "refuses_imports": "asks which of two sets people prefer, but a file does not show which set was first. "
+            "Let people answer on the pages or through the API.",
         },
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
@@ -152,16 +152,15 @@ class Preference(pair.Pair):
             return compared_elsewhere(kind)
         if "answers_from" in top.raw:
             raise top.fault(
-                "answers_from", "which of two is preferred is a side, and not named by a draw; leave it out."
+                "answers_from", "people prefer one of two sides, which a draw cannot name. Remove answers_from."
             )
         if not kind.layout:
-            raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+            raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
         if sorted(kind.answers) != sorted(pair.SIDES):
-            *others, last = pair.SIDES
+            *sides, last = pair.SIDES
             raise top.fault(
                 "answers",
-                f"the answers to which of two are {', '.join(others)} and {last}; give each an [[answers]] with that "
-                "code.",
+                f"the answers must be {', '.join(sides)} and {last}. Add [[answers]] with each of these codes.",
             )
         return compared_here(kind)
 

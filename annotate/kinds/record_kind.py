@@ -104,9 +104,9 @@ def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) 
 
 
 def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
-    said_in = spoken(answer.names, [language])
-    own = said_in if said_in != interface_language() else ""
-    return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), own)
+    text_language = spoken(answer.names, [language])
+    shown_language = text_language if text_language != interface_language() else ""
+    return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), shown_language)
 
 
 def _key(number: int) -> str:
@@ -121,18 +121,20 @@ def read_by(language: str, task: Task, routes: Routes) -> list[str]:
     that it covers. Records without a language are for the people who also read posts without a language.
     """
     codes = task.languages or task.labels
-    none = [routes.queue_of(UND)] if UND in codes else []
-    return [code for code in codes if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
+    undefined_queues = [routes.queue_of(UND)] if UND in codes else []
+    return [
+        code for code in codes if language in (code, *task.kind.finer(code), *(undefined_queues if code == UND else ()))
+    ]
 
 
 def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
-    words = item.fields[kind.fields[0]] if kind.fields else item.text
+    text = item.fields[kind.fields[0]] if kind.fields else item.text
     # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
     # because the links would contain the veiled text.
     return {
         "options": choices(unit.task, kind.answers, item.language),
-        "searches": [] if kind.sensitive else searches(words, SEARCHES[1:]),
+        "searches": [] if kind.sensitive else searches(text, SEARCHES[1:]),
     }
 
 
@@ -143,11 +145,11 @@ def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
 
 def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] % 1:
-        return "Only of posts a share can be read by one more person; make redundancy a whole number."
+        return "Only kinds about posts can have a fractional redundancy. Make redundancy a whole number."
     if options["redundancy"] == 2 and options["on_conflict"] == stages.DISCARDED:
         return (
-            "If two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, and with "
-            "stop_early the third only if the first two differ, or send conflicts to an adjudicator."
+            "With a redundancy of 2, every unit with two different answers is discarded. Use 3 (stop_early asks the "
+            "third person only if the first two differ), or send conflicts to an adjudicator."
         )
     return ""
 
@@ -204,7 +206,7 @@ def kind(
     records: Records = _NO_RECORDS,
 ) -> Kind:
     """Return a kind of question about records. If there is no layout, all answers are imported."""
-    asked = bool(layout)
+    has_layout = bool(layout)
     return Kind(
         slug=slug,
         title=title,
@@ -215,18 +217,18 @@ def kind(
         layout=layout,
         records=records,
         # People who import judgments might not know the question, so the title of the task takes its place.
-        wording=Wording(titled_by_task=not asked),
+        wording=Wording(titled_by_task=not has_layout),
         # If all answers are imported, there can be no test and no gold answers.
-        options=OPTIONS if asked else (*ASKED, *OF_CROWDS),
+        options=OPTIONS if has_layout else (*ASKED, *OF_CROWDS),
         defaults=DEFAULTS,
-        designs=(("records",) if records.together else ("records", "compare")) if asked else (),
-        controls=("gold answers", "test") if asked else (),
+        designs=(("records",) if records.together else ("records", "compare")) if has_layout else (),
+        controls=("gold answers", "test") if has_layout else (),
         routing=ROUTING,
         rules=_rules(form),
-        pages=_pages(form, answers, asked),
+        pages=_pages(form, answers, has_layout),
         statistics=STATISTICS,
         publication=Publication(
-            card="annotate/card_records.md" if asked else "annotate/card_judgments.md",
+            card="annotate/card_records.md" if has_layout else "annotate/card_judgments.md",
             columns=COLUMNS,
             tallies=("by_language", "by_split"),
             sections=SECTIONS,
@@ -263,7 +265,7 @@ def _rules(form: Form) -> Rules:
             raise ValueError(_("No answer was chosen. Choose one, or skip."))
         form.check(answer.label, unit.task.labels)
         if answer.reason:
-            raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
+            raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
 
     return Rules(
         offered=lambda unit: unit.task.labels,
@@ -274,7 +276,7 @@ def _rules(form: Form) -> Rules:
     )
 
 
-def _pages(form: Form, answers: Mapping[str, Named], asked: bool) -> Pages:
+def _pages(form: Form, answers: Mapping[str, Named], has_layout: bool) -> Pages:
     def called(code: str) -> str:
         return answers[code].name() if code in answers else code
 
@@ -285,6 +287,6 @@ def _pages(form: Form, answers: Mapping[str, Named], asked: bool) -> Pages:
         list_row=list_row,
         called=called,
         short=called,
-        question=form.template if asked else "",
+        question=form.template if has_layout else "",
         adjudication=form.bench,
     )

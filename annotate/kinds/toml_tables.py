@@ -36,14 +36,14 @@ class Source:
     text: str
     lines: Mapping[Path, int]
 
-    def fault(self, at: Path, sentence: str) -> KindError:
+    def fault(self, path: Path, sentence: str) -> KindError:
         """Return an error that states the line of a key.
 
         If the line is unknown because the key is inside a value, state the line of the innermost known key around it.
         """
-        while at and at not in self.lines:
-            at = at[:-1]
-        return KindError(f"{self.name}, line {self.lines.get(at, 1)}: {sentence}")
+        while path and path not in self.lines:
+            path = path[:-1]
+        return KindError(f"{self.name}, line {self.lines.get(path, 1)}: {sentence}")
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Table:
     def fault(self, key: str | int, sentence: str) -> KindError:
         return self.source.fault((*self.at, key), sentence)
 
-    def check_keys(self, known: Collection[str], what: str) -> None:
+    def check_keys(self, valid_keys: Collection[str], table_name: str) -> None:
         """Raise KindError if the table has an unknown key.
 
-        what: name of the table for the message, such as "a kind's file"
+        table_name: name of the table for the message, such as "a kind's file"
         """
         for key in self.raw:
-            if key not in known:
-                raise self.fault(key, f"{key!r} is not a key of {what}; {nearest(key, known)}.")
+            if key not in valid_keys:
+                raise self.fault(key, f"{key!r} is not a key of {table_name}. {nearest(key, valid_keys)}")
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
         """Return a value, or the default if it is missing.
@@ -85,21 +85,21 @@ class Table:
         value: str | None = self.take(key, str)
         if value is None:
             if advice:
-                raise self.fault(key, f"there is no {key}; {advice}.")
+                raise self.fault(key, f"{key} is missing. {advice}.")
             return ""
         self.check_words(key, key, value, most)
         return value.strip()
 
-    def check_words(self, key: str | int, what: str, value: object, most: int = 0) -> None:
+    def check_words(self, key: str | int, name: str, value: object, most: int = 0) -> None:
         """Raise KindError if a value is not a text that has one line.
 
-        what: name of the value for the message
+        name: name of the value for the message
         most: maximum length (characters); 0 for no limit
         """
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise self.fault(key, f"{what} is {_shown(value)}; write a word or a few in quotes, on one line.")
+            raise self.fault(key, f"{name} is {_shown(value)}, but must be a short text in quotes, on one line.")
         if most and len(value.strip()) > most:
-            raise self.fault(key, f"{what} has {len(value.strip()):,} characters; shorten it to {most} or fewer.")
+            raise self.fault(key, f"{name} has {len(value.strip()):,} characters. Shorten it to {most} or fewer.")
 
     def words(self, key: str) -> list[str]:
         """Return a list of texts; empty if it is missing. Raise KindError if a text is repeated."""
@@ -107,7 +107,7 @@ class Table:
         for value in values:
             self.check_words(key, f"an entry of {key}", value)
             if values.count(value) > 1:
-                raise self.fault(key, f"{value!r} is in {key} twice; leave one out.")
+                raise self.fault(key, f"{value!r} is listed twice in {key}. Remove one.")
         return list(values)
 
     def table(self, key: str) -> "Table":
@@ -118,8 +118,8 @@ class Table:
         """Return a list of nested tables, which the file writes as [[key]]; empty if there are none."""
         values = self.raw.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            raise self.fault(key, f"{key} is {_shown(values)}; write [[{key}]] above each, in doubled brackets.")
-        return [Table(self.source, value, (*self.at, key, place)) for place, value in enumerate(values)]
+            raise self.fault(key, f"{key} is {_shown(values)}. Write [[{key}]] above each table, in double brackets.")
+        return [Table(self.source, value, (*self.at, key, index)) for index, value in enumerate(values)]
 
 
 def read_tables(name: str, text: str) -> Table:
@@ -132,31 +132,31 @@ def read_tables(name: str, text: str) -> Table:
     try:
         raw = read_toml(text)
     except tomllib.TOMLDecodeError as error:
-        found = _AT.search(str(error))
-        line = found[1] if found and found[1] else 1 + text.rstrip("\n").count("\n")
+        position = _AT.search(str(error))
+        line = position[1] if position and position[1] else 1 + text.rstrip("\n").count("\n")
         reason = _AT.sub("", str(error))
         raise KindError(
-            f"{name}, line {line}: this is not TOML ({reason}); correct that line or the one above."
+            f"{name}, line {line}: this is not valid TOML ({reason}). Correct this line or the line above."
         ) from error
     except (ValueError, RecursionError) as error:
         # Very long numbers and deep nesting cause Python errors that the TOML parser does not catch.
         raise KindError(f"{name}: a number is too long, or brackets are nested too deeply.") from error
     lines: dict[Path, int] = {}
-    for at, line in _keys(text):
-        lines.setdefault(at, line)
+    for path, line in _keys(text):
+        lines.setdefault(path, line)
     return Table(Source(name, text, lines), raw)
 
 
-def nearest(given: str, known: Collection[str]) -> str:
+def nearest(name: str, names: Collection[str]) -> str:
     """Return a hint for an error: the known name that is most similar to an unknown one, or else all known names."""
-    folded = {each.casefold(): each for each in known}
-    near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.5)
-    return f"the nearest is {folded[near[0]]}" if near else f"there is {', '.join(known) or 'none'}"
+    folded = {known_name.casefold(): known_name for known_name in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return f"Did you mean {folded[near[0]]}?" if near else f"Possible values: {', '.join(names) or 'none'}."
 
 
 def _shown(value: object) -> str:
-    shown = repr(value) if not isinstance(value, bool) else str(value).lower()
-    return shown if len(shown) <= 40 else f"{shown[:39]}…"
+    text = repr(value) if not isinstance(value, bool) else str(value).lower()
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 # --- Line numbers of keys. They are found here because tomllib does not report them.
@@ -164,49 +164,49 @@ def _shown(value: object) -> str:
 
 def _keys(text: str) -> Iterator[tuple[Path, int]]:
     """Yield the path and the line of each key in a valid TOML text. Keys inside values are left out."""
-    at: Path = ()
+    path: Path = ()
     counts: dict[Path, int] = {}
-    for line, written in _statements(text):
-        if header := _HEADER.match(written):
-            at = _within(_parts(header[2]), counts)
+    for line, statement in _statements(text):
+        if header := _HEADER.match(statement):
+            path = _within(_parts(header[2]), counts)
             if header[1] == "[[":
-                counts[at] = counts.get(at, -1) + 1
-                at = (*at, counts[at])
-            yield at, line
-            if isinstance(at[-1], int) and at[-1] == 0:
-                yield at[:-1], line
-        elif key := _KEY.match(written):
+                counts[path] = counts.get(path, -1) + 1
+                path = (*path, counts[path])
+            yield path, line
+            if isinstance(path[-1], int) and path[-1] == 0:
+                yield path[:-1], line
+        elif key := _KEY.match(statement):
             parts = _parts(key[1])
             for length in range(1, len(parts) + 1):
-                yield (*at, *parts[:length]), line
+                yield (*path, *parts[:length]), line
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield each header and each key-value pair with the number of its first line. A value can span several lines."""
-    line, depth, begun, written = 1, 0, 1, ""
+    line, depth, first_line, statement = 1, 0, 1, ""
     for token in _TOKEN.finditer(text + "\n"):
-        found = token[0]
+        piece = token[0]
         if token["mark"]:
-            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found, 0)
-        if found == "\n" and not depth:
-            if written.strip():
-                yield begun, written
-            written, begun = "", line + 1
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(piece, 0)
+        if piece == "\n" and not depth:
+            if statement.strip():
+                yield first_line, statement
+            statement, first_line = "", line + 1
         elif not token["comment"]:
-            written += found
-        line += found.count("\n")
+            statement += piece
+        line += piece.count("\n")
 
 
-def _parts(written: str) -> Path:
+def _parts(dotted_key: str) -> Path:
     """Return the keys of a dotted key such as `a."b c".d`."""
-    return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, written))
+    return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, dotted_key))
 
 
 def _within(parts: Path, counts: Mapping[Path, int]) -> Path:
     """Return the path that a header means. If it leads through a list of tables, the list's last table is meant."""
-    at: Path = ()
-    for place, part in enumerate(parts):
-        at = (*at, part)
-        if at in counts and place < len(parts) - 1:
-            at = (*at, counts[at])
-    return at
+    path: Path = ()
+    for index, part in enumerate(parts):
+        path = (*path, part)
+        if path in counts and index < len(parts) - 1:
+            path = (*path, counts[path])
+    return path

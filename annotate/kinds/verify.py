@@ -17,7 +17,7 @@ from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
 # There is no reason for a language that is not on the list, because the answer is then No.
-REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reason != UNLISTED}
+REASONS = {reason: text for reason, text in UNDEFINED_REASONS.items() if reason != UNLISTED}
 # The categories by which agreement is measured. They are the same for all languages that questions name.
 YES, NO = "yes", "no"
 
@@ -28,16 +28,16 @@ def offered(unit: Unit) -> list[str]:
 
 def check(answer: Answer, unit: Unit) -> None:
     if not answer.label:
-        raise ValueError(_("No answer was chosen. Say yes or no, or Undefined."))
+        raise ValueError(_("No answer was chosen. Choose Yes, No or Undefined."))
     if answer.label not in offered(unit):
-        *others, last = offered(unit)
-        said = {"answer": repr(answer.label), "answers": ", ".join(others), "last": last}
-        raise ValueError(_("%(answer)s is not an answer here; it is %(answers)s or %(last)s.") % said)
+        *first_answers, last = offered(unit)
+        values = {"answer": repr(answer.label), "answers": ", ".join(first_answers), "last": last}
+        raise ValueError(_("%(answer)s is not a valid answer. Valid answers: %(answers)s and %(last)s.") % values)
     language_questions.check_reason(answer, REASONS)
 
 
-def compared_as(asked: str, label: str) -> str:
-    return label if label == UND else YES if label == asked else NO
+def compared_as(language: str, label: str) -> str:
+    return label if label == UND else YES if label == language else NO
 
 
 KIND = language_questions.about_languages(
@@ -60,8 +60,8 @@ KIND = language_questions.about_languages(
     rules={
         "offered": offered,
         "check": check,
-        "refuses_imports": "asks about one language at a time, and a file of judgments does not say about which; "
-        "import them as a new task.",
+        "refuses_imports": "asks about one language at a time, but a file of judgments does not state which. Import "
+        "the judgments as a new task.",
     },
     pages={
         "ask": lambda unit, permit: {**language_questions.undefined(REASONS), **language_questions.about(unit.asked)},

@@ -204,7 +204,7 @@ def _drawn(
     with_posts = [sample.language for sample in samples if sample.rows]
     if how.asks_each and not with_posts:
         raise TaskError(
-            f"No post of corpus {corpus.name} fits the {how.spelled} design for any of the languages; {how.none_found}"
+            f"No post of corpus {corpus.name} fits the {how.spelled} design for any of the languages. {how.none_found}"
         )
     if how.asks_each:
         task.labels = with_posts
@@ -431,7 +431,7 @@ def extend_task(
     how = DESIGNS[draw.design]
     if how.not_extended:
         raise TaskError(
-            f"{task.name} is a task drawn by the {how.spelled} design, whose draws cannot be enlarged; "
+            f"{task.name} is a task drawn by the {how.spelled} design, whose draws cannot be enlarged. "
             f"{how.not_extended}"
         )
     if size <= draw.size:

@@ -14,8 +14,8 @@ WIDE = "|" + "a|" * 3000 + "\n|" + "-|" * 3000 + "\n" + "|\n" * 3000
 NESTED = f"# Read\n\n{'![' * 49_000}"
 LONG = "word " * (LONGEST_GUIDELINES // 5 + 1)
 SAYS = {
-    WIDE: "have a table of more than 50 columns in line 2; part it",
-    NESTED: "have more than 1,000 opening brackets in the paragraph at line 2; split it",
+    WIDE: "have a table with more than 50 columns in line 2. Split the table",
+    NESTED: "have more than 1,000 opening brackets in the paragraph at line 2. Split it",
     LONG: "have 100,005 bytes, but at most 100,000 are allowed",
 }
 

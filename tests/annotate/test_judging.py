@@ -68,7 +68,10 @@ def test_an_answer_that_the_task_does_not_offer_is_refused_and_the_unit_stays_op
     for refused, sentence in [
         (Answer("ja"), "'ja' is not on this task's list of languages"),
         (Answer("de", "mixed"), "Only Undefined can have a reason"),
-        (Answer("und", "whatever"), "'whatever' is not one of the reasons: several, mixed, gibberish, unlisted"),
+        (
+            Answer("und", "whatever"),
+            "'whatever' is not a valid reason. Valid reasons: several, mixed, gibberish, unlisted",
+        ),
         (Answer("und", "unlisted", " \n"), "Write in the comment which one it is"),
         (read_answer(task.kind, [""]), "No language was chosen"),
     ]:

@@ -31,7 +31,7 @@ def test_ids_are_read_in_any_order_together_or_one_by_one_and_stored_sorted_as_t
 
 
 def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_two():
-    with pytest.raises(ValueError, match=r"^1565 was sent twice, but a label is chosen or not\. Send it once\.$"):
+    with pytest.raises(ValueError, match=r"^1565 was sent twice\. Send each label once\.$"):
         LABELS.read(["1565", "2443", "1565"])
     assert LABELS.read(["c_4ee83dea", "c_4EE83DEA"]) == "c_4EE83DEA c_4ee83dea"
 
@@ -39,13 +39,17 @@ def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_t
 @pytest.mark.parametrize(
     ("text", "counts", "sentence"),
     [
-        ("1565 99", {}, "'99' is not one of the 5 labels here. Look it up, or leave it out."),
-        ("1565 1565", {}, "1565 occurs twice, but a label is chosen or not. Name it once."),
-        ("2443 1565", {}, "'2443 1565' is not sorted or separated by one space; write '1565 2443'."),
-        ("1565  2443", {}, "'1565  2443' is not sorted or separated by one space; write '1565 2443'."),
-        ("", {}, "0 labels were chosen, and at least 1 must be. Add what is missing."),
-        ("1565", {"least": 2}, "1 label was chosen, and at least 2 must be. Add what is missing."),
-        ("1565 2443 2644", {"most": 2}, "3 labels were chosen, and at most 2 may be. Take the least fitting away."),
+        ("1565 99", {}, "'99' is not one of the 5 valid labels. Look it up or remove it."),
+        ("1565 1565", {}, "1565 occurs twice. Name each label once."),
+        ("2443 1565", {}, "'2443 1565' is not sorted or not separated by single spaces. Write '1565 2443'."),
+        ("1565  2443", {}, "'1565  2443' is not sorted or not separated by single spaces. Write '1565 2443'."),
+        ("", {}, "0 labels were chosen, but at least 1 are required. Add the missing labels."),
+        ("1565", {"least": 2}, "1 label was chosen, but at least 2 are required. Add the missing labels."),
+        (
+            "1565 2443 2644",
+            {"most": 2},
+            "3 labels were chosen, but at most 2 are allowed. Remove the least suitable labels.",
+        ),
     ],
 )
 def test_labels_that_are_unknown_twice_too_few_or_too_many_are_refused_with_a_sentence(text, counts, sentence):

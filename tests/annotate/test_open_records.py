@@ -69,7 +69,8 @@ def test_gold_answers_are_never_work_nor_is_a_record_with_the_same_text(corpus, 
     with pytest.raises(CommandError) as refused:
         call_command("extend_task", "t", "--size", "40")
     assert str(refused.value) == (
-        "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
+        "t is a task drawn by the records design, whose draws cannot be enlarged. Open another task for further "
+        "records."
     )
 
 
@@ -137,14 +138,14 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
         (
             [first | {"label": "2"}, *others],
             "",
-            "The gold answer of en0: '2' is not an answer here; it is one of 1, 0",
+            "The gold answer of en0: '2' is not a valid answer. Valid answers: 1, 0",
         ),
         ([first | {"purpose": "exam"}, *others], "", "line 1: the purpose is 'exam'; it must be one of practice"),
         ([first | {"label": ""}, *others], "", "line 1: a gold answer needs an id and a label."),
-        (rows, "--redundancy=2", "If two answers differ, neither is a majority"),
+        (rows, "--redundancy=2", "With a redundancy of 2, every unit with two different answers is discarded"),
         (rows, "--aggregation=median", "The labels of qa_match are not grades, so they have no median."),
         (rows, "--aggregation=mean", "--aggregation is 'mean'; it is one of majority, median."),
-        (rows, "--redundancy=3.5", "make redundancy a whole number."),
+        (rows, "--redundancy=3.5", "Make redundancy a whole number."),
         (rows, "--audit-share=0.1", "--audit-share: not an option of qa_match tasks drawn by the records design. Lea"),
         (rows, "--design=recall", "qa_match tasks are not drawn by the recall-oriented design; choose --design of re"),
         (rows, "--languages=xx", "xx"),

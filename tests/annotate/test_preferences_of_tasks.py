@@ -91,7 +91,7 @@ def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
     [
         ("1 ann A", "The task '1' does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM."),
         ("1|a|a ann A", "The task '1|a|a' compares a with itself."),
-        ("1|a|tie ann A", "No system can be called tie, which says something else here. Give it another name."),
+        ("1|a|tie ann A", "tie has a special meaning and cannot be the name of a system. Choose another name."),
         ("1|a|b ann C", "The label 'C' is not A, B or tie."),
         ("1|a|b ann a", "The label 'a' is not A, B or tie."),
     ],

@@ -106,7 +106,7 @@ def test_a_correction_leaves_tests_that_are_over_and_is_refused_without_answer_o
     trial.refresh_from_db()
     assert (trial.right, trial.passed) == (2, True)
     practice = task.gold_answers.get(purpose="practice")
-    with pytest.raises(InvalidAnswer, match="is not an answer here"):
+    with pytest.raises(InvalidAnswer, match="is not a valid answer"):
         correct(practice, "2", "Because.")
     with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
         correct(practice, "0", " ")

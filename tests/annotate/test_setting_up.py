@@ -274,7 +274,7 @@ def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
     [
         (KIND, "mine.toml"),
         *(
-            (kind, "mine.toml, line 1: this is not TOML (A key has more than 10 parts)")
+            (kind, "mine.toml, line 1: this is not valid TOML (A key has more than 10 parts)")
             for kind in (
                 "a." * 20_000 + "a = 1",
                 "[[" + '"a" . ' * 20_000 + "a]]",

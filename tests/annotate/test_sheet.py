@@ -102,7 +102,10 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         assert answer.status_code == 200
         assert "2 of 5 answers were saved." in answer.text
         assert "<li>2 not saved: You had this one open for too long" in answer.text
-        assert "<li>1 not saved: &#x27;sv&#x27; is not an answer here; it is de, not-de or und.</li>" in answer.text
+        assert (
+            "<li>1 not saved: &#x27;sv&#x27; is not a valid answer. Valid answers: de, not-de and und.</li>"
+            in answer.text
+        )
         assert 'href="/tasks/task/answers/"' in answer.text
         assert said_by(ann) == ["not-de", "de"]
         assert positions(answer.text) == [2]  # which was not answered

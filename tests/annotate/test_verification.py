@@ -292,7 +292,7 @@ def test_a_design_that_finds_nothing_opens_no_task_and_one_that_verifies_cannot_
     assert sentence.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
-    sentence = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged; open another"
+    sentence = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged. Open another"
     with pytest.raises(CommandError, match=sentence):
         call_command("extend_task", "t", size=20)
     assert everything() == before

@@ -73,8 +73,8 @@ class Form:
         """
         codes = [text for text in sent if text]
         if len(codes) > 1:
-            said = "Several answers were sent (%(answers)s), but only one can be given. Choose one."
-            raise Wrong(said, answers=", ".join(codes))
+            sentence = "Several answers were sent (%(answers)s), but only one is allowed. Choose one."
+            raise Wrong(sentence, answers=", ".join(codes))
         return codes[0] if codes else ""
 
     def check(self, text: str, codes: Collection[str]) -> None:
@@ -84,7 +84,7 @@ class Form:
         """
         if text not in codes:
             raise Wrong(
-                "%(answer)s is not an answer here; it is one of %(answers)s.",
+                "%(answer)s is not a valid answer. Valid answers: %(answers)s.",
                 answer=repr(text),
                 answers=", ".join(codes),
             )
@@ -96,23 +96,23 @@ class Form:
         """
         return called(text)
 
-    def agrees(self, said: str, known: str) -> bool:
+    def agrees(self, answer: str, correct: str) -> bool:
         """Return whether an answer is correct.
 
-        said: the person's answer
-        known: the known answer, from a gold answer, a test or a decoy
+        answer: the person's answer
+        correct: the known answer, from a gold answer, a test or a decoy
         """
-        return said == known
+        return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
         """Return the labels of an answer. Statistics count each of them separately."""
         return (text,)
 
-    def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
+    def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
         """Return the canonical texts that are compared when agreement is measured, in order.
 
         codes: possible labels
-        said: texts that occur among the answers
+        texts: texts that occur among the answers
         """
         return list(codes)
 
@@ -171,6 +171,6 @@ def register(form: AnyForm) -> AnyForm:
     Raise ValueError if the name is empty or belongs to another form.
     """
     if not form.slug or FORMS.get(form.slug, form) is not form:
-        raise ValueError(f"There is already a form of answers named {form.slug!r}; give this one another name.")
+        raise ValueError(f"A form of answers named {form.slug!r} already exists. Choose another name.")
     FORMS[form.slug] = form
     return form

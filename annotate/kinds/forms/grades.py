@@ -46,8 +46,10 @@ class Measures(choice.Measures):
                     strict=True,
                 )
             )
-            found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
-            yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
+            ndcg = mean_ndcg(
+                ((str(group), float(true), float(predicted)) for group, true, predicted in pages), seed="ndcg"
+            )
+            yield row("ndcg", {}, resampled(ndcg), ndcg.queries, "" if ndcg.queries else "no group has two units")
 
     def _all_compared(self, other: choice.Measures) -> Iterator[Row]:
         assert isinstance(other, Measures)

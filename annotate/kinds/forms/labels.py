@@ -73,9 +73,9 @@ class Measures:
     def rows(self) -> Iterator[Row]:
         for labels, judged in self.groups.items():
             note = "" if judged else "no document has such a label"
-            for measure, of_each in ranked_labels.means(judged, seed=self.seed).items():
-                for k, found in enumerate(of_each, 1):
-                    yield row(measure, {"labels": labels, "k": str(k)}, found, len(judged), note)
+            for measure, by_k in ranked_labels.means(judged, seed=self.seed).items():
+                for k, estimate in enumerate(by_k, 1):
+                    yield row(measure, {"labels": labels, "k": str(k)}, estimate, len(judged), note)
         for answers, answered in self.answers.items():
             micro = ranked_labels.micro(answered, seed=self.seed)
             for measure, counts in (
@@ -90,35 +90,37 @@ class Measures:
     def compared(self, other: "Measures") -> list[Row]:
         """Return the differences from another system on the same documents, with Holm-corrected p-values."""
         rows = []
-        for labels, ones in self.groups.items():
-            if ones:
-                others = other.groups[labels]
-                p_values = ranked_labels.p_values(ones, others, AT, seed=f"{self.seed}:{labels}")
-                for measure, of_each in ranked_labels.differences(ones, others).items():
-                    for k, found in enumerate(of_each, 1):
+        for labels, documents in self.groups.items():
+            if documents:
+                other_documents = other.groups[labels]
+                p_values = ranked_labels.p_values(documents, other_documents, AT, seed=f"{self.seed}:{labels}")
+                for measure, by_k in ranked_labels.differences(documents, other_documents).items():
+                    for k, difference in enumerate(by_k, 1):
                         p = p_values[measure] if k == AT and measure in TESTED else None
-                        rows.append(difference_row(measure, {"labels": labels, "k": str(k)}, found, len(ones), "", p))
-        for answers, given in self.answers.items():
-            theirs = other.answers[answers]
-            p = ranked_labels.micro_p_value(given, theirs, seed=f"{self.seed}:{answers}")
-            for measure, share in ranked_labels.micro_differences(given, theirs, seed=self.seed).items():
+                        rows.append(
+                            difference_row(measure, {"labels": labels, "k": str(k)}, difference, len(documents), "", p)
+                        )
+        for answers, answered in self.answers.items():
+            other_answered = other.answers[answers]
+            p = ranked_labels.micro_p_value(answered, other_answered, seed=f"{self.seed}:{answers}")
+            for measure, share in ranked_labels.micro_differences(answered, other_answered, seed=self.seed).items():
                 tested = p if measure == "f1" else None
-                name, found, note = f"micro_{measure}", _as_difference(share), _why_none(share, given)
-                rows.append(difference_row(name, {"answers": answers}, found, len(given), note, tested))
+                name, difference, note = f"micro_{measure}", _as_difference(share), _why_none(share, answered)
+                rows.append(difference_row(name, {"answers": answers}, difference, len(answered), note, tested))
         return holm_corrected(rows)
 
 
-def _as_difference(found: Share) -> Difference | None:
-    if found.value is None:
+def _as_difference(share: Share) -> Difference | None:
+    if share.value is None:
         return None
-    return Difference(found.value, -1.0 if found.low is None else found.low, 1.0 if found.high is None else found.high)
+    return Difference(share.value, -1.0 if share.low is None else share.low, 1.0 if share.high is None else share.high)
 
 
-def _why_none(found: Share, answered: Sequence[Answered]) -> str:
+def _why_none(share: Share, answered: Sequence[Answered]) -> str:
     """Return why a figure has no value or no interval; "" if it has both."""
-    if found.value is None:
+    if share.value is None:
         return NO_UNITS
-    if found.low is not None:
+    if share.low is not None:
         return ""
     return (
         f"fewer than {LEAST_UNITS} documents" if len(answered) < LEAST_UNITS else "too little variation for an interval"
@@ -138,7 +140,7 @@ class Labels(Form):
         """
         ids = [label for text in sent for label in text.split()]
         if twice := _twice(ids):
-            raise Wrong("%(label)s was sent twice, but a label is chosen or not. Send it once.", label=twice)
+            raise Wrong("%(label)s was sent twice. Send each label once.", label=twice)
         return _text(ids)
 
     def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
@@ -150,27 +152,27 @@ class Labels(Form):
         """
         ids = text.split()
         if twice := _twice(ids):
-            raise Wrong("%(label)s occurs twice, but a label is chosen or not. Name it once.", label=twice)
+            raise Wrong("%(label)s occurs twice. Name each label once.", label=twice)
         if unknown := [label for label in ids if label not in codes]:
-            said = "%(label)s is not one of the %(number)s labels here. Look it up, or leave it out."
-            raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")
+            sentence = "%(label)s is not one of the %(number)s valid labels. Look it up or remove it."
+            raise Wrong(sentence, label=repr(unknown[0]), number=f"{len(codes):,}")
         if text != _text(ids):
             raise Wrong(
-                "%(text)s is not sorted or separated by one space; write %(sorted)s.",
+                "%(text)s is not sorted or not separated by single spaces. Write %(sorted)s.",
                 text=repr(text),
                 sorted=repr(_text(ids)),
             )
         if len(ids) < least:
             raise Wrong(
-                "%(number)s label was chosen, and at least %(least)s must be. Add what is missing.",
-                "%(number)s labels were chosen, and at least %(least)s must be. Add what is missing.",
+                "%(number)s label was chosen, but at least %(least)s are required. Add the missing labels.",
+                "%(number)s labels were chosen, but at least %(least)s are required. Add the missing labels.",
                 number=len(ids),
                 least=least,
             )
         if most is not None and len(ids) > most:
             raise Wrong(
-                "%(number)s label was chosen, and at most %(most)s may be. Take the least fitting away.",
-                "%(number)s labels were chosen, and at most %(most)s may be. Take the least fitting away.",
+                "%(number)s label was chosen, but at most %(most)s are allowed. Remove the least suitable labels.",
+                "%(number)s labels were chosen, but at most %(most)s are allowed. Remove the least suitable labels.",
                 number=len(ids),
                 most=most,
             )
@@ -179,19 +181,19 @@ class Labels(Form):
         """Return the names of all labels, separated by semicolons because names of concepts can contain commas."""
         return "; ".join(called(label) for label in text.split())
 
-    def agrees(self, said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
+    def agrees(self, answer: str, correct: str, right_from: float = RIGHT_FROM) -> bool:
         """Return whether an answer is similar enough to the known answer to count as correct.
 
         right_from: minimum F1 with the known answer
         """
-        return bool(said and known) and coefficients.f1(set(said.split()), set(known.split())) >= right_from
+        return bool(answer and correct) and coefficients.f1(set(answer.split()), set(correct.split())) >= right_from
 
     def facets(self, text: str) -> tuple[str, ...]:
         return tuple(text.split())
 
-    def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
+    def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
         """Return the sets of labels that occur among the answers, because there are too many possible sets."""
-        return sorted(set(said))
+        return sorted(set(texts))
 
     def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
         sets = _sets(values)

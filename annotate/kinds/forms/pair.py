@@ -19,10 +19,10 @@ SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 def check_system(name: str) -> None:
     """Raise ValueError if a system cannot have this name."""
     if name in TAKEN:
-        raise ValueError(f"No system can be called {name}, which says something else here. Give it another name.")
+        raise ValueError(f"{name} has a special meaning and cannot be the name of a system. Choose another name.")
     if not SYSTEM.fullmatch(name):
         raise ValueError(
-            f"{name!r} cannot be the name of a system. Write up to 40 letters a to z, digits, dots, _ and -, beginning "
+            f"{name!r} is not a valid name for a system. Use up to 40 letters a to z, digits, dots, _ and -, starting "
             "with a letter or a digit."
         )
 
@@ -31,8 +31,8 @@ class Pair(Choice):
     slug = "pair"
     controls = ("sides",)
     imports = "pairs"
-    about = ("Which of two systems stands first is drawn for each person; stored is the one that they prefer, or tie.",)
-    refuses_files = "asks about two sets side by side, which a file does not show; decide on its pages or by the API."
+    about = ("The order of the two systems is random for each person. An answer is the preferred system, or tie.",)
+    refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."
 
     def from_side(self, sent: str, first: str, second: str) -> str:
         """Return the canonical text of a submitted side; "" if nothing was submitted.

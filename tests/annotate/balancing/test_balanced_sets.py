@@ -157,7 +157,7 @@ REFUSED = [
     ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is no list of sets with sizes"),
     ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
     ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
-    ({"labels": f"{TOPICS} sports"}, "The class sports is named twice"),
+    ({"labels": f"{TOPICS} sports"}, "The class sports is listed twice"),
     ({"labels": "Sports Travel", "test": 10, "dev": 10, "train": "10"}, "No document of corpus sib has the label"),
     ({"labels": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"}, "none of the class at all"),
     ({"labels": "sports weather", "test": 20, "dev": 10, "train": "10"}, "has the label 'weather'"),
@@ -166,13 +166,17 @@ REFUSED = [
     ({"joint": 21}, "No dev set in de has 21 documents in equal parts for the joint one"),
 ]
 REFUSED_LISTS = [
-    ({"german.test": "nobody\n"}, {}, "in German name .*nobody.*, of which corpus sib has no document in de with"),
-    ({"spanish-latam.test": "a\n"}, {}, "a list for spanish-latam, which is .* name the languages of the other"),
-    ({"german.tests": "a\n"}, {}, "german.tests is not named as a list"),
-    ({}, {}, "has no list for any language"),
-    ({"german.test": "\n"}, {}, "german.test is empty; give it its ids"),
-    ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
-    ({"german.test": "a\n"}, {"test": 7}, "leave --sets out"),
+    (
+        {"german.test": "nobody\n"},
+        {},
+        "for German contain ids for which corpus sib has no document in de with .*nobody",
+    ),
+    ({"spanish-latam.test": "a\n"}, {}, "a list for spanish-latam, which is not a known language. Set --languages"),
+    ({"german.tests": "a\n"}, {}, "german.tests does not have the name of a list"),
+    ({}, {}, "contains no list for any language"),
+    ({"german.test": "\n"}, {}, "german.test is empty. Add its ids"),
+    ({"german.test": "a\n"}, {"languages": "fr"}, "contains no list for fr"),
+    ({"german.test": "a\n"}, {"test": 7}, "Remove --sets"),
 ]
 
 

@@ -199,11 +199,11 @@ def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_w
 
 def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
     for options, why in (
-        ({"predictor": "cld2"}, "cld2 tells languages and not classes"),
+        ({"predictor": "cld2"}, "cld2 predicts languages, not classes"),
         ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
-        ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --from"),
-        ({"joint": 3}, "leave --from-indices, `apart` and the joint sets out, or --predictor"),
-        ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These are numbers of what mine@1 says"),
+        ({"apart": "sentence"}, "the sets are determined only after people have labelled the documents. Remove --from"),
+        ({"joint": 3}, "Remove --from-indices, `apart` and the joint sets, or remove --predictor"),
+        ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These numbers count the predictions of mine@1"),
         ({"labels": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
     ):
         with pytest.raises(CommandError, match=why):

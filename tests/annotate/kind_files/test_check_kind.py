@@ -19,9 +19,9 @@ def checked(path, capsys, **options):
 def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
     told = tell(KINDS["toxic_pairs"])
     others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
-    assert f"they first agree to this warning, and in {others}:\n- Some of these messages" in told
-    assert "On a day a person is given 50 " in told
-    assert "toxic is the answer of what it is meant to drop" in told
+    assert f"people must accept this warning (also in {others}):\n- Some of these messages" in told
+    assert "A person gets at most 50 " in told
+    assert "toxic is the answer for items that it should drop" in told
     assert "hurt" not in tell(KINDS["topic"])
 
 
@@ -32,17 +32,18 @@ def test_what_people_will_see_is_said_in_english(write, capsys):
         "People see, from top to bottom:",
         "- product (question: a question)",
         "- review (passage: a text to read)",
-        "They answer with a button or its key, the best first, or skip with the space bar:",
-        "- Content (+, key A, elsewhere Zufrieden): would buy it again",
+        "People answer with a button or its key, best first, or skip with the space bar:",
+        "- Content (+, key A, in other languages Zufrieden): would buy it again",
         "- Annoyed (-, key 2)",
-        "Each record is for 3 people.",
-        "The label is the majority of the answers; a record without one is left out.",
-        "Before they begin they take a test of 10 questions, of which 80% must be right, 2 times at most.",
-        "No known answers are hidden among the work.",
-        "Until people have answered, forecasts suppose 12 seconds an answer.",
+        "Each record is answered by 3 people.",
+        "The label is the majority of the answers. A record without a label is discarded.",
+        "Before people begin, they must pass a test of 10 questions with at least 80% correct answers. "
+        "They have 2 tries.",
+        "There are no hidden gold answers.",
+        "Until people have answered, forecasts assume 12 seconds per answer.",
         "Records with the same product are never in different splits.",
-        "Published as JSONL and Parquet alone.",
-        "Guidelines in English (en); people who work in another language read them in English (en).",
+        "Published as JSONL and Parquet only.",
+        "Guidelines in English (en). People who work in other languages read them in English (en).",
         f"The page is in {path.with_suffix('.html')}.",
     ]
 
@@ -72,12 +73,13 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
     path = write(ACTS)
     said = checked(path, capsys)
     for sentence in (
-        "They look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
-        "A concept beside one that is broader is refused.",
-        "Where the answer is known, one is right whose F1 with it is 0.6 or more.",
-        "A concept stays that more than half of them choose; a document without one goes to an adjudicator.",
-        "Its sets have besides what people see: type.",
-        "The field split names the split of each document.",
+        "People look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
+        "An answer with both a concept and a broader one is rejected.",
+        "An answer is correct if its F1 with the known answer is at least 0.6.",
+        "The label consists of the concepts that more than half of them choose. A document without a label goes to an "
+        "adjudicator.",
+        "Exported sets also contain: type.",
+        "The field split contains the split of each document.",
     ):
         assert sentence in said.splitlines()
     page = path.with_suffix(".html").read_text(encoding="utf-8")
@@ -89,11 +91,8 @@ def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_nee
 def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
     path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
     said = checked(path, capsys)
-    assert "It adds the language Nigerian Pidgin (pcm), in itself Naijá." in said
-    assert (
-        "It adds the language Brazilian Portuguese (pt-BR); what detectors call Portuguese (pt) may be this language."
-        in said
-    )
+    assert "The kind adds the language Nigerian Pidgin (pcm), autonym Naijá." in said
+    assert "The kind adds the language Brazilian Portuguese (pt-BR). Detectors may label it as Portuguese (pt)." in said
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Nigerian Pidgin" in page
     assert "Naijá" in page

@@ -106,7 +106,7 @@ def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, ke
     assert "1 true label belongs to no unit here." in output
     for labels, sentence in (
         ("unheard-of", "A true label of {} is 'unheard-of', which is not a concept of eurovoc, version 1."),
-        ("1 1", "The true labels of {}: 1 was sent twice, but a label is chosen or not. Send it once."),
+        ("1 1", "The true labels of {}: 1 was sent twice. Send each label once."),
     ):
         (tmp_path / "gold.tsv").write_text(f"task\tlabel\n{coded[0]}\t{labels}\n")
         with pytest.raises(CommandError) as refused:

@@ -66,7 +66,7 @@ def test_a_program_sends_ids_in_any_order_and_is_asked_whether_it_means_a_broade
     lease, both = taken(program), " ".join(sorted(nested()))
     refused = program.post(f"leases/{lease}/judge/", label=both)
     assert refused.status_code == 400
-    assert "or say that you mean both" in refused.json()["detail"]
+    assert "or confirm that you mean both" in refused.json()["detail"]
     assert program.post(f"leases/{lease}/judge/", label=both, sure=True).json()["label"] == both
 
 
@@ -74,10 +74,10 @@ def answers(keys):
     """What is sent -> the sentence that refuses it. keys: of 25 concepts."""
     longest = f"The answer is longer than {LONGEST:,} characters. Choose fewer labels."
     return {
-        "unheard-of": "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out.",
-        "a;b": "'a;b' is not a concept of eurovoc, version 1; look it up, or leave it out.",
-        f"{keys[0]} {keys[0]}": f"{keys[0]} was sent twice, but a label is chosen or not. Send it once.",
-        " ".join(keys[:21]): "21 labels were chosen, and at most 20 may be. Take the least fitting away.",
+        "unheard-of": "'unheard-of' is not a concept of eurovoc, version 1. Look it up or remove it.",
+        "a;b": "'a;b' is not a concept of eurovoc, version 1. Look it up or remove it.",
+        f"{keys[0]} {keys[0]}": f"{keys[0]} was sent twice. Send each label once.",
+        " ".join(keys[:21]): "21 labels were chosen, but at most 20 are allowed. Remove the least suitable labels.",
         "": "label: This field may not be blank.",
         f"{keys[0]}\x00": "label: Null characters are not allowed.",
         " ".join(str(number) for number in range(10_000)): longest,
@@ -101,5 +101,5 @@ def test_fewer_concepts_than_a_kind_asks_for_are_refused(program, plain, tmp_pat
     file.write_text(source.partition("[guidelines]")[0], encoding="utf-8")
     task_of("two", kind=str(file))
     refused = program.post(f"leases/{taken(program, 'two')}/judge/", label=plain[0])
-    assert refused.json()["detail"] == "1 label was chosen, and at least 2 must be. Add what is missing."
+    assert refused.json()["detail"] == "1 label was chosen, but at least 2 are required. Add the missing labels."
     assert not Judgment.objects.exists()

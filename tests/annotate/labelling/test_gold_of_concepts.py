@@ -92,9 +92,9 @@ def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, known):
 
 def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_file, plain, four):
     for label, sentence in (
-        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
-        (plain[:1] * 2, f"{plain[0]} was sent twice, but a label is chosen or not. Send it once."),
-        (plain[:21], "21 labels were chosen, and at most 20 may be. Take the least fitting away."),
+        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1. Look it up or remove it."),
+        (plain[:1] * 2, f"{plain[0]} was sent twice. Send each label once."),
+        (plain[:21], "21 labels were chosen, but at most 20 are allowed. Remove the least suitable labels."),
     ):
         with pytest.raises(CommandError) as refused:
             opened("acts", gold=gold_file([label]), **TESTED)

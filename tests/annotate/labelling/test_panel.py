@@ -148,7 +148,7 @@ def test_a_refused_answer_leaves_everything_as_it_was(page, task, client):
     refused = client.post(f"/tasks/{task.name}/judge/", sent)
     assert refused.status_code == 400
     html = refused.content.decode()
-    assert "and both are chosen; take" in text_of(html)
+    assert "and both are chosen. Remove" in text_of(html)
     assert values_of(html, "answer") == page.state["answer"]
     assert ">both</textarea>" in html
     client.post(f"/tasks/{task.name}/judge/", sent | {"is_sure": "1"})

@@ -73,7 +73,7 @@ def test_a_concept_beside_a_broader_one_is_taken_only_from_a_person_who_means_bo
         judge(readers[0], lease.pk, Answer(both))
     names = [task.kind.name(concept.key) for concept in (broader, narrower)]
     assert str(refused.value) == (
-        f"{names[0]} is broader than {names[1]}, and both are chosen; take {names[0]} away, or say that you mean both."
+        f"{names[0]} is broader than {names[1]}, and both are chosen. Remove {names[0]}, or confirm that you mean both."
     )
     assert judge(readers[0], lease.pk, Answer(both, is_sure=True)).label == both
     with pytest.raises(InvalidAnswer, match=r"No concept was chosen\. Choose one or more, or skip\."):
@@ -140,7 +140,7 @@ def test_a_file_of_decisions_has_a_column_for_a_concept_and_a_broader_one_that_a
         outcome = adjudicate_action.perform({"task": task.name, "as": "ada", "file": decided})
         return [row["reason"] for row in outcome.data["rejects"]]
 
-    assert "or say that you mean both. In a file, write yes in the column sure." in rejected("")[0]
+    assert "or confirm that you mean both. In a file, write yes in the column sure." in rejected("")[0]
     assert rejected("perhaps") == ["The column sure is 'perhaps'; write yes or no."]
     assert rejected("yes") == []
     unit.refresh_from_db()
@@ -152,7 +152,7 @@ def test_a_deprecated_concept_is_refused_with_what_replaces_it(task, readers, pl
     Concept.objects.filter(key=old).update(is_deprecated=True, replaced_by=new)
     Concept.objects.filter(key=other).update(is_deprecated=True)
     name = task.kind.name
-    with pytest.raises(InvalidAnswer, match=rf"\({old}\) is deprecated. Choose {name(new)} \({new}\) in its place"):
+    with pytest.raises(InvalidAnswer, match=rf"\({old}\) is deprecated. Choose {name(new)} \({new}\) instead"):
         choose(readers[0], task, old)
     with pytest.raises(InvalidAnswer, match=rf"\({other}\) is deprecated. Choose another concept"):
         choose(readers[0], task, other)

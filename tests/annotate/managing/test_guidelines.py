@@ -118,7 +118,7 @@ def test_the_preview_shows_what_annotators_will_see_and_runs_nothing(desk, task)
     assert typed(whole).startswith("# Look")
     assert 'value="major" checked' in whole.text
     unreadable = preview(WIDE)
-    assert "The guidelines have a table of more than 50 columns in line 2" in words(unreadable)
+    assert "The guidelines have a table with more than 50 columns in line 2" in words(unreadable)
     assert len(unreadable.content) < 1000
     assert Guidelines.objects.count() == 1
 

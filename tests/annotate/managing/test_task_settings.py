@@ -69,7 +69,7 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     assert (
         "Pause below Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
     )
-    assert re.search(r"Redundancy How many people answer each unit; .{20,120} 3 ", page)
+    assert re.search(r"Redundancy The number of people who answer each unit. .{20,120} 3 ", page)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_package_names_its_forms_by_an_entry_point_and_two_forms_cannot_have_o
     load()
     try:
         assert isinstance(FORMS["rating"], Rating)
-        with pytest.raises(ValueError, match="There is already a form of answers named 'rating'"):
+        with pytest.raises(ValueError, match="A form of answers named 'rating' already exists"):
             register(Rating())
     finally:
         del FORMS["rating"]

@@ -96,7 +96,7 @@ def test_a_question_stands_the_same_until_it_is_answered_and_cannot_be_answered_
     question = next_question(trial)
     assert begin(ann, task, "en", "practice") == trial
     assert sides_of_question(next_question(trial)) == sides_of_question(question)
-    with pytest.raises(InvalidAnswer, match="'mt5' is not an answer here; it is one of first, second, tie"):
+    with pytest.raises(InvalidAnswer, match=r"'mt5' is not a valid answer\. Valid answers: first, second, tie"):
         answer(ann, question.pk, "mt5")
     answer(ann, question.pk, "second")
     assert answer(ann, question.pk, "second").label == sides_of_question(question).second
@@ -169,7 +169,7 @@ def test_a_hidden_answer_whose_two_sets_are_equal_is_asked_all_the_same(world, a
 def test_known_answers_that_cannot_be_used_are_refused(world):
     for systems, gold, rows, sentence in (
         (("mt5", "bert", "seq2seq"), None, 40, "names the better of two systems, and the task has more than two"),
-        (("mt5", "bert"), lambda number: "gpt", 40, "of en-0: 'gpt' is not an answer here"),
+        (("mt5", "bert"), lambda number: "gpt", 40, "of en-0: 'gpt' is not a valid answer"),
         (("mt5", "bert"), None, 37, "The gold answer of en-0: not both systems suggest a reply to its message"),
     ):
         file = gold_file(world.folder, gold) if gold else gold_file(world.folder)

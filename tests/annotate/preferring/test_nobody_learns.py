@@ -47,7 +47,7 @@ def plain(reply) -> str:
 def check_unnamed(pages) -> None:
     """No system is named, but for what was sent and is said to be no answer."""
     for page in pages:
-        rest = re.sub(r"(?:'|&#x27;)(?:mt5|bert)(?:'|&#x27;) is not an answer here", "", page)
+        rest = re.sub(r"(?:'|&#x27;)(?:mt5|bert)(?:'|&#x27;) is not a valid answer", "", page)
         assert not re.search(r"mt5|bert", rest, re.IGNORECASE)
 
 

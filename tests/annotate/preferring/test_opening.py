@@ -47,7 +47,7 @@ def test_each_message_is_a_comparison_of_the_replies_that_both_systems_suggest_f
     # No file says which side stood first, so judgments from elsewhere are not imported.
     file = folder / "judgments.tsv"
     file.write_text("task\tworker\tlabel\nen-1\tw\tmt5\n", encoding="utf-8")
-    with pytest.raises(CommandError, match="no file says which of them stood first; let people answer it"):
+    with pytest.raises(CommandError, match="a file does not show which set was first"):
         call_command("import_judgments", "talk", str(file))
 
 
@@ -202,14 +202,16 @@ NO_PREDICTIONS = [
 def test_systems_and_files_that_cannot_be_compared_are_refused(talk):
     folder, rows = talk
     path = write_system(folder, "mt5", rows)
-    assert refused(path) == "--systems has one system, and there is nothing to compare; name two or more."
-    assert refused(path, path) == "--systems has two called mt5; write another name before the file, as NAME=FILE."
+    assert refused(path) == "--systems names only one system. Name two or more systems to compare."
+    assert refused(path, path) == (
+        "--systems has two systems named mt5. Write different names before the files: NAME=FILE."
+    )
     assert refused() == "--systems is needed to open a task by the systems design."
     for name in ("tie", "first", "none", "a b"):
         sentence = refused(f"{name}={path}", path)
         assert sentence.startswith(f"--systems {name}={path}: ")
-        assert sentence.endswith("Write it before the file, as NAME=FILE.")
-    assert refused(folder / "none.tsv", f"b={path}").startswith(f"--systems {folder / 'none.tsv'}: No system can be")
+        assert sentence.endswith("Write the name before the file: NAME=FILE.")
+    assert refused(folder / "none.tsv", f"b={path}").startswith(f"--systems {folder / 'none.tsv'}: none has a special")
     assert refused(f"a={folder / 'no.tsv'}", path).startswith(f"There is no file or folder {folder / 'no.tsv'};")
     (folder / "empty").mkdir()
     assert "has no file such as en_model_responses.txt" in refused(folder / "empty", path)
@@ -218,8 +220,8 @@ def test_systems_and_files_that_cannot_be_compared_are_refused(talk):
         assert f"{folder / 'broken.tsv'}, {sentence}" in refused(folder / "broken.tsv", path)
     others = [row | {"message": f"{row['message']}!"} for row in rows]
     assert refused(path, write_system(folder, "bert", others)) == (
-        "There is no message of corpus talk for which all systems suggest a reply: of its 6 there are replies of bert "
-        "for 0, mt5 for 6. Name files of this corpus, with its messages as they were exported."
+        "Corpus talk has no message for which all systems suggest a reply. Records with replies, of 6: bert for 0, "
+        "mt5 for 6. Use files for this corpus, with its messages exactly as exported."
     )
     call_command(
         "import_corpus", "bare", str(folder / f"{CORPUS}.jsonl"), fields="message", licence="CC0-1.0", verbosity=0
@@ -234,7 +236,7 @@ def test_a_language_without_a_message_to_ask_about_is_refused_if_it_is_named(tmp
     write_corpus(tmp_path, rows)
     files = write_system(tmp_path, "mt5", rows), write_system(tmp_path, "bert", rows[:3])
     assert refused(*files, languages="en ar") == (
-        "There is no message in ar for which all systems suggest a reply; leave it out of --languages."
+        "No message in ar has replies from all systems. Remove ar from --languages."
     )
     assert open_task(*files).languages == ["en"]
 

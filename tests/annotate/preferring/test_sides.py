@@ -110,7 +110,7 @@ def test_what_is_sent_as_a_side_is_stored_as_the_system_that_stood_there_and_no_
     for label in ("mt5", "bert", "none", "nobody"):
         with pytest.raises(InvalidAnswer) as refused:
             judge(ann, lease.pk, Answer(label))
-        assert str(refused.value) == f"'{label}' is not an answer here; it is one of first, second, tie."
+        assert str(refused.value) == f"'{label}' is not a valid answer. Valid answers: first, second, tie."
     assert not Judgment.objects.exists()
     sides = sides_of(ann, lease.unit)
     judgment = judge(ann, lease.pk, Answer(side))

@@ -64,7 +64,7 @@ def test_a_kind_that_lacks_a_field_of_the_format_is_refused(registered, tmp_path
         shutil.copy(path, tmp_path)
     kind = tmp_path / "own_ads.toml"
     kind.write_text(text.replace('xglue = "qadsm"', 'lines = "pairs"'), encoding="utf-8")
-    with pytest.raises(Exception, match="pairs needs the fields question, passage, and there is no question, passage"):
+    with pytest.raises(Exception, match=r"the lines layout pairs requires the fields question, passage \(missing"):
         call_command("check_kind", str(kind))
 
 
