@@ -160,21 +160,6 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
         assert high == pytest.approx(jeffreys(2, 3)[1])
 
 
-def test_posts_without_a_label_have_their_bounds_in_words_and_in_the_note(make_task, ann, ada, capsys):
-    task = make_task([AGREED] * 9, audit_least=9, audit_share=1, audit_recheck=0, audit_limit=1)
-    adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
-    for _ in range(8):
-        say(ann, task, "de")
-    call_command("audit", "task")
-    told = " ".join(capsys.readouterr().out.split())
-    whole = " to ".join(f"{end:.1%}" for end in (jeffreys(0, 9)[0], jeffreys(1, 9)[1]))
-    assert f"de: 1 discarded; wrong in {whole}, whatever these are" in told
-    assert (
-        "The interval takes the 1 post of the audit without a label to be like those that were read. "
-        f"Whatever it is, the detectors are wrong in {whole}." in told
-    )
-
-
 def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, ann, ada, capsys):
     task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0, audit_limit=0.1)
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")

@@ -210,11 +210,16 @@ def lose_pause(ann, task):
 
 @pytest.mark.parametrize("lose", [lose_language, lose_pause])
 @pytest.mark.parametrize("handed", [take, lambda ann, task: next(iter(take_sheet(ann, task)), None)])
-def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more(make_task, person, lose, handed):
+def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more(
+    make_task, person, client, lose, handed
+):
     task, ann, bea = make_task([DISPUTED], asked="de"), person("ann", "de fr"), person("bea", "de")
     lease = handed(ann, task)
     assert handed(bea, task) is None
+    client.force_login(ann.user)
+    assert ('id="post"' in client.get("/tasks/task/").text) is not lease.sheet
     lose(ann, task)
+    assert 'id="post"' not in client.get("/tasks/task/").text
     assert handed(ann, task) is None
     lease.refresh_from_db()
     assert lease.closed_at

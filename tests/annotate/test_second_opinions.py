@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from annotate.controls import checks
@@ -215,6 +215,8 @@ ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "t
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ACTS)
+@example([(0, "de"), (1, "fr"), (2, "fr"), (0, "take back"), (0, "en")])
+@example([(0, "de"), (0, "take back"), (0, "fr"), (1, "fr"), (0, "take back"), (1, "take back")])
 def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(seconded, ada, eve, kim, acts):
     """Each stands by what they said last; the unit has its label, or somebody may decide it."""
     three = [ada, eve, kim]
