@@ -10,6 +10,7 @@ import re
 import sys
 from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -100,8 +101,10 @@ class Command(BaseCommand):
     }
     # System checks inspect the code, so it is enough that the tests run them.
     requires_system_checks = []
+    name = ""  # if empty, the command has the name of its module
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        subcommand = self.name or subcommand
         # `conflict_handler` lets a command replace Django's --version with its own option of this name.
         parser = super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
         parser._positionals.title, parser._optionals.title = NEEDED, OTHERS
@@ -153,15 +156,11 @@ class ActionCommand(Command):
 
     def __init__(self, action: Action) -> None:
         super().__init__()
-        self.action = action
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        self.help = self.action.does
-        first = [_first_line(option) for option in self.action.options if option.required or option.argument]
-        usage = " ".join(["%(prog)s", *first, "[options]"])
-        return super().create_parser(prog_name, self.action.name, usage=usage, **kwargs)
+        self.action, self.name, self.help = action, action.name, action.does
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        first = [_first_line(option) for option in self.action.options if option.required or option.argument]
+        parser.usage = " ".join(["%(prog)s", *first, "[options]"])
         # Positional arguments that are not required are listed among the options.
         groups = {NEEDED: parser._positionals, "": parser._optionals}
         for option in sorted(self.action.options, key=lambda option: not option.required):
@@ -188,7 +187,7 @@ class ActionCommand(Command):
             if self.action.asks and not options.get("yes") and (foretold := self.action.foretell(given)):
                 self._ask(foretold)
             # With --json, write everything except the JSON document to stderr.
-            with _Bar(self, self.stderr if as_json else self.stdout) as progress:
+            with closing(_Bar(self, self.stderr if as_json else self.stdout)) as progress:
                 outcome = self.action.perform(given, progress)
         except ActionError as error:
             raise CommandError(str(error), returncode=error.status) from error
@@ -277,10 +276,7 @@ class _Bar(Progress):
         self._bar = tqdm(disable=True)
         self._shown: dict[str, Any] = {}
 
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
+    def close(self) -> None:
         self._bar.close()
 
     def begin(self, total: int | None, unit: str) -> None:

@@ -1,5 +1,6 @@
 """The summary printed after a task was opened or enlarged: the stages of its units, and what needs attention."""
 
+from collections import Counter
 from collections.abc import Sized
 from typing import Any
 
@@ -16,7 +17,7 @@ from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import expected, forecast_of
 from annotate.figures.further_work import measures_accuracy
 from annotate.figures.interval_width import Expected
-from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states, queue_table
+from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
 from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
@@ -25,6 +26,8 @@ from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
 from annotate.work.closure import how_to_go_on
+from annotate.work.routes import Routes
+from annotate.work.routing import lacking_readers
 from annotate.work.task_creation import Opened
 from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals
 from corpora.storage.inventory import declared_counts
@@ -94,19 +97,20 @@ def _told_widths(found: dict[str, Any] | None) -> list[str]:
 
 def lacking(task: Task) -> list[str]:
     """Return warnings about queues that have too few people who may work in them. They say how to find more people."""
-    lacking = [row for row in queue_table(task) if row.lacking]
+    lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
+    warned = []
     # If there are no annotators at all, nobody can be held up, so do not compute the queue states.
-    wanted = bool(lacking) and Annotator.objects.exists()
-    states = {row["queue"]: row for row in queue_states(task)["queues"]} if wanted else {}
-    needed = at_first(task.redundancy, stop_early=task.stop_early)
-    there = [row for row in lacking if states.get(row.queue, {}).get("readers", 0) >= needed]
-    # These queues have enough readers, but something keeps the readers from working.
-    held_up = {row.queue: said for row in there if (said := _held_up(task, states[row.queue], needed))}
-    warned = [f"Warning: {said}" for said in held_up.values()]
-    lacking = [row for row in lacking if row.queue not in held_up]
+    if lacking and Annotator.objects.exists():
+        needed = at_first(task.redundancy, stop_early=task.stop_early)
+        for row in queue_states(task)["queues"]:
+            # If a queue has enough readers, something may keep them from working.
+            if row["queue"] in lacking and row["readers"] >= needed and (reason := _held_up(task, row, needed)):
+                warned.append(f"Warning: {reason}")
+                del lacking[row["queue"]]
     if not lacking:
         return warned
-    queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
+    largest_first = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
+    queues = ", ".join(f"{queue} ({number:,})" for queue, number in largest_first)
     tested = "; they take the test first" if task.test_items else ""
     then = tested if task.kind.routing.waits else f"; or send the units on with `assay reroute {task.name}`"
     if task.kind.sensitive:

@@ -165,9 +165,9 @@ def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
 
     Return None if no unit has answers from two annotators.
     """
-    # Without answers, no model can be fitted.
-    said = Judgment.objects.live().answers().filter(unit__task=export.task)
-    if not (said.exists() and export.answers.said):
+    # Do not fit a model unless some unit has two answers.
+    answered = Judgment.objects.live().answers().filter(unit__task=export.task).order_by().values("unit")
+    if not (answered.annotate(answers=Count("pk")).filter(answers__gt=1).exists() and export.answers.said):
         return None
     found = agreement_statistics.report(export.task, found=export.answers, of_people=False)
     if not found["all"]["units_of_two"]:

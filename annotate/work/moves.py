@@ -86,10 +86,11 @@ def moved(
 
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
     """Put a unit into the queue of its most likely language and return the transition. The caller saves both."""
-    return moved(unit, event, stages.QUEUED, of=PLAIN, **_first_queue(unit, routes))
+    return moved(unit, event, stages.QUEUED, of=PLAIN, **first_queue(unit, routes))
 
 
-def _first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
+def first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
+    """Return the values of a unit's fields in the queue of its most likely language."""
     candidates = unit.task.kind.routing.candidates(unit, routes)
     queue = routes.queue_in(candidates[0])
     return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
@@ -100,11 +101,6 @@ def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
     unit.stage, unit.label = stage, label
     for field, value in changes.items():
         setattr(unit, field, value)
-
-
-def begin_with_people(unit: Any, routes: Routes) -> None:
-    """Put a new unit into its first queue. Like `begin`, this does not save the unit."""
-    begin(unit, stages.QUEUED, **_first_queue(unit, routes))
 
 
 def begun(task: Task, first: int) -> None:

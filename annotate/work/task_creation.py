@@ -174,7 +174,8 @@ def open_task(
         save_new(task)
         add_first(task, guidelines or kind.guidelines)
         (_add_each if how.asks_each else _add_all)(Entry(task, opened, corpus, seed, gold, reuse), how, progress)
-        _store_suggestions(task, rankings)
+        if rankings:
+            _store_suggestions(task, rankings)
         then(opened)
     return opened
 
@@ -198,7 +199,13 @@ def _drawn(
     elif how.asks_each:
         labels = wanted.languages or labels
     task = new_task(name, kind, title, labels, options, reuse=reuse)
-    _check_inputs(task, how, wanted)
+    if kind.fields:
+        _check_fields(kind, corpus)
+    if how.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
+        raise TaskError(
+            "People label every document that a --predictor finds, so there is nothing to audit; leave --audit-share "
+            "and --audit-least out."
+        )
     unread_posts = _unread(wanted.chosen["of"], corpus) if how.of_uniform else {}
     samples = how.draw(replace(wanted, labels=task.labels, unread=unread_posts))
     with_posts = [sample.language for sample in samples if sample.rows]
@@ -216,19 +223,13 @@ def _drawn(
     return Opened(task, samples=samples)
 
 
-def _check_inputs(task: Task, how: Design, wanted: Wanted) -> None:
-    kind, corpus = wanted.kind, wanted.corpus
-    there = manifest_of(corpus.name).fields if kind.fields else ()
+def _check_fields(kind: Kind, corpus: Corpus) -> None:
+    there = manifest_of(corpus.name).fields
     needed = [*kind.exported_fields, *([kind.records.split] if kind.records.split else [])]
     if there and (missing := [field for field in needed if field not in there]):
         raise TaskError(
             f"A {kind.slug} task needs the fields {', '.join(needed)}; the records of corpus {corpus.name} have "
             f"{', '.join(there)}, and no {', '.join(missing)}. Choose another kind, or import them with --column."
-        )
-    if how.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
-        raise TaskError(
-            "People label every document that a --predictor finds, so there is nothing to audit; leave --audit-share "
-            "and --audit-least out."
         )
 
 
@@ -483,10 +484,9 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
     """Store the suggestions for each unit about which people may be asked, including hidden gold answers."""
-    units = task.units.filter(copy_of=None).values_list("pk", "item__key") if rankings else ()
     insert(
         Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])
-        for unit, key in units
+        for unit, key in task.units.filter(copy_of=None).values_list("pk", "item__key")
         for system, of in rankings.items()
         if of[key]
     )

@@ -19,7 +19,7 @@ from annotate.kinds import preference_kind
 from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality import commitments
-from annotate.work.moves import begin, begin_with_people, begun
+from annotate.work.moves import begin, begun, first_queue
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same
@@ -119,7 +119,10 @@ def add_units(
         for each pair of systems.
     asks_all: whether people label all items, even those on which the detectors agree.
     """
-    texts, first = _texts_of(task, asked), task.units.count() + 1
+    first = task.units.count() + 1
+    texts = _texts_of(task, asked) if first > 1 else Seen()
+    # One more person reads a share of the units that one person reads.
+    overlap_share = task.overlap_share if task.redundancy == 1 and not honeypots else 0
     fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
     if honeypots:
         fixed |= {"honeypot": True, "redundancy": EVERYBODY}
@@ -127,7 +130,8 @@ def add_units(
     counts = Counter[str]()
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
-        overlap = set() if honeypots else choose_overlap(task, (item.key for _, (item, *_) in some))
+        keys = (item.key for _, (item, *_) in some)
+        overlap = commitments.drawn_each(task, OVERLAP, keys, overlap_share) if overlap_share else set()
         units = []
         for position, (item, pair, _) in some:
             more: dict[str, Any] = {
@@ -183,7 +187,7 @@ def _route(
             unit.agreed_label = label
             begin(unit, stages.AGREED, label)
         else:
-            begin_with_people(unit, routes)
+            begin(unit, stages.QUEUED, **first_queue(unit, routes))
     insert(units)
     insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in zip(units, compared, strict=True) if sets)
     texts.add({digest: unit.pk for digest, unit in new.items()})
@@ -258,8 +262,3 @@ def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
     the items next to an item could reveal its class.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))
-
-
-def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
-    """Return the ids of the new units that the random draw assigns to two people instead of one."""
-    return commitments.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()
