@@ -277,7 +277,8 @@ class Audit(QualityControl):
     look_at = "audit"
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        return _send(task, choose_audits(task, first), first)
+        chosen = choose_audits(task, first)
+        return _send(task, chosen, first) if chosen else 0
 
     def queued(self, task: Task, units: Collection[Unit], event: str) -> None:
         if event == "audited":
@@ -301,11 +302,13 @@ class AuditOfAgreement(Audit):
             [audit_table(found)],
             found,
             empty=NO_AUDIT,
-            plot=audit_plot(found),
             over_limit=sorted(row["language"] for row in found["languages"] if row["over_limit"]),
             advice=limit_words(found, task.name),
             page="explanation/audit",
         )
+
+    def plot(self, found: dict[str, Any]) -> str:
+        return audit_plot(found)
 
     def expected(self, task: Task) -> Mapping[str, Any]:
         found = audit_counts(task)

@@ -289,8 +289,10 @@ class Decoys(QualityControl):
             tables,
             found,
             empty="No decoys are hidden among its posts: when the task was opened, no labelled post could be one.",
-            plot=decoy_plot(found),
         )
+
+    def plot(self, found: dict[str, Any]) -> str:
+        return decoy_plot(found)
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
         drawn = sum(len(sample.rows) for sample in opened.samples)

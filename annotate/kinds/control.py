@@ -5,13 +5,17 @@ these controls in order, without knowing what any control does. The built-in con
 annotate/controls/. Other packages register controls with the entry point `assay.controls` or with `register`.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from annotate.core.option import Option
 from annotate.kinds.options import OPTIONS
+from corpora.core import package_of
+
+logger = logging.getLogger(__name__)
 
 # These types are defined in higher layers, which this module must not import.
 Task: TypeAlias = Any
@@ -35,7 +39,7 @@ class Panel:
     data: the results as JSON data
     key: key under which a command's JSON output has `data`; if empty, the items of `data` are added to the output
     empty: sentence to show if there are no results
-    plot: chart of the results
+    plot: chart of the results, which `panels` adds
     over_limit: languages that failed the audit, so that people should read their remaining units
     advice: sentences that name the commands to run, shown only in the terminal
     warnings: sentences shown only to managers
@@ -193,12 +197,13 @@ class QualityControl:
         """Return values for fields of the TrialAnswer that stores a person's answer to a practice or test question."""
         return {}
 
-    def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
+    def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
         """Decide what happens to a unit that has all its answers.
 
         label: label that the answers give; None if they give none
 
-        Return the event, the next stage and the label; None for the usual outcome.
+        Return the event, the next stage and the label. To ask more people, return how many must answer in total. Return
+        None for the usual outcome.
         """
         return None
 
@@ -242,6 +247,13 @@ class QualityControl:
         results: the result of `section`
         """
         return None
+
+    def plot(self, found: Any) -> str:
+        """Return a chart of the results, which pages show; "" to show none.
+
+        found: the result of `section`
+        """
+        return ""
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, str]]:
         """Return columns for an exported set: for each new name, a mapping from the key of a unit to its text.
@@ -317,7 +329,17 @@ def register(control: Control) -> Control:
 def panels(task: Task) -> list[Panel]:
     """Return the panels of a task's controls in reverse order.
 
-    Checks act first, because other controls use their results, but their panel is shown last.
+    Checks act first, because other controls use their results, but their panel is shown last. If a control fails, its
+    panel states that, and the log has the traceback.
     """
-    all_panels = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
-    return [panel for panel in all_panels if panel]
+    all_panels = []
+    for control in reversed(task.kind.quality_controls):
+        try:
+            results = control.section(task)
+            if panel := control.panel(task, results):
+                all_panels.append(replace(panel, plot=control.plot(results)))
+        except Exception:
+            logger.exception("%s: the panel of the quality control %r failed", package_of(control), control.name)
+            message = "These results could not be computed. The server's log contains the error."
+            all_panels.append(Panel(control.name.capitalize(), empty=message))
+    return all_panels

@@ -15,10 +15,12 @@ from django.db.models import Func, Q, TextField
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, Seen
 from annotate.work.moves import move, moved, save_all
 from annotate.work.routes import Routes
+from corpora.core import CorpusError, package_of
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import update_one
 from corpora.models import Item
@@ -111,14 +113,17 @@ def _queue(judgment: Judgment) -> str | None:
     return judgment.lease.queue if judgment.lease else None
 
 
-def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, **how: Any) -> None:
+def decide(
+    unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, asks: bool = True, **how: Any
+) -> None:
     """Decide a unit that has all its answers: label it, ask one more person, or send it on.
 
     answers: the unit's answers, with their leases.
     reach: people who can still be asked; required if a single answer may name the language of a different queue.
+    asks: whether a quality control may ask more people.
     how: `by`, `judgment` and `keep`, see `moves.move`.
     """
-    came_to = _came_to(unit, [answer.label for answer in answers])
+    came_to = _came_to(unit, [answer.label for answer in answers], asks=asks)
     # If a reader names a different language, readers of that language are asked, even about a doubted post, which an
     # adjudicator decides later. If audited posts were the only ones not to reach these readers, two readers who compare
     # notes could recognize them.
@@ -169,7 +174,7 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
     """Decide a unit from the answers that it has, without asking anybody else."""
     unit.redundancy = len(answers)
-    decide(unit, answers, **how)
+    decide(unit, answers, asks=False, **how)
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by: User | None = None) -> None:
@@ -189,27 +194,50 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by: U
     save_all(units, transitions, ["stage", "label", "redundancy"])
 
 
-def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
+def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str, str, str] | int:
     """Return the event, the stage and the label that result from a unit's answers.
 
     If the answers do not decide the unit yet, return the number of answers that it needs now.
+
+    asks: whether a quality control may ask more people.
     """
     task = unit.task
-    label = outcome(
-        answers,
-        aggregate=task.kind.form.aggregations[task.aggregation],
-        order=task.labels,
-        asked=task.redundancy if task.stop_early else len(answers),
-    )
-    if isinstance(label, int):
-        return label
+    asked = task.redundancy if task.stop_early else len(answers)
+    aggregate = task.kind.form.aggregations[task.aggregation]
+    result = outcome(answers, aggregate=aggregate, order=task.labels, asked=asked)
+    if isinstance(result, int) and len(answers) < asked:
+        return result
+    label = None if result is None else _checked_label(unit, answers, result)
     for control in task.controls:
-        if decided := control.decided(unit, answers, label):
+        decided = control.decided(unit, answers, label)
+        if isinstance(decided, int):
+            if asks and decided > len(answers):
+                return decided
+        elif decided:
             return decided
     if label is None:
         # A unit with a known answer was hidden among the work, so it does not need a label.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
     return "answered", stages.LABELLED, label
+
+
+def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
+    """Return the label that an aggregation returned.
+
+    Raise CorpusError, which names the package of the unit's form, if it is not a possible answer.
+    """
+    form, name = unit.task.kind.form, unit.task.aggregation
+    try:
+        if not isinstance(result, str):
+            raise ValueError("It must be a text or None.")
+        if result not in answers:
+            unit.task.kind.rules.check(Answer(result), unit)
+    except ValueError as error:
+        raise CorpusError(
+            f"{package_of(form)} cannot be used: its aggregation {name} of the form {form.slug} returned {result!r} "
+            f"for the unit {unit}. {error} Fix the package."
+        ) from error
+    return result
 
 
 def ask_again(unit: Unit, *, keep: bool = True) -> None:

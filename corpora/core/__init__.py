@@ -33,6 +33,19 @@ def listed(names: list[str], total: int, noun: str) -> str:
 
 # --- Plug-ins
 
+GROUPS = ("assay.controls", "assay.formats", "assay.forms", "assay.voters")
+
+
+def package_of(plug_in: object) -> str:
+    """Return the words for a plug-in's package in a message, or for its module if no installed package has it."""
+    from importlib.metadata import entry_points
+
+    module = type(plug_in).__module__
+    for entry in (entry for group in GROUPS for entry in entry_points(group=group)):
+        if entry.dist and entry.module.partition(".")[0] == module.partition(".")[0]:
+            return f"The package {entry.dist.name}"
+    return f"The module {module}"
+
 
 def install(group: str, register: Callable[[Any], object]) -> None:
     """Register the objects that installed packages name with entry points in a group.

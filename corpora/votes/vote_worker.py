@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from corpora.core import CorpusError, package_of
 from corpora.core.detectors import CODES, Rankings, ranked
 from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voters import Voter, all_unanimous
@@ -57,11 +58,25 @@ def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
 def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
     """Return the votes on posts, with at most k languages per voter."""
     cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
-    rankings = [ranked(voter.vote(cleaned, k), k) for voter in voters]
+    rankings = [_rankings(voter, cleaned, k) for voter in voters]
     columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32()), *map(_column, rankings)]
     agreed = all_unanimous([each.first() for each in rankings])
     schema = votes_schema(voter.name for voter in voters)
     return pa.RecordBatch.from_arrays(columns, schema=schema), int(agreed.sum())
+
+
+def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
+    """Return a voter's votes. Raise CorpusError, which names the voter's package, if they are not valid."""
+    try:
+        rankings = ranked(voter.vote(texts, k), k)
+        if (number := len(rankings.offsets) - 1) != len(texts):
+            raise ValueError(f"It has {number} rankings for {len(texts)} texts.")
+    except (TypeError, ValueError) as error:
+        raise CorpusError(
+            f"{package_of(voter)} cannot be used: the result of its detector {voter.name} is not valid. {error} Fix "
+            "the package, or uninstall it."
+        ) from error
+    return rankings
 
 
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
