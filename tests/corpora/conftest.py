@@ -43,12 +43,22 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def import_corpus(db, capsys):
-    """Runs the command and returns what it said; rows may be rejected, however many they are."""
+def printed(db, capsys):
+    """printed("suggest", "acts", "law") runs the command and returns what it printed."""
+
+    def run(command, *words, **options):
+        capsys.readouterr()
+        call_command(command, *map(str, words), **options)
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def import_corpus(printed):
+    """Rows may be rejected, however many they are."""
 
     def run(name, *files, licence="CC0-1.0", max_rejects="100%", **options):
-        call_command("import_corpus", name, *map(str, files), licence=licence, max_rejects=max_rejects, **options)
-        said = capsys.readouterr()
-        return said.out + said.err
+        return printed("import_corpus", name, *files, licence=licence, max_rejects=max_rejects, **options)
 
     return run

@@ -94,19 +94,13 @@ def test_items_of_an_earlier_draw_are_looked_up_by_id_and_not_among_the_whole_co
         assert "(corpus_id=? AND key=?)" in "\n".join(row[-1] for row in cursor.fetchall())
 
 
-def test_an_extension_adds_only_what_is_new(corpus):
-    draw, small = draw_uniform(corpus, size=50, seed="s")
-    larger, added = draw_uniform(corpus, size=120, seed="s", extends=draw)
-    assert keys(small) + keys(added) == in_order_of("s")[:120]
-    assert (larger.extends, larger.size, larger.chance) == (draw, 120, 120 / SIZE)
-
-
 def test_an_extension_stays_in_its_frame_when_the_corpus_has_grown(corpus, write, import_corpus):
     draw, _ = draw_uniform(corpus, size=50, seed="s")
     import_corpus("c", write("c.jsonl", [{"id": f"new{n}", "text": "Noch ein Satz."} for n in range(500)]))
     larger, added = draw_uniform(corpus, size=150, seed="s", extends=draw)  # the new part has no votes yet
     assert keys(added) == in_order_of("s")[50:150]
     assert (larger.parts, larger.frame_size, larger.frame_digest) == (2, SIZE, draw.frame_digest)
+    assert (larger.extends, larger.size, larger.chance) == (draw, 150, 150 / SIZE)
     with pytest.raises(CorpusError, match="run `assay prelabel c`"):
         draw_uniform(corpus, size=150, seed="s")
     call_command("prelabel", "c", processes=1)

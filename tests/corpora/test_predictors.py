@@ -44,13 +44,9 @@ def with_votes(corpus):
 
 
 @pytest.fixture
-def importing(capsys):
-    """Runs the command and returns what it printed."""
-
+def importing(printed):
     def run(path, name="mine", version="1", **options):
-        call_command("import_predictions", "c", str(path), name=name, version=version, **options)
-        captured = capsys.readouterr()
-        return captured.out + captured.err
+        return printed("import_predictions", "c", path, name=name, version=version, **options)
 
     return run
 

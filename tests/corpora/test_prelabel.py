@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.actions.commands import call_command
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voters import VOTERS
@@ -23,12 +22,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def prelabel(capsys):
-    def run(name="c", **options):
-        call_command("prelabel", name, **{"processes": 1, **options})
-        return capsys.readouterr().out
-
-    return run
+def prelabel(printed):
+    return lambda name="c", **options: printed("prelabel", name, **{"processes": 1, **options})
 
 
 @pytest.fixture

@@ -27,14 +27,10 @@ def corpus(write, import_corpus):
 
 
 @pytest.fixture
-def importing(corpus, write, capsys):
-    """Imports a run and returns what was printed."""
-
+def importing(corpus, write, printed):
     def run(content=RUN, name="mine", version="1", file="mine.run", **options):
-        path = write(file, content)
-        call_command("import_predictions", corpus, str(path), name=name, version=version, ranked=True, **options)
-        captured = capsys.readouterr()
-        return captured.out + captured.err
+        options |= {"name": name, "version": version, "ranked": True}
+        return printed("import_predictions", corpus, write(file, content), **options)
 
     return run
 

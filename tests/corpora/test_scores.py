@@ -17,21 +17,16 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def corpus(write, capsys):
+def corpus(write, printed):
     """Three messages in a row, so two pairs, b and c: a and b, b and c."""
-    call_command("import_threads", "talk", str(write("talk.jsonl", TALK)), licence="CC0-1.0")
-    capsys.readouterr()
+    printed("import_threads", "talk", write("talk.jsonl", TALK), licence="CC0-1.0")
     return "talk"
 
 
 @pytest.fixture
-def scoring(corpus, write, capsys):
-    """Imports scores and returns what was printed."""
-
+def scoring(corpus, write, printed):
     def run(content, name="detoxify", threshold="0.5", file="scores.tsv", **options):
-        call_command("import_scores", corpus, str(write(file, content)), name=name, threshold=threshold, **options)
-        captured = capsys.readouterr()
-        return captured.out + captured.err
+        return printed("import_scores", corpus, write(file, content), name=name, threshold=threshold, **options)
 
     return run
 

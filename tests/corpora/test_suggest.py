@@ -55,15 +55,8 @@ def corpus(law, write, import_corpus):
 
 
 @pytest.fixture
-def suggested(capsys):
-    """Runs the command and returns what it printed."""
-
-    def run(corpus="acts", vocabulary="law", **options):
-        call_command("suggest", corpus, vocabulary=vocabulary, **options)
-        captured = capsys.readouterr()
-        return captured.out + captured.err
-
-    return run
+def suggested(printed):
+    return lambda corpus="acts", vocabulary="law", **how: printed("suggest", corpus, vocabulary=vocabulary, **how)
 
 
 def of(name, *keys):

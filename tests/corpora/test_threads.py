@@ -11,7 +11,6 @@ from django.core.management import CommandError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.actions.commands import call_command
 from corpora.core.detectors import detect_fasttext
 from corpora.core.records import RecordError
 from corpora.engines import asking
@@ -34,13 +33,9 @@ TALK = [
 
 
 @pytest.fixture
-def importing(db, capsys):
-    """Runs the command and returns what it printed."""
-
+def importing(printed):
     def run(*files, name="c", licence="CC0-1.0", **options):
-        call_command("import_threads", name, *map(str, files), licence=licence, **options)
-        captured = capsys.readouterr()
-        return captured.out + captured.err
+        return printed("import_threads", name, *files, licence=licence, **options)
 
     return run
 

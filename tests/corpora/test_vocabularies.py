@@ -9,7 +9,6 @@ from django.conf import settings as django_settings
 from django.db import IntegrityError, transaction
 from rdflib.namespace import RDF, SKOS
 
-from annotate.actions.commands import call_command
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
 from corpora.vocabulary.concept_index import names_in, tops_of, tree_of, vocabulary_named
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -69,18 +68,6 @@ def imported(write):
 def eurovoc():
     import_vocabulary("eurovoc", [CONCEPTS], schemes=SCHEMES)
     return vocabulary_named("eurovoc")
-
-
-@pytest.fixture
-def output(capsys):
-    """Runs a command and returns what it printed."""
-
-    def run(*words, **options):
-        capsys.readouterr()
-        call_command(*map(str, words), **options)
-        return "".join(capsys.readouterr())
-
-    return run
 
 
 # --- formats
@@ -165,39 +152,39 @@ def test_a_missing_value_in_a_table_is_no_parent_and_no_label_but_may_be_an_id(w
 # --- versions
 
 
-def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(output, write):
-    assert "There is no vocabulary yet" in output("vocabularies")
+def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(printed, write):
+    assert "There is no vocabulary yet" in printed("vocabularies")
     one = write("one.json", json.dumps(SMALL))
-    assert "version 1 as it would be: 3 concepts" in output("import_vocabulary", "small", one, dry_run=True)
+    assert "version 1 as it would be: 3 concepts" in printed("import_vocabulary", "small", one, dry_run=True)
     assert not Vocabulary.objects.exists()
-    assert "version 1: 3 concepts with 5 labels in de, en" in output("import_vocabulary", "small", one)
-    assert "version 1 says the same, so nothing was changed." in output("import_vocabulary", "small", one)
+    assert "version 1: 3 concepts with 5 labels in de, en" in printed("import_vocabulary", "small", one)
+    assert "version 1 says the same, so nothing was changed." in printed("import_vocabulary", "small", one)
     rows = {key: row for key, row in SMALL.items() if key != "3"} | {"4": {"label": "tax law"}}
     rows["2"] = {"label": "private law", "parents": ["1"], "label_de": "Privatrecht"}
-    text = output("import_vocabulary", "small", write("two.json", json.dumps(rows)))
+    text = printed("import_vocabulary", "small", write("two.json", json.dumps(rows)))
     assert "Since version 1:\n  1 gone: 3 penal law\n  1 new: 4 tax law\n  1 renamed: 2 civil law → private law" in text
     assert set(vocabulary_named("small", 1).concepts.values_list("key", flat=True)) == {"1", "2", "3"}
     assert set(vocabulary_named("small").concepts.values_list("key", flat=True)) == {"1", "2", "4"}
-    text = output("import_vocabulary", "small", one)
+    text = printed("import_vocabulary", "small", one)
     assert "version 1 says the same, so nothing was changed; the newest is version 2." in text
-    listed = [line.split() for line in output("vocabularies").splitlines()[1:]]
+    listed = [line.split() for line in printed("vocabularies").splitlines()[1:]]
     assert [row[:3] for row in listed] == [["small", "1", "3"], ["small", "2", "3"]]
     assert ["one.json" in listed[0], "two.json" in listed[1]] == [True, True]
-    assert [row["version"] for row in json.loads(output("vocabularies", json=True))["vocabularies"]] == [1, 2]
+    assert [row["version"] for row in json.loads(printed("vocabularies", json=True))["vocabularies"]] == [1, 2]
     with pytest.raises(VocabularyError, match="no vocabulary 'small 7'; available: small 1"):
         vocabulary_named("small", 7)
 
 
-def test_of_many_changes_the_first_few_are_shown_and_json_has_them_all(output, write):
+def test_of_many_changes_the_first_few_are_shown_and_json_has_them_all(printed, write):
     def rows(first, last, word):
         return json.dumps({f"{n:02}": {"label": f"{word} {n}"} for n in range(first, last)})
 
-    output("import_vocabulary", "many", write("one.json", rows(0, 20, "old")))
+    printed("import_vocabulary", "many", write("one.json", rows(0, 20, "old")))
     two = write("two.json", rows(10, 40, "new"))
-    text = output("import_vocabulary", "many", two, dry_run=True)
+    text = printed("import_vocabulary", "many", two, dry_run=True)
     assert "10 gone, the first: 00 old 0; 01 old 1; 02 old 2; 03 old 3; 04 old 4\n" in text
     assert "\n  20 new, the first: 20 new 20" in text
-    data = json.loads(output("import_vocabulary", "many", two, json=True))
+    data = json.loads(printed("import_vocabulary", "many", two, json=True))
     assert (len(data["gone"]), len(data["new"]), len(data["renamed"])) == (10, 20, 10)
     assert data["renamed"]["11"] == ["old 11", "new 11"]
 
@@ -205,14 +192,14 @@ def test_of_many_changes_the_first_few_are_shown_and_json_has_them_all(output, w
 # --- what is odd, and may be meant
 
 
-def test_what_is_odd_is_reported_and_imported(output, write):
+def test_what_is_odd_is_reported_and_imported(printed, write):
     rows = {"c_a": {"label": "law"}, "C_A": {"label": "Law"}, "2": {"label_de": "Steuer"}}
     file = write("odd.json", json.dumps(rows))
-    text = output("import_vocabulary", "odd", file)
+    text = printed("import_vocabulary", "odd", file)
     assert "without a preferred label in en, so that another one is shown: 1 concept: 2." in text
     assert "several concepts share, but for capital letters and Unicode forms, 1 label: “Law” of C_A, c_a." in text
     assert "ids that differ only in capital letters or Unicode forms, and stay different concepts: C_A, c_a." in text
-    assert "2 concepts: C_A, c_a." in output("import_vocabulary", "odd2", file, language="de")
+    assert "2 concepts: C_A, c_a." in printed("import_vocabulary", "odd2", file, language="de")
     assert Concept.objects.filter(vocabulary__name="odd").count() == 3
 
 

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from annotate.core import stages
 from annotate.manual import pages, views
 from annotate.manual.pages import PLACES, ROUTES, address, anchor_of, led, list_of_moves, page, parsed, stages_picture
+from corpora.system import VERSION
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
 TEMPLATES = ROOT / "annotate" / "templates"
+LINKING = [*DOCUMENTS, ROOT / "deploy" / "README.md"]
 # One for all: each makes the whole chain of middleware anew.
 CLIENT = Client()
 
@@ -94,7 +96,7 @@ def links(path):
             yield unquote(str(token.attrGet("href") or token.attrGet("src")))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+@pytest.mark.parametrize("path", LINKING, ids=names(LINKING))
 def test_no_link_is_dead_on_a_code_host(path):
     for link in links(path):
         parts = urlsplit(link)
@@ -400,3 +402,19 @@ def test_formulas_are_set_as_formulas():
     html = page("explanation/measuring").html
     assert html.count("<math") == pages.source("explanation/measuring").count("```math") > 10
     assert "\\frac" not in html
+
+
+# --- the pages that a code host shows first
+
+
+def test_the_readme_is_a_screen_and_a_half_and_its_picture_is_light():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 700
+    [picture] = re.findall(r"!\[.+?\]\((\S+)\)", text)
+    assert (ROOT / picture).stat().st_size <= 150_000
+
+
+def test_the_changelog_and_the_citation_are_of_this_version():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\d\S*)\]", changes, re.MULTILINE)[0] == VERSION
+    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

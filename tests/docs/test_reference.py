@@ -21,8 +21,10 @@ from annotate.actions.registry import COMMANDS
 from annotate.actions.registry import MODULES as NAMES
 from annotate.core import refusals, stages
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
+from annotate.kinds.concept_kind import VOCABULARY_KEYS
 from annotate.kinds.file_sections import ANSWER_KEYS
-from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE
+from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE, SENSITIVE_KEYS
+from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
@@ -213,7 +215,8 @@ def test_the_reference_has_every_column_of_a_gold_set():
 def test_the_reference_has_every_key_of_a_kinds_file():
     text = page_text("how-to/own-kind")
     assert {*KEYS, *KEYS_WITH_BASE, *ANSWER_KEYS, *STYLES} <= set(cells(text))
-    assert all(f"`{key}`" in text for key in BLOCK_KEYS)
+    named = {*BLOCK_KEYS, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *FORMS}
+    assert [key for key in named if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)] == []
 
 
 def addresses(patterns):

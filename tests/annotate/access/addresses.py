@@ -195,4 +195,3 @@ QUERIES = {  # what an address needs behind it
     "manage-kind": "?kind=qa_match",
     "manage-foreseen": "?kind=language&design=uniform",
 }
-OF_ADJUDICATORS = {"unsettle", "api-dossier", "api-settle", "api-discard", "api-unsettle"}

@@ -7,10 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
-from annotate.kinds.concept_kind import VOCABULARY_KEYS
-from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, SENSITIVE_KEYS, TAKEN, KindError, kind_of, read_kind
-from annotate.kinds.forms import FORMS
-from annotate.kinds.kind import STYLES
+from annotate.kinds.files import TAKEN, KindError, kind_of, read_kind
 from annotate.kinds.toml_tables import read_tables
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 from tests.annotate.kind_files.files import ACTS, MOOD, PIDGIN, acts, mood, pidgin
@@ -262,15 +259,6 @@ def test_the_examples_of_the_documents_are_right(document, write, settings):
     assert examples
     for example in examples:
         assert read_kind(write(example, "example.toml")).answered_here
-
-
-def test_all_keys_are_told():
-    text = (HERE.parent / "docs" / "how-to" / "own-kind.md").read_text(encoding="utf-8")
-    assert not [
-        key
-        for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *STYLES, *FORMS}
-        if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
-    ]
 
 
 def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_and_f():

@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 import tempfile
+from html import unescape
 from pathlib import Path
 
 from annotate.actions.commands import call_command
@@ -68,3 +70,8 @@ def choose(annotator, task, *keys, **answer):
     """The annotator takes the next document and chooses these concepts; the judgment."""
     lease = take(annotator, task)
     return judge(annotator, lease.pk, Answer(" ".join(sorted(keys)), **answer))
+
+
+def values_of(html, name):
+    """Of the fields of this name on a page."""
+    return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]

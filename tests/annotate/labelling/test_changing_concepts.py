@@ -1,6 +1,5 @@
 """Concepts that a person chooses otherwise later."""
 
-import re
 from datetime import timedelta
 from html import unescape
 
@@ -11,7 +10,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment
 from annotate.work.answer_changes import change
-from tests.annotate.labelling.acts import choose, task_of
+from tests.annotate.labelling.acts import choose, task_of, values_of
 
 pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
 
@@ -24,10 +23,6 @@ def ann(readers, client):
 
 def chosen(judgment):
     return dict(judgment.chosen.order_by("concept__key").values_list("concept__key", "way"))
-
-
-def values_of(html, name):
-    return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]
 
 
 def test_the_page_begins_with_what_was_chosen_and_what_is_sent_stands_with_what_led_to_it(ann, client, readers, plain):

@@ -5,7 +5,7 @@ import pytest
 from annotate.models import ChosenConcept, Judgment
 from annotate.work.judgments import LONGEST
 from corpora.models import Concept
-from tests.annotate.labelling.acts import ROOT, begun, task_of
+from tests.annotate.labelling.acts import begun
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.usefixtures("corpus")
@@ -70,36 +70,18 @@ def test_a_program_sends_ids_in_any_order_and_is_asked_whether_it_means_a_broade
     assert program.post(f"leases/{lease}/judge/", label=both, sure=True).json()["label"] == both
 
 
-def answers(keys):
-    """What is sent -> the sentence that refuses it. keys: of 25 concepts."""
-    longest = f"The answer is longer than {LONGEST:,} characters. Choose fewer labels."
-    return {
-        "unheard-of": "'unheard-of' is not a concept of eurovoc, version 1. Look it up or remove it.",
-        "a;b": "'a;b' is not a concept of eurovoc, version 1. Look it up or remove it.",
-        f"{keys[0]} {keys[0]}": f"{keys[0]} was sent twice. Send each label once.",
-        " ".join(keys[:21]): "21 labels were chosen, but at most 20 are allowed. Remove the least suitable labels.",
-        "": "label: This field may not be blank.",
-        f"{keys[0]}\x00": "label: Null characters are not allowed.",
-        " ".join(str(number) for number in range(10_000)): longest,
-    }
-
-
 def test_an_answer_that_is_none_is_refused_in_a_sentence_and_nothing_is_written(task, program, readers, plain):
+    """The sentences of the form itself are in test_labels_form.py."""
     lease = taken(program)
-    for label, sentence in answers(plain).items():
+    for label, sentence in (
+        ("a;b", "'a;b' is not a concept of eurovoc, version 1. Look it up or remove it."),
+        ("", "label: This field may not be blank."),
+        (f"{plain[0]}\x00", "label: Null characters are not allowed."),
+        ("1 " * LONGEST, f"The answer is longer than {LONGEST:,} characters. Choose fewer labels."),
+    ):
         refused = program.post(f"leases/{lease}/judge/", label=label)
         assert (refused.status_code, refused.json()) == (400, {"code": "invalid_answer", "detail": sentence})
     assert not Judgment.objects.exists()
     assert not ChosenConcept.objects.exists()
     # The document is still theirs.
     assert program.post(f"leases/{lease}/judge/", label=plain[0]).status_code == 200
-
-
-def test_fewer_concepts_than_a_kind_asks_for_are_refused(program, plain, tmp_path):
-    source = (ROOT / "annotate/kinds/concepts.toml").read_text(encoding="utf-8").replace("least = 1", "least = 2")
-    file = tmp_path / "two_concepts.toml"
-    file.write_text(source.partition("[guidelines]")[0], encoding="utf-8")
-    task_of("two", kind=str(file))
-    refused = program.post(f"leases/{taken(program, 'two')}/judge/", label=plain[0])
-    assert refused.json()["detail"] == "1 label was chosen, but at least 2 are required. Add the missing labels."
-    assert not Judgment.objects.exists()

@@ -10,7 +10,8 @@ from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
 from annotate.work.answer_changes import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
-from tests.annotate.labelling.acts import begun, choose
+from tests.annotate.acts import words
+from tests.annotate.labelling.acts import begun, choose, values_of
 
 pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
 
@@ -41,17 +42,9 @@ def page(client, task, reader):
     return press
 
 
-def values_of(html, name):
-    return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]
-
-
 def buttons(html, verb):
     """What the buttons of the lists do."""
     return [unescape(value) for value in re.findall(rf'data-row name="do" value="({verb}[^"]*)"', html)]
-
-
-def text_of(html):
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
 
 def label(key, language="en"):
@@ -69,16 +62,12 @@ def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_shown_with_i
     reader.languages.create(language="fr")
     html = page("find", typed="fraiche via")
     assert "add 4689 searched" in buttons(html, "add")
-    assert "viande fraîche" in text_of(html).split("fresh meat")[1]
+    assert "viande fraîche" in words(html).split("fresh meat")[1]
     concept = Concept.objects.filter(broader__broader__isnull=False, labels__language="en").first()
     narrow, middle = label(concept.key), label(concept.broader.first().key)
-    assert f"› {middle}" in text_of(page("find", typed=narrow)).split(narrow, 1)[1]
-    for typed, sentence in (
-        ("x" * 10_000, "10,000 characters were typed; search with 200 at the most."),
-        ("%", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
-        ("qqqq", "No concept is called so. Type the beginning of another word of it, or browse."),
-    ):
-        assert sentence in text_of(page("find", typed=typed))
+    assert f"› {middle}" in words(page("find", typed=narrow)).split(narrow, 1)[1]
+    for typed, sentence in (("%", "Nothing that was typed is a letter"), ("qqqq", "No concept is called so.")):
+        assert sentence in words(page("find", typed=typed))
     sent = {"lease": page.lease.pk, "do": "find"}
     for typed in ("fre mea", "p"):
         with django_assert_max_num_queries(8):
@@ -124,7 +113,7 @@ def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(
     page("drop 4689")
     assert page.state["answer"] == ["1309"]
     shown = page("add unheard-of searched")
-    assert "unheard-of is not a concept of the vocabulary, and was left out." in text_of(shown)
+    assert "unheard-of is not a concept of the vocabulary, and was left out." in words(shown)
     page("add 4689 searched")
     assert page.state["answer"] == ["1309", "4689"]
     assert not Judgment.objects.exists()
@@ -142,13 +131,13 @@ def test_a_refused_answer_leaves_everything_as_it_was(page, task, client):
     narrower = Concept.objects.exclude(broader=None).order_by("key").first()
     broader = narrower.broader.first()
     page(f"add {narrower.key} searched")
-    shown = text_of(page(f"add {broader.key} browsed"))
+    shown = words(page(f"add {broader.key} browsed"))
     assert f"{label(broader.key)} is broader than {label(narrower.key)}" in shown
     sent = {"lease": page.lease.pk, "comment": "both", **page.state}
     refused = client.post(f"/tasks/{task.name}/judge/", sent)
     assert refused.status_code == 400
     html = refused.content.decode()
-    assert "and both are chosen. Remove" in text_of(html)
+    assert "and both are chosen. Remove" in words(html)
     assert values_of(html, "answer") == page.state["answer"]
     assert ">both</textarea>" in html
     client.post(f"/tasks/{task.name}/judge/", sent | {"is_sure": "1"})
@@ -173,7 +162,7 @@ def test_a_form_of_thousands_of_fields_is_refused_in_a_sentence(page, task, clie
     sent = {"lease": page.lease.pk, "answer": [str(number) for number in range(10_000)]}
     refused = client.post(f"/tasks/{task.name}/judge/", sent)
     assert refused.status_code == 400
-    assert "The form holds more than the site takes, so nothing was done." in text_of(refused.content.decode())
+    assert "The form holds more than the site takes, so nothing was done." in words(refused.content.decode())
 
 
 # --- adjudicators
@@ -186,7 +175,7 @@ def test_an_adjudicator_sees_who_chose_what_and_settles_the_set(client, task, re
     client.force_login(person("ada", "en", adjudicates=True).user)
     address = f"/tasks/{task.name}/adjudication/{unit.pk}/"
     html = client.get(address).content.decode()
-    assert "fresh meat 1 vote: reader0" in text_of(html)
+    assert "fresh meat 1 vote: reader0" in words(html)
     assert sorted(button.split()[1] for button in buttons(html, "add")) == sorted(keys)
     html = client.post(address + "choose/", {"do": "add 4689 "}).content.decode()
     sent = {"answer": values_of(html, "answer"), "way": values_of(html, "way"), "reason": "as titled"}

@@ -141,11 +141,9 @@ def test_many_are_invited_by_a_table_of_which_nothing_stays_in_the_inbox(desk, p
             HEADER + "old,Old,en:5\nb b,Bob,de:5\ncleo,Cleo,xx\n",
             ("Line 3:", "Line 4:", "Nothing was changed."),
         ),
-        ((HEADER + "zoe,Zoé,fr\n").encode("latin-1"), ("The file is not UTF-8. Save it as “CSV UTF-8”.",)),
-        (b"", ("The first line must name the columns",)),
         (b"x" * (1 << 20) + b"x", ("The file has more than 1 MB",)),
     ],
-    ids=["faults", "latin", "empty", "large"],
+    ids=["faults", "large"],
 )
 def test_a_table_that_is_none_says_all_its_faults_and_changes_nothing(desk, person, content, sentences, monkeypatch):
     monkeypatch.setattr(pages, "LARGEST", 1 << 20)
@@ -258,11 +256,4 @@ def test_without_a_script_the_link_is_there_and_no_button(new_page, manager):
     page.fill("#table", HEADER + "eve,Eve Ray,de:5")
     page.click("text=Invite all of them")
     assert page.locator("[data-copies]:visible").count() == 0
-    theirs = new_page(java_script_enabled=False)
-    theirs.goto(page.input_value("#link-1"))
-    theirs.fill("[name=new_password1]", "quite a long one")
-    theirs.fill("[name=new_password2]", "quite a long one")
-    theirs.click("main button")
-    assert "Eve Ray" in theirs.inner_text("header")
-    page.goto(ACCOUNTS)
-    assert page.inner_text("#accounts").count("has a password") == 1
+    assert "/invite/" in page.input_value("#link-1")

@@ -295,29 +295,6 @@ def test_long_tables_scroll_in_a_room_of_their_own(make_task, desk):
 DESK, PHONE = (1280, 800), (390, 844)
 
 
-def test_a_manager_looks_voids_and_lets_go_on(new_page, crowd, max_, manager):
-    page = new_page(user=manager)
-    page.goto("/")
-    page.click("text=Manage")
-    page.click(".wants >> text=newly paused")
-    assert page.locator("svg.plot").count() == 2
-    assert page.inner_text(".paused li").startswith("Max")
-    page.click("text=Void their answers")
-    page.fill("[name=reason]", "random since the test")
-    page.click("button:has-text('Void ')")
-    assert page.inner_text("[role=status]").startswith("Voided ")
-    assert not Judgment.objects.filter(annotator=max_, voided_at=None).exists()
-    assert page.locator(".top .badge").count() == 0
-    page.click("button:has-text('Let go on')")
-    assert "Max may go on." in page.inner_text("[role=status]")
-    assert running(max_, crowd) is None
-    page.click("text=People")
-    page.click("th a:has-text('right, 95% interval')")
-    shares = page.locator("#people tbody tr").all_inner_texts()
-    assert shares[-1].startswith("Max")
-    assert page.locator("#people th[aria-sort=descending]").count() == 1
-
-
 @pytest.mark.slow
 def test_every_page_can_be_read_fits_a_phone_and_is_light_and_whole_on_paper(new_page, crowd, max_, manager):
     page, of_max = new_page(user=manager), f"people/{max_.pk}/"

@@ -93,16 +93,6 @@ def test_message_sets_and_answers_are_all_in_view_and_have_contrast(at_work, com
     )
 
 
-def test_what_a_thumb_presses_is_what_a_key_says(at_work, compare, reader):
-    hands = at_work(compare(number=2), reader, RUSSIAN, **PHONE)
-    let_guard_pass(hands.page)
-    hands.page.click("button:has-text('That one')")
-    hands.page.wait_for_selector(".progress :text('1')")
-    judgment = Judgment.objects.get()
-    assert judgment.label != Side.objects.get(unit=judgment.unit).first
-    assert "Last: That one" in hands.page.inner_text(".progress")
-
-
 def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, compare, reader):
     hands = at_work(compare(number=3, replies=LONGER), reader, RUSSIAN, **PHONE)
     page, stood = hands.page, []

@@ -6,8 +6,8 @@ from annotate.controls.qualification import grant, next_question
 from annotate.models import TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from annotate.work.interventions import pause
-from tests.annotate.acts import begin, state
-from tests.annotate.qualifying.trials import HTMX, PATH, go_through, practised, says, words
+from tests.annotate.acts import begin, state, words
+from tests.annotate.qualifying.trials import HTMX, PATH, go_through, practised, says
 
 
 def test_the_guidelines_come_in_each_of_their_languages_and_earlier_versions_for_managers_alone(

@@ -1,6 +1,5 @@
 """A task with a test, somebody who takes it, and the pages before the work as a client without a browser uses them."""
 
-import re
 from itertools import count
 
 from annotate.controls.qualification import next_question
@@ -38,10 +37,6 @@ def practised(annotator, task, language="en"):
     """Practise, and begin the test, which is returned."""
     practise(annotator, task, language=language)
     return begin(annotator, task, language, "test")
-
-
-def words(html):
-    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", html))
 
 
 def says(client, question, label, **headers):

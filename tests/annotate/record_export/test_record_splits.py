@@ -99,30 +99,6 @@ def test_the_published_files_are_read_back_row_for_row(exported):
     assert not (out / "xglue.qadsm.de.train").exists()
 
 
-def test_pages_of_one_query_stand_together_in_every_file(opened, answered, out):
-    task = answered(opened("web_ranking"))
-    export(task, out)
-    for path in [*out.glob("xglue.wpr.*.dev"), *out.glob("xglue.wpr.*.test"), *out.glob("xglue.wpr.en.train")]:
-        queries = [cells[0] for cells in published_reader(path)]
-        stretches = [query for query, before in zip(queries, [None, *queries], strict=False) if query != before]
-        assert len(stretches) == len(set(queries))
-        assert len(queries) == 2 * len(stretches)
-
-
-def test_questions_to_be_generated_come_from_confirmed_pairs(opened, answered, out):
-    task = answered(opened("qa_match"))
-    export(task, out)
-    confirmed = [row for row in rows_of(out) if row["label"] == "1"]
-    assert 20 < len(confirmed) < 40
-    pairs = []
-    for path in out.glob("xglue.qg.*.src.*"):
-        target = out / path.name.replace(".src.", ".tgt.")
-        with path.open(encoding="utf-8-sig") as src, target.open(encoding="utf-8-sig") as tgt:
-            pairs += zip(src.read().split("\n")[:-1], tgt.read().split("\n")[:-1], strict=True)
-    assert sorted(pairs) == sorted((as_written(row["passage"]), as_written(row["question"])) for row in confirmed)
-    assert (out / "xglue.qg.en.tgt.test").exists()
-
-
 def test_where_the_text_may_not_leave_ids_and_labels_are_written_and_no_published_files(ads, out, capsys):
     write_manifest("ad_relevance", replace(manifest_of("ad_relevance"), text_may_leave=False))
     call_command("export_gold", "ad_relevance", out=out)
