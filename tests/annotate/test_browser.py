@@ -156,22 +156,6 @@ def test_a_language_off_the_list_must_be_named_and_a_comment_on_another_answer_n
     assert [judgment.comment for judgment in Judgment.objects.order_by("pk")] == ["a dialect", "Wolof"]
 
 
-def test_an_answer_that_could_not_be_sent_stays_on_the_screen(at_work, make_task, person, console_errors):
-    ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
-    before = hands.post
-    let_guard_pass(hands.page)
-    hands.page.context.set_offline(True)
-    hands.press("Digit1")
-    hands.page.wait_for_selector("text=There is no connection")
-    assert hands.post == before
-    hands.page.context.set_offline(False)
-    hands.press_and_wait("Digit1")
-    assert hands.post != before
-    assert said(ann) == [("answer", "de", "")]
-    console_errors.clear()  # the lost request
-
-
 def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_work, make_task, person, console_errors):
     ann = person("ann", "de")
     hands = at_work(make_task([DISPUTED] * 3), ann)
@@ -190,27 +174,6 @@ def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_wo
         page.wait_for_selector(f"#notice:has-text('{told}')")
     assert len(said(ann)) == 1
     console_errors.clear()  # the refusals
-
-
-def test_a_page_older_than_the_session_says_so_and_leaves_the_post_where_it_is(
-    at_work, make_task, person, console_errors
-):
-    ann = person("ann", "de")
-    hands = at_work(make_task([DISPUTED] * 2), ann)
-    page, before = hands.page, hands.post
-    page.fill("[name=comment]", "typed")
-    page.context.add_cookies([{"name": "csrftoken", "value": "x" * 32, "url": page.url.partition("/tasks")[0]}])
-    let_guard_pass(page)
-    page.locator("#post").focus()
-    hands.press("Digit1")
-    page.wait_for_selector("text=This page is older than your session")
-    assert hands.post == before
-    assert page.input_value("[name=comment]") == "typed"
-    page.click("text=Go on")
-    page.wait_for_selector("#notice:empty", state="attached")
-    hands.press_and_wait("Digit1")
-    assert said(ann) == [("answer", "de", "")]
-    console_errors.clear()  # the refusal
 
 
 def test_idle_time_does_not_count(at_work, make_task, person):

@@ -212,21 +212,6 @@ def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, 
     assert "1 task in which nothing waits for you" in page
 
 
-@pytest.mark.parametrize(
-    ("languages", "sentence"),
-    [
-        ("ja", "You are not down as a reader of any language of this task."),
-        ("de:3", "This task asks for readers of level 4 or more, and you are down with less in German."),
-    ],
-)
-def test_who_cannot_read_a_task_is_told_so_and_offered_no_start(make_task, person, languages, sentence):
-    make_task([DISPUTED])
-    client = signed_in(person("ann", languages))
-    for address in ("/", "/tasks/task/"):
-        page = client.get(address).text
-        assert (sentence in words(page), offered(page)) == (True, [])
-
-
 def test_an_adjudicator_who_reads_nothing_is_offered_no_start_and_told_nothing_of_reading(make_task, person):
     make_task([DISPUTED], asked="de")
     page = signed_in(person("ada", adjudicates=True)).get("/").text

@@ -168,17 +168,6 @@ def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_the
     assert not agreed.filter(task__name="after").exists()
 
 
-def test_the_same_seed_draws_the_same_posts_another_others_and_a_larger_draw_begins_with_the_smaller(open_task):
-    open_task("one", 100)
-    open_task("two", 100)
-    open_task("other", 100, seed="8")
-    assert keys("one") == keys("two")
-    assert set(keys("one")) != set(keys("other"))
-    assert Item.objects.count() == len({*keys("one"), *keys("other")})
-    open_task("large", 250)
-    assert keys("large")[:100] == keys("one")
-
-
 def test_queues_that_nobody_reads_are_warned_of(open_task, person):
     _, err = open_task("t", 200)
     queues = dict(Counter(Unit.objects.filter(stage=stages.QUEUED).values_list("language", flat=True)))

@@ -322,19 +322,6 @@ def test_a_sheet_on_a_phone(on_sheet, make_task, ann):
     assert said_by(ann) == ["de", "not-de", *["de"] * 17, "skip"]
 
 
-def test_a_sheet_without_javascript(new_page, make_task, ann):
-    make_task([DISPUTED] * 22, asked="de")
-    page = new_page(user=ann.user, java_script_enabled=False)
-    page.goto("/")
-    page.click("button:has-text('Start a sheet')")
-    page.click(".posts > li:nth-child(2) label:has(.no)")
-    page.click("button:has-text('Submit all 20')")
-    assert page.locator(".posts > li").count() == 2
-    page.click("button:has-text('Submit all 2')")
-    assert "All done" in page.inner_text("#work")
-    assert said_by(ann) == ["de", "not-de", *["de"] * 20]
-
-
 def test_marks_stay_when_line_reply_or_token_are_lost_and_the_sheet_counts_once(
     on_sheet, make_task, ann, console_errors
 ):
