@@ -276,7 +276,7 @@ class Audit(QualityControl):
 
     look_at = "audit"
 
-    def units_added(self, task: Task, first: int, before: Any) -> int:
+    def units_added(self, task: Task, first: int) -> int:
         chosen = choose_audits(task, first)
         return _send(task, chosen, first) if chosen else 0
 

@@ -51,12 +51,15 @@ def _moved(event: str) -> Exists:
     return Exists(Transition.objects.filter(unit=OuterRef("pk"), event=event))
 
 
-def check_counts(task: Task) -> dict[str, tuple[int, int]]:
+def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[int, int]]:
     """Return (units, checks) by queue: the number of units for a single reader, and how many were drawn for a check.
 
     A unit counts in the first queue that it entered.
+
+    before: count only units in front of this position; None for all.
     """
-    queues: QuerySet[Unit, Any] = asked_of_one(task).order_by().values_list("visited__0")
+    units = asked_of_one(task) if before is None else asked_of_one(task).filter(position__lt=before)
+    queues: QuerySet[Unit, Any] = units.order_by().values_list("visited__0")
     counts = queues.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
@@ -362,10 +365,7 @@ class Checks(QualityControl):
         }
         return {"checks": expected}
 
-    def before_units(self, task: Task) -> Any:
-        return check_counts(task) if has_checks(task) else {}
-
-    def units_added(self, task: Task, first: int, before: Any) -> int:
+    def units_added(self, task: Task, first: int) -> int:
         """Draw the units to check in each queue. Their number follows from the power allocation.
 
         Only units that were just added are drawn. The units that were drawn before remain chosen.
@@ -373,10 +373,9 @@ class Checks(QualityControl):
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
             sizes = added.order_by().values_list("language").annotate(Count("pk"))
-            counts: dict[tuple[str, ...], int] = {
-                (queue,): count for queue, count in _further(task, before, dict(sizes)).items()
-            }
-            chosen = commitments.drawn_units(task, CHECK, added, ["language"], counts)
+            counts = _further(task, check_counts(task, before=first), dict(sizes))
+            strata: dict[tuple[str, ...], int] = {(queue,): count for queue, count in counts.items()}
+            chosen = commitments.drawn_units(task, CHECK, added, ["language"], strata)
             Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
         return 0
 

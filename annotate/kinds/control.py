@@ -126,14 +126,10 @@ class QualityControl:
         suggested: the systems' suggestions, as a mapping from id to system to replies
         """
 
-    def before_units(self, task: Task) -> Any:
-        """Return what `units_added` needs to know about the units that exist before new ones are added."""
-
-    def units_added(self, task: Task, first: int, before: Any) -> int:
+    def units_added(self, task: Task, first: int) -> int:
         """Handle new units after they have been stored.
 
         first: position of the first new unit
-        before: result of `before_units`
 
         Return the number of new auto-labelled units that the control sent to people.
         """

@@ -126,7 +126,6 @@ def add_units(
     fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
     if honeypots:
         fixed |= {"honeypot": True, "redundancy": EVERYBODY}
-    before = [control.before_units(task) for control in task.controls]
     counts = Counter[str]()
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
@@ -143,7 +142,7 @@ def add_units(
         _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
         counts.update(unit.stage for unit in units)
     begun(task, first)
-    read = sum(control.units_added(task, first, known) for control, known in zip(task.controls, before, strict=True))
+    read = sum(control.units_added(task, first) for control in task.controls)
     return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
 

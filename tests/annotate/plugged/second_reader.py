@@ -31,7 +31,7 @@ class SecondReader(QualityControl):
     look_at = "audit"
     manifest_key = "second_reader"
 
-    def units_added(self, task: Task, first: int, before: Any) -> int:
+    def units_added(self, task: Task, first: int) -> int:
         every = task.options[EVERY.name]
         # Nobody who sees the order of units can tell which they are: where to begin is drawn by the task's secret.
         begin = int(task.lots("second reader", "begin"), 16) % every
