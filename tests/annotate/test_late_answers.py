@@ -18,7 +18,7 @@ from annotate.work.permit import PAUSED
 from annotate.work.queue import open_lease, take, take_sheet
 from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import Hands, let_guard_pass, lose_reply, said
+from tests.annotate.hands import let_guard_pass, lose_reply, said
 
 pytestmark = pytest.mark.both_databases
 
@@ -249,35 +249,6 @@ def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_tas
     hands.press_and_wait("Digit2")
     assert said(ann) == [("answer", "0", "")]
     console_errors.clear()  # the refusal
-
-
-def test_two_tabs_show_one_record_and_what_they_answer_counts_once(
-    at_work, make_records_task, ann, new_page, console_errors
-):
-    task = make_records_task("qa_match", 3)
-    first = at_work(task, ann)
-    tab = first.page.context.new_page()
-    tab.goto("/tasks/crowd/")
-    second = Hands(tab, first.layout)
-    assert second.post == first.post
-    first.press_and_wait("Digit1")
-    # the same answer again: no harm, and the tab shows what the other one shows
-    second.press_and_wait("Digit1")
-    assert second.post == first.post
-    assert said(ann) == [("answer", "1", "")]
-    # another answer with a comment: refused, and both stay
-    first.press_and_wait("Digit1")
-    before = second.post
-    tab.fill("[name=comment]", COMMENT)
-    tab.locator("#post").focus()
-    let_guard_pass(tab)
-    second.press("Digit2")
-    tab.wait_for_selector("#notice:has-text('You have already answered Yes here, and that stands')")
-    assert (second.post, tab.input_value("[name=comment]")) == (before, COMMENT)
-    second.press_and_wait("Enter")
-    assert second.post == first.post
-    assert [label for _, label, _ in said(ann)] == ["1", "1"]
-    console_errors.clear()
 
 
 def test_an_answer_whose_reply_was_lost_counts_once_with_its_comment(at_work, make_records_task, ann, console_errors):
