@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -49,20 +50,7 @@ def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tab
         place.manage("django", "migrate", "--verbosity=0")
         records = FIXTURES / "records" / "qa_match.en.jsonl"
         place.manage("import_corpus", "qa", records, "--fields", "question passage", "--licence", "CC0-1.0")
-        place.manage(
-            "open_task",
-            "qa",
-            "--kind",
-            "qa_match",
-            "--corpus",
-            "qa",
-            "--seed",
-            "1",
-            "--test-items",
-            "0",
-            "--gold-share",
-            "0",
-        )
+        place.manage(*shlex.split("open_task qa --kind qa_match --corpus qa --seed 1 --test-items 0 --gold-share 0"))
         place.manage("import_judgments", "crowd", FIXTURES / "crowd" / "cf_amt.labels.tsv")
         place.manage("add_manager", "maria", "--yes")
 

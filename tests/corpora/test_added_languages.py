@@ -123,10 +123,7 @@ def test_the_same_language_may_be_added_again_but_not_by_other_names():
     add_names(read_added({"pcm": {**PIDGIN, "under": "en"}}))
     with pytest.raises(ValueError) as error:
         add_names(read_added({"kri": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
-    assert str(error.value) == (
-        "The language pcm was added before as 'Nigerian Pidgin' ('Naijá'), but is 'Pidgin' here; "
-        "write the same name and autonym."
-    )
+    assert str(error.value).startswith("The language pcm was added before as 'Nigerian Pidgin' ('Naijá')")
     assert "kri" not in LANGUAGES
 
 

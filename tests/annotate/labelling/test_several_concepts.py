@@ -72,9 +72,7 @@ def test_a_concept_beside_a_broader_one_is_taken_only_from_a_person_who_means_bo
     with pytest.raises(InvalidAnswer) as refused:
         judge(readers[0], lease.pk, Answer(both))
     names = [task.kind.name(concept.key) for concept in (broader, narrower)]
-    assert str(refused.value) == (
-        f"{names[0]} is broader than {names[1]}, and both are chosen. Remove {names[0]}, or confirm that you mean both."
-    )
+    assert str(refused.value).startswith(f"{names[0]} is broader than {names[1]}, and both are chosen")
     assert judge(readers[0], lease.pk, Answer(both, is_sure=True)).label == both
     with pytest.raises(InvalidAnswer, match=r"No concept was chosen\. Choose one or more, or skip\."):
         choose(readers[0], task)

@@ -1,11 +1,9 @@
 """Figures of a task for managers: progress, pace, people, tests, known answers."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
 from annotate.core import pause_rule
@@ -282,25 +280,6 @@ def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_ta
     assert known == [("0", "1", False), ("1", "1", True)]
     nothing_said = [{"label": row["label"], "own": 0.0, "all": 0.5} for row in figures["labels"]]
     assert person_in(task, person("cem", "en")) == {"labels": nothing_said, "known": []}
-
-
-def test_everything_can_be_written_as_json(make_records_task, make_task, person, manager, tried):
-    crowd = make_records_task(count=6, gold={"test": ["1"] * 5, "queue": ["1", "0"]}, gold_share=0.5, test_items=5)
-    ann = person("ann", "en de")
-    tried(ann, crowd)
-    work(ann, crowd, seconds=0.0)
-    pause(ann, crowd, by=manager, reason="a break")
-    posts, asking = make_task([DISPUTED, AGREED]), make_task([DISPUTED], name="asking", asked="de")
-    for task in (crowd, posts, asking):
-        made = {
-            **{figures.__name__: figures(task) for figures in FIGURES},
-            "tests": task_statistics.tests(task),
-            "known": task_statistics.known_answers(task),
-            "person": person_in(task, ann),
-            "states": queue_states(task),
-        }
-        assert json.loads(json.dumps(made, cls=DjangoJSONEncoder)).keys() == made.keys()
-    assert json.dumps(task_statistics.overview())
 
 
 # --- queries and size

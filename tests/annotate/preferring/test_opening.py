@@ -219,25 +219,17 @@ def test_systems_and_files_that_cannot_be_compared_are_refused(talk):
         (folder / "broken.tsv").write_bytes(content)
         assert f"{folder / 'broken.tsv'}, {sentence}" in refused(folder / "broken.tsv", path)
     others = [row | {"message": f"{row['message']}!"} for row in rows]
-    assert refused(path, write_system(folder, "bert", others)) == (
-        "Corpus talk has no message for which all systems suggest a reply. Records with replies, of 6: bert for 0, "
-        "mt5 for 6. Use files for this corpus, with its messages exactly as exported."
-    )
-    call_command(
-        "import_corpus", "bare", str(folder / f"{CORPUS}.jsonl"), fields="message", licence="CC0-1.0", verbosity=0
-    )
-    assert refused(path, f"b={path}", corpus="bare").startswith(
-        "A better_replies task needs the fields message, reply; the records of corpus bare have message, and no reply."
-    )
+    assert "Records with replies, of 6: bert 0, mt5 6." in refused(path, write_system(folder, "bert", others))
+    file = str(folder / f"{CORPUS}.jsonl")
+    call_command("import_corpus", "bare", file, fields="message", licence="CC0-1.0", verbosity=0)
+    assert "needs the fields message, reply" in refused(path, f"b={path}", corpus="bare")
 
 
 def test_a_language_without_a_message_to_ask_about_is_refused_if_it_is_named(tmp_path):
     rows = records(3, ("en", "ar"))
     write_corpus(tmp_path, rows)
     files = write_system(tmp_path, "mt5", rows), write_system(tmp_path, "bert", rows[:3])
-    assert refused(*files, languages="en ar") == (
-        "No message in ar has replies from all systems. Remove ar from --languages."
-    )
+    assert refused(*files, languages="en ar").startswith("No message in ar has replies from all systems.")
     assert open_task(*files).languages == ["en"]
 
 

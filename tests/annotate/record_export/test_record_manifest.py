@@ -79,10 +79,7 @@ def test_a_field_named_like_a_column_is_refused(ads, out):
     assert ads.kind.fields == ("query", "title", "description", "stage")
     with pytest.raises(ExportError) as refused:
         export(ads, out)
-    assert str(refused.value) == (
-        "A field of the records is called 'stage', like a column of every export; give it another name in the kind "
-        "ad_relevance and its corpus."
-    )
+    assert str(refused.value).startswith("A field of the records is called 'stage', like a column of every export")
     assert not out.exists()
 
 

@@ -89,15 +89,6 @@ def test_a_set_without_a_train_split_loads_as_one_of_dev_and_test(opened, answer
     assert "gold.train.parquet" not in card_of(out)[1]
 
 
-def test_the_datasets_library_gives_the_splits_as_they_were_exported_last(opened, answered, out, tmp_path):
-    task = answered(opened("ad_relevance"))
-    for shares in ("train=0.8,dev=0.1,test=0.1", "train=0.5,dev=0.2,test=0.3"):
-        export(task, out, splits=shares)
-        loaded = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
-        for split, name in (("train", "train"), ("dev", "validation"), ("test", "test")):
-            assert loaded[name]["id"][:] == [row["id"] for row in rows_of(out) if row["split"] == split]
-
-
 def test_answers_that_a_manager_voided_are_there_and_marked_unlike_those_taken_back(opened, crowd, manager, out):
     task = opened("ad_relevance", languages=["en"])
     judge(crowd[0], take(crowd[0], task).pk, Answer("Bad"))
