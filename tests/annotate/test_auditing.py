@@ -61,18 +61,6 @@ def test_a_share_of_all_is_audited_by_power_allocation_and_the_least_number_of_e
     assert set(unaudited.units.values_list("audited", "stage")) == {(False, stages.AGREED)}
 
 
-def test_the_posts_are_those_that_the_lots_of_the_task_draw(make_task, django_assert_max_num_queries):
-    drawn = []
-    for name, audits in (("one", 5), ("two", 5), ("many", 90)):
-        keys = [f"{name} {number}" for number in range(audits + 10)]
-        with django_assert_max_num_queries(60):  # however many are audited
-            task = make_task([{"votes": AGREED, "key": key} for key in keys], name=name, audit_least=audits)
-        found = set(task.units.filter(audited=True).values_list("item__key", flat=True))
-        assert found == set(hash_order.drawn(keys, audits, lots=task.lots, purpose="audit"))
-        drawn.append({key.split()[1] for key in found})
-    assert drawn[0] != drawn[1]  # other ids, other lots
-
-
 def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_task):
     task = make_task([AGREED] * 20, audit_share=0.2, audit_least=0)
     before = set(task.units.filter(audited=True).values_list("pk", flat=True))

@@ -10,14 +10,12 @@ from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Lease
-from annotate.work import judgments
 from annotate.work.closure import close
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge
 from annotate.work.permit import PAUSED
-from annotate.work.queue import open_lease, take, take_sheet
+from annotate.work.queue import take
 from tests.annotate.acts import signed_in
-from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, lose_reply, said
 
 pytestmark = pytest.mark.both_databases
@@ -43,17 +41,6 @@ def run_out(annotator):
     )
 
 
-def late(task, annotator, others, *, answered):
-    """The annotator's lease runs out, and then others are given the unit; the first of them have answered it too."""
-    lease = take(annotator, task)
-    run_out(annotator)
-    for other in others:
-        assert take(other, task).unit_id == lease.unit_id
-    for other in others[:answered]:
-        judge(other, open_lease(other, task).pk, Answer("1"))
-    return lease
-
-
 def send(client, lease, **fields):
     return client.post("/tasks/crowd/judge/", {"lease": lease.pk, "comment": COMMENT, **fields}, headers=HTMX)
 
@@ -61,27 +48,12 @@ def send(client, lease, **fields):
 # --- late
 
 
-@pytest.mark.parametrize(
-    ("answered", "why"), [(0, "somebody else has it now"), (2, "somebody else has it now"), (3, "has gone on without")]
-)
-def test_it_is_refused_once_three_others_have_it_and_says_that_the_comment_still_stands(
-    make_records_task, ann, others, client, answered, why
-):
-    task = make_records_task("qa_match", 2)
-    lease = late(task, ann, others, answered=answered)
-    client.force_login(ann.user)
-    refused = send(client, lease, answer="0")
-    assert refused.status_code == 409
-    assert why in refused.text
-    assert "What you wrote was not saved; you can still copy it below" in refused.text
-    # the notice alone changes on the screen
-    assert (refused["HX-Retarget"], refused["HX-Reswap"]) == ("#notice", "innerHTML")
-    assert said(ann) == []
-
-
 def test_without_htmx_the_page_of_the_refusal_shows_the_comment_again(make_records_task, ann, others, manager):
     task = make_records_task("qa_match", 3)
-    lease = late(task, ann, others, answered=3)
+    lease = take(ann, task)
+    run_out(ann)
+    for other in others:
+        judge(other, take(other, task).pk, Answer("1"))
     client = signed_in(ann)
     fields = {"lease": lease.pk, "answer": "0"}
     page = client.post("/tasks/crowd/judge/", {**fields, "comment": COMMENT}).text
@@ -211,19 +183,6 @@ def test_who_still_could_answers_in_time_and_for_a_while_after(held, ann, client
     client.force_login(ann.user)
     assert send(client, lease, **fields).status_code == 200
     assert Judgment.objects.get().lease == lease
-
-
-def test_a_sheet_says_how_many_of_its_answers_came_too_late(make_task, person, client, monkeypatch):
-    monkeypatch.setattr(judgments, "GRACE_MINUTES", 5)
-    task, ann = make_task([DISPUTED] * 3, asked="de"), person("ann", "de")
-    leases = take_sheet(ann, task)
-    then = timezone.now() - timezone.timedelta(minutes=6)
-    Lease.objects.filter(pk=leases[0].pk).update(opened_at=then - timezone.timedelta(minutes=10), expires_at=then)
-    client.force_login(ann.user)
-    sheet = {"lease": [lease.pk for lease in leases]} | {f"answer-{lease.pk}": "de" for lease in leases}
-    page = client.post(f"/tasks/{task.name}/sheet/judge/", sheet, headers=HTMX).text
-    assert "too long ago" in page
-    assert set(Judgment.objects.values_list("lease", flat=True)) == {lease.pk for lease in leases[1:]}
 
 
 # --- in a browser
