@@ -22,7 +22,7 @@ from tests.annotate.outside.common_words import CommonWords
     [
         (3, "returned 3 for .* It must be a text or None"),
         ("", "returned '' for "),
-        ("excellent", "returned 'excellent' for .*'excellent' is not an answer here"),
+        ("excellent", "returned 'excellent' for .*'excellent' is not a valid answer"),
     ],
 )
 def test_the_result_of_an_aggregation_must_be_an_answer_of_the_task(
