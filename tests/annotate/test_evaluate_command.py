@@ -12,10 +12,10 @@ from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.predictions.predictor_labels import find_predictor, predicted_labels
-from tests.annotate.acts import open_task
+from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
+from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
-from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, refusal
+from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, refusal, values
 from tests.annotate.exporting.told import json_lines
 
 pytestmark = pytest.mark.on_sqlite
@@ -86,6 +86,23 @@ def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all
         assert accuracy(report)["value"] == pytest.approx(right / 200)
         assert accuracy(report, measure="naive_accuracy")["value"] == right / 200
         assert report["warnings"] == []
+
+
+def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_nobody_has_read(
+    demo_corpus, stream, mine, truth, run, tmp_path
+):
+    mine, cld2 = (find_predictor(NAME, spelled) for spelled in ("mine@1", "cld2"))
+    task = open_verification("german", demo_corpus, "precision", ["de"], size=20, seed="4", options={"predictor": cld2})
+    finish(task.task, truth)
+    export(task.task, tmp_path / "german")
+    report = run("mine@1", "--gold", tmp_path / "german")
+    rows = json_lines(tmp_path / "german" / "gold.jsonl")
+    shown = Counter(predicted_labels(NAME, mine, [row["id"] for row in rows]).values())["de"]
+    total = triggers(NAME, mine)["de"]
+    [unseen] = by_label(report, "posts_never_shown").values()
+    assert (unseen["units"], unseen["value"]) == (total, total - shown)
+    assert values(report, "outside") == {"de": labels_where(NAME, mine, cld2)["de"]}
+    assert values(report, "outside")["de"] > 0
 
 
 def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_has_grown(stream, mine, run, tmp_path):

@@ -208,6 +208,8 @@ def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, de
     assert re.search(r'<input name="size"[^>]* required', desk.get(reverse("manage-new-task"), form).text)
     lists = desk.get(reverse("manage-new-task"), form | {"kind": "verify", "design": "recall"}).text
     assert not re.search(r'<input name="size"[^>]* required', lists)
+    assert desk.post(reverse("manage-new-task"), form | {"name": "t", "size": "5", "seed": "1"}).status_code == 302
+    assert Job.objects.get().action == "open_task"
 
 
 def test_tasks_of_one_title_are_told_apart_where_they_are_chosen(desk, make_task):
