@@ -14,11 +14,9 @@ import urllib.parse
 import urllib.request
 import zipfile
 from contextlib import contextmanager
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from annotate.management.reference import PARTS
 from benchmarks.place import free_port
@@ -269,12 +267,3 @@ def test_the_table_of_dependencies_has_each_that_an_installation_may_have():
     assert sorted((extra.strip(), name.removeprefix("| ")) for name, extra, *_ in rows) == sorted(
         (extra, re.match(r"[\w.-]+", name)[0]) for extra, name in needed
     )
-
-
-def test_what_an_installation_without_extras_needs_takes_less_than_400_mb():
-    """The files without bytecode. pyarrow, DuckDB and NumPy are most of it."""
-    lines = re.findall(r"^([\w.-]+==[^\\\n]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    needed = [one for one in map(Requirement, lines) if one.marker is None or one.marker.evaluate()]
-    files = [file.locate() for one in needed for file in distribution(one.name).files if file.suffix != ".pyc"]
-    assert len(needed) > 30
-    assert sum(path.stat().st_size for path in files if path.is_file()) < 385 * 2**20

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
 # Each takes tens of megabytes or tenths of a second, and is for commands, or for few pages.
-LATER = ["_duckdb", "langid", "pycld2", "fasttext"]
+LATER = ["_duckdb", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "langid", "pycld2", "fasttext"]
 LOADED = """
 import json, sys
 import deploy.wsgi

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from annotate.core.special_functions import beta_cdf
+import scipy
 
 # Typical accuracies: guessing among five labels, guessing between two labels, and then poor to very good annotators.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -83,7 +83,7 @@ def probability_below(right: int, asked: int, below: float) -> float:
     """
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
-    return beta_cdf(right + 0.5, asked - right + 0.5, below)
+    return float(scipy.special.betainc(right + 0.5, asked - right + 0.5, below))
 
 
 @lru_cache(maxsize=100_000)

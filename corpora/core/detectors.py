@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from corpora.core import CorpusError
 from corpora.core.languages import LISTED, normalise
 from corpora.core.masking import letters_alone
-from corpora.core.sparse_sums import row_sums
 
 # --- langid.py's model, applied to many texts at once.
 #
@@ -68,8 +68,8 @@ class LangidModel:
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return each language's log-probability for each text, up to a constant per text (texts, languages)."""
         logs = np.empty((len(texts), len(self.languages)))
-        for first, last, states, offsets in self._entered(texts):
-            logs[first:last] = row_sums(self.state_scores, states, offsets) + self.prior
+        for first, last, entered in self._entered(texts):
+            logs[first:last] = entered @ self.state_scores + self.prior
         return logs
 
     def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -78,18 +78,17 @@ class LangidModel:
         If a text contains none, its result depends only on the prior.
         """
         found = np.zeros(len(texts), np.bool_)
-        for first, last, _, offsets in self._entered(texts):
-            found[first:last] = np.diff(offsets) > 0
+        telling = self.state_scores.any(axis=1).astype(np.float64)
+        for first, last, entered in self._entered(texts):
+            found[first:last] = entered @ telling > 0
         return found
 
-    def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, NDArray[np.int32], NDArray[np.int64]]]:
-        """Yield each block of texts as a (first, end, states, offsets) tuple.
+    def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
+        """Yield each block of texts as a (first, end, counts) tuple.
 
         first, end: the block holds the texts from index `first` up to, but not including, `end`
-        states: the states after the bytes of the texts, without states that emit nothing
-        offsets: where each text begins in `states`, and at last where the last one ends (texts + 1,)
+        counts: how often each text visits each state (texts, states)
         """
-        emits = self.state_scores.any(axis=1)
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         blocks = (np.cumsum(lengths) - 1) // _BLOCK_BYTES
@@ -97,9 +96,10 @@ class LangidModel:
         for first, last in pairwise(bounds):
             read = np.frombuffer(b"".join(encoded[first:last]), np.uint8).astype(np.int32)
             states = self._states(read, lengths[first:last])
-            has_score = emits.take(states)
-            ends = np.append(0, np.cumsum(has_score))[np.cumsum(lengths[first:last])]
-            yield first, last, states[has_score], np.append(0, ends)
+            offsets = np.concatenate([[0], np.cumsum(lengths[first:last])]).astype(np.int32)
+            # Row i has a 1 for each visit to a state by text i. The product with the scores sums repeated visits.
+            shape = last - first, len(self.state_scores)
+            yield first, last, csr_array((np.ones(len(states)), states, offsets), shape=shape)
 
     def _states(self, read: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the state after each byte.
@@ -134,11 +134,12 @@ def langid_model() -> LangidModel:
     features = [identifier.tk_output.get(state, ()) for state in range(len(following) // 256)]
     offsets = np.concatenate([[0], np.cumsum([len(some) for some in features])])
     indices = np.fromiter(chain.from_iterable(features), np.int64)
+    emits = csr_array((np.ones(len(indices)), indices, offsets), shape=(len(features), len(identifier.nb_ptc)))
     return LangidModel(
         languages=tuple(identifier.nb_classes),
         following=following,
         pairs=following.reshape(-1, 256)[following[:256]].ravel(),
-        state_scores=row_sums(identifier.nb_ptc.astype(np.float64), indices, offsets),
+        state_scores=emits @ identifier.nb_ptc.astype(np.float64),
         prior=identifier.nb_pc,
         memory=_memory(following.reshape(-1, 256)),
     )

@@ -11,13 +11,14 @@ changes nothing, and running it with different options creates a new version.
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import chain, pairwise
+from itertools import chain
 from math import log
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from corpora.core import CorpusError
 from corpora.engines import full_disk_explained
@@ -48,6 +49,7 @@ from corpora.vocabulary.thesaurus import words_of
 TITLE = 4  # weight of a word in the title
 NEIGHBOURS = 20  # number of similar documents whose labels count
 PLACES = 6  # Scores are rounded to this many decimal places, so that ties do not depend on a machine's rounding errors.
+_CELLS = 1 << 22  # Up to this many similarities are held in memory at a time, which takes 32 MiB.
 
 
 def terms_of(text: str) -> list[str]:
@@ -119,38 +121,18 @@ class Counts:
         """Return the feature that each column of the matrix counts."""
         return list(self._columns)
 
-    def matrix(self) -> "Matrix":
-        """Return 1 + ln(count) for each feature in each document, and 0 where the count is 0."""
+    def matrix(self) -> csr_array:
+        """Return 1 + ln(count) for each feature in each document, and 0 where the count is 0 (documents, features)."""
         ends = np.cumsum([0, *(len(columns) for columns, _ in self._rows)])
         columns, counts = (
             np.concatenate([row[part] for row in self._rows]) if self._rows else np.zeros(0) for part in (0, 1)
         )
-        return Matrix(1 + np.log(counts), columns.astype(np.int64), ends, len(self._columns))
+        return csr_array((1 + np.log(counts), columns, ends), shape=(len(self._rows), len(self._columns)))
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """A sparse table of documents and features.
-
-    data: the values that are not 0, document by document
-    columns: the feature of each value
-    ends: where the values of each document begin, and at last where those of the last one end (documents + 1,)
-    size: the number of features
-    """
-
-    data: np.ndarray
-    columns: np.ndarray
-    ends: np.ndarray
-    size: int
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The document of each value."""
-        return np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))
-
-    def documents(self) -> np.ndarray:
-        """Return the number of documents in which each feature occurs (features,)."""
-        return np.bincount(self.columns, minlength=self.size)
+def _documents(matrix: csr_array) -> np.ndarray:
+    """Return the number of documents in which each feature occurs (features,)."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
@@ -162,11 +144,11 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
     phrases: the labels of the concepts
     """
     matrix, numbers = counts.matrix(), counts.things()
-    rarity = [log((len(counts) + 1) / documents) for documents in matrix.documents()]
+    rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
     for row in range(len(counts)):
         scores: dict[str, float] = {}
-        for place in range(matrix.ends[row], matrix.ends[row + 1]):
-            column = matrix.columns[place]
+        for place in range(matrix.indptr[row], matrix.indptr[row + 1]):
+            column = matrix.indices[place]
             score = round(float(matrix.data[place] * rarity[column]), PLACES)
             for concept in phrases.concepts[numbers[column]]:
                 scores[concept] = max(score, scores.get(concept, 0.0))
@@ -178,8 +160,8 @@ def nearest(
 ) -> Iterator[dict[str, float]]:
     """Yield a mapping from labels to scores for each document. It contains the labels of the most similar documents.
 
-    Similarities are computed only with documents that have labels. If documents are equally similar, the first ones are
-    used.
+    Similarities are computed only with documents that have labels, for a block of documents at a time. If documents are
+    equally similar, the first ones are used.
 
     counts: how often each term occurs in each document
     labels: the labels of each document; empty for documents whose labels must not be used
@@ -188,46 +170,33 @@ def nearest(
     """
     vectors = _normed(counts.matrix())
     learned = np.array([row for row, of in enumerate(labels) if of], dtype=np.int64)
+    others = vectors[learned].T.tocsr()
     places: dict[str, list[int]] = defaultdict(list)
     for place, row in enumerate(learned):
         places[apart[row]].append(place)
-    for row, cosines in enumerate(_cosines(vectors, learned)):
-        cosines[places.get(apart[row], [])] = 0.0
-        scores: dict[str, float] = defaultdict(float)
-        for place in _greatest(cosines.round(PLACES)):
-            for label in labels[learned[place]]:
-                scores[label] += float(cosines[place]) ** 2
-        yield {label: round(score, PLACES) for label, score in scores.items()}
-        progress(1)
+    block = max(1, _CELLS // max(1, len(learned)))
+    for start in range(0, len(labels), block):
+        alike = (vectors[start : start + block] @ others).toarray()
+        for row, cosines in enumerate(alike, start):
+            cosines[places.get(apart[row], [])] = 0.0
+            scores: dict[str, float] = defaultdict(float)
+            for place in _greatest(cosines.round(PLACES)):
+                for label in labels[learned[place]]:
+                    scores[label] += float(cosines[place]) ** 2
+            yield {label: round(score, PLACES) for label, score in scores.items()}
+        progress(len(alike))
 
 
-def _cosines(vectors: Matrix, learned: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield, for each document, the products of its vector with those of the learned documents (learned,)."""
-    places = np.full(len(vectors.ends) - 1, -1)
-    places[learned] = np.arange(len(learned))
-    place = places[vectors.rows]
-    # The values of learned documents, feature by feature.
-    by_feature = np.flatnonzero(place >= 0)
-    by_feature = by_feature[np.argsort(vectors.columns[by_feature], kind="stable")]
-    place, data = place[by_feature], vectors.data[by_feature]
-    starts = np.searchsorted(vectors.columns[by_feature], np.arange(vectors.size + 1))
-    for first, last in pairwise(vectors.ends):
-        columns = vectors.columns[first:last]
-        lengths = starts[columns + 1] - starts[columns]
-        shared = np.repeat(starts[columns] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-        products = np.repeat(vectors.data[first:last], lengths) * data[shared]
-        yield np.bincount(place[shared], products, minlength=len(learned))
-
-
-def _normed(matrix: Matrix) -> Matrix:
+def _normed(matrix: csr_array) -> csr_array:
     """Weight each term by its rarity, and scale each document to length 1 (documents, terms).
 
     An empty document remains 0.
     """
-    documents, rows = len(matrix.ends) - 1, matrix.rows
-    data = matrix.data * np.log((documents + 1) / (matrix.documents() + 1))[matrix.columns]
-    length = np.sqrt(np.bincount(rows, data**2, minlength=documents))
-    return replace(matrix, data=data / np.where(length, length, 1.0)[rows])
+    matrix.data *= np.log((matrix.shape[0] + 1) / (_documents(matrix) + 1))[matrix.indices]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    length = np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))
+    matrix.data /= np.where(length, length, 1.0)[rows]
+    return matrix
 
 
 def _greatest(values: np.ndarray) -> np.ndarray:

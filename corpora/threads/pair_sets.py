@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy  # scipy loads its module `sparse` when it is first used.
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, published_code
-from corpora.core.sparse_sums import connected_components
 from corpora.engines import Store
 from corpora.sources.rejects import faulty, text_lines
 from corpora.storage.layout import Manifest, check_pairs, corpus_dir, digest_of
@@ -134,7 +134,8 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
         )
     size = len(said.dictionary)
     ends = said.indices.to_numpy(), thread.indices.to_numpy() + size
-    labels = connected_components(*ends, size + len(thread.dictionary))
+    graph = scipy.sparse.coo_array((np.ones(len(edges), bool), ends), shape=(size + len(thread.dictionary),) * 2)
+    _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     # The digests are sorted, so the first digest of each component is its smallest.
     _, first, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
     return pa.table({"said": said.dictionary, "part": said.dictionary.take(pa.array(first[inverse]))})

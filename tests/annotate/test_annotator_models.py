@@ -254,12 +254,3 @@ def test_labels_of_the_truth_are_named_by_the_votes():
     named = latent_models._named(turned, latent_models._votes(table))
     assert named.posterior == pytest.approx(found.posterior)
     assert named.chances == pytest.approx(found.chances)
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 40])
-def test_the_best_assignment_is_that_of_scipy(size):
-    for scores in np.random.default_rng(size).integers(0, 9, (20, size, size)).astype(float):
-        columns = latent_models._best_assignment(scores)
-        assert sorted(columns.tolist()) == [*range(size)]
-        expected = scores[scipy.optimize.linear_sum_assignment(scores, maximize=True)].sum()
-        assert scores[np.arange(size), columns].sum() == pytest.approx(expected)

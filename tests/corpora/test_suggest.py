@@ -1,6 +1,7 @@
 """suggest: labels of a vocabulary that two plain systems rank for the records of a corpus."""
 
 import json
+import random
 from collections import Counter
 from math import log
 
@@ -10,6 +11,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.measures.ranked_labels import Judged, at_each
+from corpora.predictions import concept_rankers
 from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from corpora.predictions.rankings import joined, ranked, ranked_for
 from corpora.storage.inventory import delete_predictions
@@ -242,3 +244,13 @@ def test_no_more_neighbours_count_than_the_module_states_and_of_equal_ones_the_f
     assert list(rankings[0]) == [str(number) for number in range(1, NEIGHBOURS + 1)]
     assert list(rankings[-2]) == [str(number) for number in range(NEIGHBOURS)]
     assert rankings[-1] == {}
+
+
+def test_blocks_of_any_size_give_the_same(monkeypatch):
+    rng = random.Random(1)
+    counts = counted(*(([], rng.choices("abcdefghij", k=5)) for _ in range(50)))
+    labels = [[str(rng.randrange(9))] if rng.random() < 0.7 else [] for _ in range(50)]
+    keys = [str(number) for number in range(50)]
+    whole = list(nearest(counts, labels, keys, lambda count: None))
+    monkeypatch.setattr(concept_rankers, "_CELLS", 100)
+    assert list(nearest(counts, labels, keys, lambda count: None)) == whole

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import scipy
 
 from annotate.core.aggregation import latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats
-from annotate.core.special_functions import digamma, log_logistic, logistic
 
 # Number of answers that are added for each annotator and true label to compute posteriors. They are spread evenly over
 # the labels (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
@@ -162,7 +162,7 @@ def _plain(numbers: Floats, prior: float) -> Floats:
 
 
 def _variational(numbers: Floats, prior: float) -> Floats:
-    raised = numbers + prior
+    digamma, raised = scipy.special.digamma, numbers + prior
     weights: Floats = np.exp(digamma(raised) - digamma(raised.sum(axis=1, keepdims=True)))
     return weights
 
@@ -233,10 +233,10 @@ def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
     size = len(answers.labels)
     scores = np.full((len(answers.units), size), -np.log(max(1, size)))
     product = _product(answers, found)
-    wrong = log_logistic(-product) - np.log(max(1, size - 1))
+    wrong = scipy.special.log_expit(-product) - np.log(max(1, size - 1))
     scores += np.bincount(answers.unit, weights=wrong, minlength=len(scores))[:, None]
-    np.add.at(scores, (answers.unit, answers.label), log_logistic(product) - wrong)
-    likelihood = np.logaddexp.reduce(scores, axis=1)
+    np.add.at(scores, (answers.unit, answers.label), scipy.special.log_expit(product) - wrong)
+    likelihood = scipy.special.logsumexp(scores, axis=1) if scores.size else np.zeros(len(scores))
     objective = float(likelihood.sum() - ((found - MEAN) ** 2).sum() / 2)
     return np.exp(scores - likelihood[:, None]), objective
 
@@ -253,7 +253,7 @@ def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
         for is_ease, of in ((False, answers.annotator), (True, answers.unit)):
             part = slice(people, None) if is_ease else slice(0, people)
             product, ease = _product(answers, found), np.exp(found[people + answers.unit])
-            chance = logistic(product)
+            chance = scipy.special.expit(product)
             by = product if is_ease else ease  # derivative of the product of ability and ease
             slope = np.bincount(of, weights=(right - chance) * by)
             bend = np.bincount(of, weights=chance * (1 - chance) * by**2) + 1

@@ -10,13 +10,14 @@ with true label k, and c_akl the probability that a answers l on such a unit. Th
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
+import scipy  # loads its subpackages on first use
 
-from annotate.core.aggregation.answer_table import Answers, Floats, Ints
+from annotate.core.aggregation.answer_table import Answers, Floats
 from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.proportions import SLACK
-from corpora.core.sparse_sums import row_sums
 
 # Starts are made in batches of BATCH. There are no further batches once FURTHER starts in a row have raised the best
 # log-likelihood by no more than GAIN, or after MOST starts. If FURTHER starts would have to process more than BREADTH
@@ -41,23 +42,8 @@ BLOCK = 2**17
 ALIKE = 0.01
 
 
+Table = Any  # a sparse array; scipy has no types for it
 Point = tuple[Floats, Floats]  # the parameters p, (S, K), and c, (A, L, S, K)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Which answers each unit has, and which units have each answer, as arguments of `row_sums`.
-
-    An answer is the index of an annotator's answer l, a L + l, from 0 to A L - 1.
-
-    answer, of_unit: the answers, sorted by unit, and where each unit's begin in `answer`, (U + 1,).
-    unit, of_answer: the units, sorted by answer, and where each answer's begin in `unit`, (A L + 1,).
-    """
-
-    answer: Ints
-    of_unit: Ints
-    unit: Ints
-    of_answer: Ints
 
 
 @dataclass(frozen=True)
@@ -204,15 +190,10 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
 
 
 def _table(answers: Answers) -> Table:
+    """Return how often each annotator gave each answer to each unit, as a sparse array (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
-    answer = answers.annotator * size + answers.label
-    by_unit, by_answer = np.lexsort((answer, answers.unit)), np.lexsort((answers.unit, answer))
-    return Table(
-        answer[by_unit],
-        np.searchsorted(answers.unit[by_unit], np.arange(len(answers.units) + 1)),
-        answers.unit[by_answer],
-        np.searchsorted(answer[by_answer], np.arange(people * size + 1)),
-    )
+    said = answers.annotator * size + answers.label
+    return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
 
 
 def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
@@ -296,8 +277,9 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
 
 def _given(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
-    sums = row_sums(posterior.reshape(units, starts * size), table.unit, table.of_answer)
-    return sums.reshape(-1, size, starts, size)
+    # The table is sorted by unit, so its transpose reads memory contiguously.
+    made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
+    return made
 
 
 def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *, into: Floats) -> Floats:
@@ -309,7 +291,7 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
     likelihood = np.zeros(starts)
     for first in range(0, len(into), units):
         block = into[first : first + units]
-        block[:] = row_sums(log_chances, table.answer, table.of_unit[first : first + units + 1]).reshape(block.shape)
+        block[:] = (table[first : first + units] @ log_chances).reshape(block.shape)
         block += log_prior
         if heat is not None:
             block *= heat[:, None]
@@ -350,42 +332,12 @@ def _named(made: Climb, votes: Floats) -> Climb:
     """
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
-        label = _best_assignment(agree)
-        if agree[np.arange(len(agree)), label].sum() > np.trace(agree) + SLACK * len(votes):
+        name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
+        if agree[name, label].sum() > np.trace(agree) + SLACK * len(votes):
             made.posterior[:, start] = made.posterior[:, start, label]
             made.prior[start] = made.prior[start, label]
             made.chances[:, :, start] = made.chances[:, :, start, label]
     return made
-
-
-def _best_assignment(scores: Floats) -> Ints:
-    """Return a different column for each row, so that the sum of the scores is greatest (rows,).
-
-    This is the Hungarian method with shortest augmenting paths (Jonker and Volgenant 1987, A Shortest Augmenting Path
-    Algorithm for Dense and Sparse Linear Assignment Problems, Computing 38).
-    """
-    size = len(scores)
-    # One more column stands for the row that is being assigned, and one more row for none.
-    row_of = np.full(size + 1, size)
-    row_price, column_price = np.zeros(size + 1), np.zeros(size + 1)
-    for row in range(size):
-        column, row_of[size] = size, row
-        distance, is_reached, source = np.full(size + 1, np.inf), np.zeros(size + 1, bool), np.full(size + 1, size)
-        while row_of[column] != size:
-            is_reached[column] = True
-            here = row_of[column]
-            costs = np.append(-scores[here], np.inf) - row_price[here] - column_price
-            is_shorter = ~is_reached & (costs < distance)
-            distance[is_shorter], source[is_shorter] = costs[is_shorter], column
-            column = int(np.where(is_reached, np.inf, distance).argmin())
-            step = distance[column]
-            row_price[row_of[is_reached]] += step
-            column_price[is_reached] -= step
-            distance[~is_reached] -= step
-        while column != size:
-            row_of[column] = row_of[source[column]]
-            column = source[column]
-    return np.argsort(row_of[:size])
 
 
 def _each_once(found: Climb) -> Climb:

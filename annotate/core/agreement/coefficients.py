@@ -3,13 +3,13 @@
 annotate/quality/answer_models.py decides whose answers count. The intervals are computed below.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # loads `scipy.sparse` on first use
 
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.estimation.resampling import percentiles
@@ -147,13 +147,9 @@ def measure(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    # If there are many labels, a unit uses only a few of them, so most values of a column are 0.
-    parts = np.concatenate([rows(tables), rows(imagined)])
-    sums = np.zeros((replicates, parts.shape[1]))
-    for column, values in enumerate(parts.T):
-        used = np.flatnonzero(values)
-        sums[:, column] = times[:, used] @ values[used]
-    low, high = percentiles(value(summed(sums)))
+    # If there are many labels, a unit uses only a few of them, so its row is nearly empty.
+    each = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
+    low, high = percentiles(value(summed((each.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
@@ -587,13 +583,11 @@ def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
     """
     if not all(sets):
         raise ValueError("A set without labels has no distance from others; leave out what has none.")
-    # Each set has only a few of thousands of labels, so each label is in only a few sets.
-    places = defaultdict(list)
-    for place, labels in enumerate(sets):
-        for label in labels:
-            places[label].append(place)
-    common = np.zeros((len(sets), len(sets)))
-    for having_it in places.values():
-        common[np.ix_(having_it, having_it)] += 1
+    place = {label: number for number, label in enumerate(sorted(set().union(*sets)))}
+    columns = [place[label] for each in sets for label in each]
     sizes = np.array([len(each) for each in sets], dtype=np.float64)
+    ends = np.concatenate([[0], np.cumsum([len(each) for each in sets], dtype=np.int64)])
+    # The table is sparse, because each set has only a few of thousands of labels.
+    table = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), len(place)))
+    common: Floats = (table @ table.T).toarray()
     return common, sizes[:, None], sizes[None, :]

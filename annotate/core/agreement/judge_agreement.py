@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
+import scipy
 
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.agreement.coefficients import REPLICATES, Distance, Measure, alpha, own_and_rest
 from annotate.core.estimation.differences import Difference, benjamini_yekutieli
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate
 from annotate.core.estimation.resampling import jackknife, jackknife_difference
-from annotate.core.special_functions import t_cdf
 
 # --- Agreement of a judge with people, and of people with each other, on the same units.
 
@@ -217,7 +217,7 @@ def _t_test(differences: Floats, epsilon: float) -> float:
     off, spread = float(differences.mean()) - epsilon, float(differences.std(ddof=1))
     if not spread:
         return 0.0 if off < 0 else 1.0
-    return t_cdf(off / spread * len(differences) ** 0.5, len(differences) - 1)
+    return float(scipy.special.stdtr(len(differences) - 1, off / spread * len(differences) ** 0.5))
 
 
 def _verdict(found: list[LeftOut]) -> AlternativeAnnotatorTest:

@@ -10,6 +10,8 @@ from functools import cache
 from math import floor, fsum, sqrt
 from typing import TypeVar
 
+import scipy
+
 from annotate.core.draws.hash_order import part_of
 from annotate.core.estimation.proportions import (
     MISS_TO_HIT,
@@ -23,7 +25,6 @@ from annotate.core.estimation.proportions import (
     proportion,
     with_interval,
 )
-from annotate.core.special_functions import binomial_tail
 
 # --- Allocation of a reading budget to strata, with a minimum and a maximum for each.
 #
@@ -343,7 +344,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
         return is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
 
     fewest = bisect_left(range(audits + 1), True, key=is_wrong_enough)
-    return binomial_tail(fewest, audits, wrong)
+    return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
 
 
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:

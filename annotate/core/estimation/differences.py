@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, fsum, lgamma, sqrt
-from statistics import NormalDist
+
+import scipy
 
 from annotate.core.estimation.proportions import SLACK, Estimate
-from annotate.core.special_functions import binomial_cdf, normal_cdf
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -23,7 +23,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     if only_first < 0 or only_second < 0:
         raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
-    return min(1.0, 2 * binomial_cdf(min(only_first, only_second), only_first + only_second, 0.5))
+    return min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def difference(first: Estimate, second: Estimate) -> float:
     if min(share, 1 - share) * min(first.count, second.count) >= 5:
         apart = first.hits / first.count - second.hits / second.count
         spread = share * (1 - share) * (1 / first.count + 1 / second.count) * total / (total - 1)
-        return 2 * normal_cdf(-abs(apart) / sqrt(spread))
+        return 2 * float(scipy.special.ndtr(-abs(apart) / sqrt(spread)))
     return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
 
 
@@ -145,7 +145,7 @@ def visible(first: Estimate, second: Estimate) -> float | None:
     if not (first.count and second.count):
         return None
     share = (first.hits + second.hits + 1) / (first.count + second.count + 2)
-    quantiles = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    quantiles = float(scipy.special.ndtri(0.975) + scipy.special.ndtri(0.8))
     return min(1.0, quantiles * sqrt(share * (1 - share) * (1 / first.count + 1 / second.count)))
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate
-from annotate.core.special_functions import beta_quantiles, log_beta
 
 _TAIL = (1 - LEVEL) / 2
 # Up to this many unread items, we compute the probability of every possible count exactly. Above it, we use this many
@@ -211,10 +211,10 @@ def _more(unread: int, read: float, found: float) -> tuple[np.ndarray, np.ndarra
     """Return the possible numbers of positives among the unread items, ascending, with their probabilities."""
     a, b = found + 0.5, read - found + 0.5
     if unread > MOST:
-        return unread * beta_quantiles(a, b, _middles(MOST)), np.full(MOST, 1 / MOST)
+        return unread * scipy.special.betaincinv(a, b, _middles(MOST)), np.full(MOST, 1 / MOST)
     numbers = np.arange(unread + 1)
-    ways = log_beta(numbers + a, unread - numbers + b) - log_beta(a, b)
-    ways -= log_beta(numbers + 1, unread - numbers + 1) + np.log(unread + 1)
+    ways = scipy.special.betaln(numbers + a, unread - numbers + b) - scipy.special.betaln(a, b)
+    ways -= scipy.special.betaln(numbers + 1, unread - numbers + 1) + np.log(unread + 1)
     chances = np.exp(ways)
     likely = chances > _NEGLIGIBLE
     chances = chances[likely]

@@ -11,13 +11,12 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.differences import Difference, paired
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
-from annotate.core.special_functions import normal_cdf
-from corpora.core.sparse_sums import connected_components
 
 AT_ONCE = 1 << 22  # maximum size of one margin in memory
 
@@ -354,7 +353,7 @@ def _difference(value: float, spread: float, units: int, most: float) -> Apart:
     if spread * units <= SLACK:
         return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
     off = Z * sqrt(spread)
-    p = 2 * normal_cdf(-abs(value) / sqrt(spread))
+    p = 2 * float(scipy.special.ndtr(-abs(value) / sqrt(spread)))
     return Difference(value, max(-most, value - off), min(most, value + off)), p
 
 
@@ -523,7 +522,8 @@ def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
         return drawn
     places = np.repeat(np.arange(len(drawn)), [len(each.values) for each in drawn])
     units = np.unique(np.concatenate([each.units for each in drawn if each.units is not None]), return_inverse=True)[1]
-    group = connected_components(places, len(drawn) + units, len(drawn) + units.max() + 1)[: len(drawn)]
+    has = scipy.sparse.csr_array((np.ones(len(units)), (places, units)), shape=(len(drawn), units.max() + 1))
+    _, group = scipy.sparse.csgraph.connected_components(has @ has.T, directed=False)
     residuals = np.concatenate([each.weight / len(each.values) * (each.values - each.values.mean()) for each in drawn])
     found = []
     for number in range(group.max() + 1):

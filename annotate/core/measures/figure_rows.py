@@ -1,17 +1,17 @@
 """Rows of a report (measure, slice, estimate, interval, note) for one system, or for the comparison of two."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from math import inf, log, log1p, sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from annotate.core.estimation.differences import Difference, holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Measure, Paired
-from annotate.core.special_functions import log_beta
 
 if TYPE_CHECKING:
     from annotate.core.measures.ranked_labels import Ranked
@@ -177,12 +177,10 @@ def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
     if of == 0:
         return 0.0, 1.0
     value = hits / of
-    least = float(log_beta(hits + 0.5, of - hits + 0.5) - log_beta(0.5, 0.5)) - _MISS
+    least = float(scipy.special.betaln(hits + 0.5, of - hits + 0.5) - scipy.special.betaln(0.5, 0.5)) - _MISS
 
     def is_inside(share: float) -> bool:
-        of_hits = (hits * log(share) if share > 0 else -inf) if hits else 0.0
-        of_others = ((of - hits) * log1p(-share) if share < 1 else -inf) if of > hits else 0.0
-        return of_hits + of_others >= least
+        return float(scipy.special.xlogy(hits, share) + scipy.special.xlog1py(of - hits, -share)) >= least
 
     return _end(is_inside, value, 0.0), _end(is_inside, value, 1.0)
 

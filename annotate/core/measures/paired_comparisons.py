@@ -20,6 +20,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import lot
@@ -27,7 +28,6 @@ from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, Z, proportion
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles
 from annotate.core.measures.ranked_labels import Share
-from annotate.core.special_functions import logistic, t_quantile
 
 # --- The Bradley-Terry model of paired comparisons
 #
@@ -50,10 +50,12 @@ def groups(wins: Floats) -> list[list[int]]:
 
     Return the groups, best first: no system of a group has been beaten by a system of a later group.
     """
-    beaten = _beaten(wins)
-    found = {tuple(np.flatnonzero(group).tolist()) for group in beaten & beaten.T}
-    # Systems in a better group have beaten more.
-    return [list(group) for group in sorted(found, key=lambda group: (-beaten[group[0]].sum(), group))]
+    number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
+    found: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
+    # For each system, the number of systems that it has beaten, directly or through others. Systems in a better group
+    # have beaten more.
+    reached = (~np.isinf(scipy.sparse.csgraph.shortest_path(wins > 0, unweighted=True))).sum(axis=1)
+    return sorted(found, key=lambda part: (-reached[part[0]], part))
 
 
 def strengths(wins: Floats) -> Floats:
@@ -78,19 +80,11 @@ def _are_finite(wins: Floats) -> np.ndarray:
 
     wins: see `strengths`.
     """
-    return np.asarray(_beaten(wins).all(axis=(-1, -2)))
-
-
-def _beaten(wins: Floats) -> np.ndarray:
-    """Return whether the row's system has beaten the column's, directly or through others, or is the same (..., K, K).
-
-    wins: see `strengths`.
-    """
     size = wins.shape[-1]
-    beaten = (wins > 0) | np.eye(size, dtype=bool)
+    reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):
-        beaten = beaten @ beaten
-    return beaten
+        reached = reached @ reached
+    return np.asarray(reached.all(axis=(-1, -2)))
 
 
 def _strengths(wins: Floats) -> Floats:
@@ -98,7 +92,7 @@ def _strengths(wins: Floats) -> Floats:
     played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
     found: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
-        chance = logistic(found[:, :, None] - found[:, None, :])
+        chance = scipy.special.expit(found[:, :, None] - found[:, None, :])
         weights = played * chance * (1 - chance)
         information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
         # The data do not determine the sum of the strengths, so the matrix cannot be inverted. Adding 1 to every cell
@@ -360,7 +354,7 @@ def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[fl
     The bootstrap treats the variance as known, and divides by n where a sample variance divides by n - 1 (Hesterberg
     2015, What Teachers Should Know About the Bootstrap, The American Statistician 69(4), section 4).
     """
-    factor = t_quantile(0.975, messages - 1) / Z * sqrt(messages / (messages - 1))
+    factor = scipy.special.stdtrit(messages - 1, 0.975) / Z * sqrt(messages / (messages - 1))
     low, high = (value + factor * (end - value) for end in ends)
     return min(low, value), max(high, value)
 

@@ -8,16 +8,16 @@ the coverage.
 """
 
 from collections.abc import Callable, Sequence
-from math import log, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z, jeffreys
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
-from annotate.core.special_functions import logistic, t_quantile
 
 TOLERANCE = 1e-3  # tolerance for the sum of a row's scores
 NO_UNITS = "There are no units."
@@ -201,7 +201,7 @@ def quantile(units: ScoredUnits) -> float:
 
 
 def _t(groups: float) -> float:
-    return t_quantile((1 + LEVEL) / 2, max(1.0, groups - 1))
+    return float(scipy.special.stdtrit(max(1.0, groups - 1), (1 + LEVEL) / 2))
 
 
 def variance(units: ScoredUnits, influence: Floats) -> float:
@@ -269,10 +269,10 @@ def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[B
         return Figure(value, *jeffreys(round(value) * rarest, rarest))
     weights = [units.weights[kind] for kind in kinds]
     heaviest = max(float(own.max() / own.mean()) / count for own, count in zip(weights, groups, strict=True))
-    odds, slope = log(value / (1 - value)), value * (1 - value)
+    odds, slope = float(scipy.special.logit(value)), value * (1 - value)
     added = 2 * slope * heaviest**2
     off = _t(rarest) * sqrt(variance(units, influence) + added) / slope
-    return Figure(value, float(logistic(odds - off)), float(logistic(odds + off)))
+    return Figure(value, float(scipy.special.expit(odds - off)), float(scipy.special.expit(odds + off)))
 
 
 def proportion(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.draws.hash_order import lot
@@ -33,7 +34,6 @@ from annotate.core.measures.scored_units import (
     too_few,
     variance,
 )
-from annotate.core.special_functions import beta_quantile, normal_cdf
 
 BINS = 15
 
@@ -125,7 +125,7 @@ def _mean_apart(values: Floats, units: ScoredUnits) -> Apart:
     if spread <= SLACK:
         return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
     off = quantile(units) * spread
-    p = 2 * normal_cdf(-abs(value) / spread * Z / quantile(units))
+    p = 2 * float(scipy.special.ndtr(-abs(value) / spread * Z / quantile(units)))
     return Difference(value, value - off, value + off), p
 
 
@@ -496,8 +496,8 @@ def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figur
 
 
 def _ends(found: float, of: float, error: float) -> tuple[float, float]:
-    low = beta_quantile(found, of - found + 1, error) if found > 0 else 0.0
-    high = beta_quantile(found + 1, of - found, (1 + LEVEL) / 2) if found < of else 1.0
+    low = float(scipy.special.betaincinv(found, of - found + 1, error)) if found > 0 else 0.0
+    high = float(scipy.special.betaincinv(found + 1, of - found, (1 + LEVEL) / 2)) if found < of else 1.0
     return low, high
 
 
