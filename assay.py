@@ -39,11 +39,11 @@ __all__ = ["AssayError", "use", *_HOMES]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"assay has no {name}; it has: {', '.join(__all__)}.")
+        raise AttributeError(f"assay has no attribute {name!r}. Available: {', '.join(__all__)}.")
     begin()
-    found = getattr(import_module(f"annotate.notebook.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    attribute = getattr(import_module(f"annotate.notebook.{_HOMES[name]}"), name)
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__() -> list[str]:

@@ -49,16 +49,18 @@ class Draw(models.Model):
         default="",
         help_text="the predictor that the draw used: a name, or name@version",
     )
-    parameters = models.JSONField(default=dict, help_text="the design's other options, and what it found")
-    seed = models.CharField(max_length=64)
-    asked = models.PositiveBigIntegerField(default=0, help_text="posts asked for")
-    size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked for if the frame is smaller")
-    parts = models.PositiveIntegerField(help_text="the frame is the corpus's first parts, this many")
-    frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
-    frame_digest = models.CharField(max_length=64, help_text="SHA-256 over the digests of the frame's parts")
-    detectors = models.JSONField(
-        default=list, help_text="the versions of the detectors whose votes were drawn with the posts"
+    parameters = models.JSONField(
+        default=dict, help_text="the design's other options, and counts that the draw recorded"
     )
+    seed = models.CharField(max_length=64)
+    asked = models.PositiveBigIntegerField(default=0, help_text="number of posts requested")
+    size = models.PositiveBigIntegerField(
+        help_text="number of posts drawn; lower than requested if the frame is smaller"
+    )
+    parts = models.PositiveIntegerField(help_text="number of parts in the frame, from the first part of the corpus")
+    frame_size = models.PositiveBigIntegerField(help_text="number of posts in the frame")
+    frame_digest = models.CharField(max_length=64, help_text="SHA-256 of the digests of the frame's parts")
+    detectors = models.JSONField(default=list, help_text="the versions of the detectors that voted on the posts")
     extends = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -69,8 +71,8 @@ class Draw(models.Model):
         ]
 
     def __str__(self) -> str:
-        of = f" for {self.language}" if self.language else ""
-        return f"{self.design} draw of {self.size:,}{of} from {self.corpus}, seed {self.seed}"
+        purpose = f" for {self.language}" if self.language else ""
+        return f"{self.design} draw of {self.size:,}{purpose} from {self.corpus}, seed {self.seed}"
 
     @property
     def chance(self) -> float:
@@ -90,7 +92,7 @@ class Item(models.Model):
     # The unique constraint below already provides an index.
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
-    text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
+    text = models.TextField(help_text="the text that annotators see, with mentions replaced by @xzy")
     author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
     posted_at = models.DateTimeField(null=True, blank=True)
     url = models.CharField(max_length=2000, blank=True)
@@ -104,12 +106,12 @@ class Item(models.Model):
     # fields is taken from the manifest.
     fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; empty for a post")
     declared = models.JSONField(
-        default=list, blank=True, help_text="the labels that came with a record; annotators never see them"
+        default=list, blank=True, help_text="the labels that a record has in its source; annotators never see them"
     )
     # For example {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, with label codes, best first. A
     # record has {}.
     votes = models.JSONField()
-    letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it; 0 for a record")
+    letters = models.PositiveIntegerField(help_text="number of letters that the detectors read; 0 for a record")
 
     class Meta:
         ordering = ["pk"]
@@ -150,9 +152,9 @@ class Vocabulary(models.Model):
 
     name = models.SlugField(max_length=64)
     version = models.PositiveIntegerField(help_text="1, 2, ... in the order of import")
-    source = models.CharField(max_length=200, help_text="the names of its files")
-    sha256 = models.CharField(max_length=64, help_text="of all that it says, in whatever format and order")
-    languages = models.JSONField(default=list, help_text="those of its labels")
+    source = models.CharField(max_length=200, help_text="the names of the imported files")
+    sha256 = models.CharField(max_length=64, help_text="SHA-256 of the content, independent of format and order")
+    languages = models.JSONField(default=list, help_text="the languages of the labels")
     imported_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -191,8 +193,8 @@ class Concept(models.Model):
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="concepts")
     key = models.CharField("id", max_length=200)
-    is_deprecated = models.BooleanField(default=False, help_text="kept for documents that have it, and not offered")
-    replaced_by = models.TextField(blank=True, help_text="ids of the concepts to use in its place, a space between")
+    is_deprecated = models.BooleanField(default=False, help_text="existing documents keep it, but it is not offered")
+    replaced_by = models.TextField(blank=True, help_text="ids of the replacement concepts, separated by spaces")
     schemes = models.ManyToManyField(Scheme, related_name="concepts")
     broader = models.ManyToManyField("self", through="Broader", symmetrical=False, related_name="narrower")
     related = models.ManyToManyField("self", through="Related", symmetrical=False, related_name="+")
@@ -234,18 +236,18 @@ class Related(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.concept} beside {self.related}"
+        return f"{self.concept} related to {self.related}"
 
 
 class Label(models.Model):
     """A label of a concept in one language. It is either the preferred label or an alternative that helps searchers."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="labels")
-    language = models.CharField(max_length=16, blank=True, help_text="empty where the source does not say")
+    language = models.CharField(max_length=16, blank=True, help_text="empty if the source does not specify it")
     text = models.CharField(max_length=500)
     is_preferred = models.BooleanField()
     # Stored as bytes, so that SQLite and PostgreSQL with any collation sort and compare labels in the same way.
-    plain = models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")
+    plain = models.BinaryField(help_text="the words from `words_of`, separated by spaces, in UTF-8")
 
     class Meta:
         ordering = ["pk"]
@@ -270,7 +272,7 @@ class LabelWord(models.Model):
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)
-    word = models.BinaryField(help_text="as `words_of` has it, UTF-8; bytes, as Label.plain")
+    word = models.BinaryField(help_text="a word from `words_of` in UTF-8; stored as bytes like Label.plain")
 
     class Meta:
         indexes = [

@@ -32,27 +32,27 @@ FOLDER = 0o700  # the mode of the data folder
 
 def _umask() -> int:
     """Return the umask of the process. It can be read only by setting it, so it remains set only for a moment."""
-    found = os.umask(UMASK)
-    os.umask(found)
-    return found
+    mask = os.umask(UMASK)
+    os.umask(mask)
+    return mask
 
 
-_OF_SHELL = _umask()
+_SHELL_UMASK = _umask()
 
 
 @contextmanager
 def private() -> Iterator[None]:
     """Within this block, create all files with owner-only permissions. This affects all threads of the process."""
-    before = os.umask(UMASK)
+    previous = os.umask(UMASK)
     try:
         yield
     finally:
-        os.umask(before)
+        os.umask(previous)
 
 
 def release(path: Path) -> None:
     """Give a file or folder outside the data folder the permissions that the user's umask allows."""
-    path.chmod((0o777 if path.is_dir() else 0o666) & ~_OF_SHELL)
+    path.chmod((0o777 if path.is_dir() else 0o666) & ~_SHELL_UMASK)
 
 
 # --- Available processors.
@@ -78,18 +78,13 @@ def usable() -> int:
 # --- Storage errors, which occur if a disk is full or read-only, or if the database cannot be reached.
 
 
-_FILES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
-_SQLITE = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-}
+_FILE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+_SQLITE_ERRORS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 # Classes of PostgreSQL errors: connections, insufficient resources such as disk space, shutdown by an operator, and
 # system errors. The last one is a single error: the transaction is read-only.
-_POSTGRESQL = ("08", "53", "57P", "58", "25006")
+_POSTGRESQL_ERRORS = ("08", "53", "57P", "58", "25006")
 # Suffixes of the files that SQLite and Assay create next to a database while it is used.
-_BESIDE = ("-wal", "-shm", "-journal", ".writers")
+_SUFFIXES = ("-wal", "-shm", "-journal", ".writers")
 
 
 class DatabaseAway(OperationalError):
@@ -105,16 +100,16 @@ def check_not_away(path: str) -> None:
     Raise DatabaseAway if other files of the installation exist but the database file does not.
     """
     corpora = Path(settings.DATA_DIR) / "corpora"
-    signs = [f"{path}{end}" for end in _BESIDE if os.path.exists(f"{path}{end}")]
+    signs = [f"{path}{end}" for end in _SUFFIXES if os.path.exists(f"{path}{end}")]
     if corpora.is_dir() and any(corpora.iterdir()):
         signs.append(str(corpora))
     # This is checked last. A process that sets up an installation creates the database first, so if other files exist,
     # the database must exist by now.
     if signs and not os.path.exists(path):
         raise DatabaseAway(
-            f"The database file {path} is missing, but {signs[0]} is there: nothing was done, and no empty database "
-            "was made. Move the file back or restore it from a backup (or correct ASSAY_DATA_DIR or DATABASE_URL); to "
-            "start anew, set ASSAY_DATA_DIR to an empty folder."
+            f"The database file {path} is missing, but {signs[0]} exists. Nothing was changed, and no empty database "
+            "was created. Move the file back, restore it from a backup, or correct ASSAY_DATA_DIR or DATABASE_URL. For "
+            "a new installation, set ASSAY_DATA_DIR to an empty folder."
         )
 
 
@@ -123,11 +118,11 @@ def is_storage_fault(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, DatabaseAway):
             return True
-        if isinstance(error, OSError) and error.errno in _FILES:
+        if isinstance(error, OSError) and error.errno in _FILE_ERRORS:
             return True
-        if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _SQLITE:
+        if isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _SQLITE_ERRORS:
             return True
-        if str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRESQL):
+        if str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRESQL_ERRORS):
             return True
         # If the server cannot be reached, psycopg's error has no code.
         if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":

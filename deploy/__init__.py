@@ -15,16 +15,16 @@ _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 def masked(line: str) -> str:
     """Return a log line in which each URL is cut off before a secret. Percent-encoded paths are recognised too."""
-    return _ADDRESS.sub(lambda found: _cut(found[0]), line)
+    return _ADDRESS.sub(lambda match: _cut(match[0]), line)
 
 
 def _cut(address: str) -> str:
-    read = unquote(address)
-    before = _SECRET_FOLLOWS.search(read)
-    if before is None or before.end() == len(read):
+    decoded = unquote(address)
+    match = _SECRET_FOLLOWS.search(decoded)
+    if match is None or match.end() == len(decoded):
         return address
     # The path is quoted again, because the decoded path may contain a newline.
-    return f"{quote(read[: before.end()], safe=string.punctuation)}..."
+    return f"{quote(decoded[: match.end()], safe=string.punctuation)}..."
 
 
 class Masking(logging.Formatter):

@@ -34,7 +34,9 @@ def data_dir() -> Path:
     try:
         return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser().resolve() / "assay"
     except RuntimeError as error:
-        raise ImproperlyConfigured("There is no home directory for the data. Set ASSAY_DATA_DIR.") from error
+        raise ImproperlyConfigured(
+            "The home directory for the data cannot be determined. Set ASSAY_DATA_DIR."
+        ) from error
 
 
 DATA_DIR = data_dir()
@@ -52,7 +54,7 @@ def installation_key(name: str) -> str:
         return _kept_key(path)
     except OSError as error:
         raise ImproperlyConfigured(
-            f"The data directory {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to a usable directory."
+            f"The data folder {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to another folder."
         ) from error
 
 
@@ -75,14 +77,14 @@ def _kept_key(path: Path) -> str:
 def flag(name: str) -> bool:
     value = os.environ.get(name, "").lower()
     if value not in ("", "0", "1", "true", "false"):
-        raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0.")
+        raise ImproperlyConfigured(f"{name} is {value!r}. It must be 1 or 0.")
     return value in ("1", "true")
 
 
 def whole_number(name: str, otherwise: int = 0) -> int:
     value = os.environ.get(name) or str(otherwise)
     if not (value.isascii() and value.isdigit()):
-        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, such as 1.")
+        raise ImproperlyConfigured(f"{name} is {value!r}. It must be a whole number, such as 1.")
     return int(value)
 
 
@@ -93,7 +95,7 @@ AUTHOR_KEY = installation_key("AUTHOR_KEY")
 # The engine that runs queries on corpora (corpora/engines): DuckDB on this machine, or Spark.
 ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
-    raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}; set it to duckdb or spark.")
+    raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}. It must be duckdb or spark.")
 SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
 
 DEBUG = flag("ASSAY_DEBUG")
@@ -108,7 +110,7 @@ SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
 SITE_ASSUMED = not (SITE or HTTPS)
 SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
 if not SITE.startswith(("https://", "http://")):
-    raise ImproperlyConfigured(f"ASSAY_SITE is {SITE!r}; begin it with https:// or http://.")
+    raise ImproperlyConfigured(f"ASSAY_SITE is {SITE!r}. It must begin with https:// or http://.")
 
 INSTALLED_APPS = [
     "knox",
@@ -176,8 +178,8 @@ def database() -> dict[str, Any]:
     schemes = ("sqlite:///", "postgres://", "postgresql://")
     if not url.startswith(schemes):
         raise ImproperlyConfigured(
-            "DATABASE_URL must begin with postgresql:// or sqlite:/// "
-            "(for example postgresql://user:password@localhost/assay)."
+            "DATABASE_URL must begin with postgresql:// or sqlite:///, "
+            "for example postgresql://user:password@localhost/assay."
         )
     try:
         config: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
@@ -253,13 +255,13 @@ CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
 MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
 
 
-def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
+def mail_server(address: str) -> tuple[str, int, str, str, bool, bool]:
     """Return the host, port, user, password, and whether to use TLS or STARTTLS, from a mail URL.
 
     Raise ImproperlyConfigured if the URL is invalid.
     """
     try:
-        url = urlsplit(given)
+        url = urlsplit(address)
         port, tls, starttls = MAIL_SCHEMES[url.scheme]
         if url.hostname and not url.path.strip("/"):
             user, password = unquote(url.username or ""), unquote(url.password or "")
@@ -268,9 +270,9 @@ def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
         pass
     # The message does not repeat the value, because it may contain a password.
     raise ImproperlyConfigured(
-        "ASSAY_MAIL cannot be read. Write it like smtp+starttls://user:password@mail.example.org:587; it begins with "
-        f"one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}, and characters such as / and @ in the "
-        "password are percent-encoded."
+        "ASSAY_MAIL is not valid. Expected a URL such as smtp+starttls://user:password@mail.example.org:587 that "
+        f"begins with one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}. Characters such as / and @ in the "
+        "password must be percent-encoded."
     )
 
 
@@ -301,7 +303,7 @@ try:
     zoneinfo.ZoneInfo(TIME_ZONE)
 except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     raise ImproperlyConfigured(
-        f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
+        f"ASSAY_TIME_ZONE is {TIME_ZONE!r}. It must be the name of a time zone, such as Europe/Berlin."
     ) from error
 
 # Managers' uploads are written directly to the data folder.
@@ -353,8 +355,8 @@ API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
-    "DESCRIPTION": "The annotator's queue: take a unit, judge or skip it, undo, and see how far the queue is. And the "
-    "adjudicator's list: what waits, one unit with what is known of it, and the decision.",
+    "DESCRIPTION": "For annotators: request a unit, answer or skip it, undo, and read the progress. For adjudicators: "
+    "list the waiting units, read a unit with its votes and judgments, and decide it.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -50,10 +50,10 @@ class Middleware(WhiteNoiseMiddleware):
         if not address.startswith(self.static_prefix):
             return self.get_response(request)
         plain = self._without_hash(address)
-        found = self.find_file(plain) if self.autorefresh else self.files.get(plain)
-        if found is None:
+        file = self.find_file(plain) if self.autorefresh else self.files.get(plain)
+        if file is None:
             return self.get_response(request)
-        response = self._served(found, request, _find(plain.removeprefix(self.static_prefix)))
+        response = self._served(file, request, _find(plain.removeprefix(self.static_prefix)))
         if plain != address:
             response.headers["Cache-Control"] = YEAR
         return response
@@ -67,8 +67,8 @@ class Middleware(WhiteNoiseMiddleware):
         plain = str(pure.with_name(stem + pure.suffix))
         return plain if staticfiles_storage.url(plain.removeprefix(self.static_prefix)) == address else address
 
-    def _served(self, found, request, path):
-        response = self.serve(found, request)
+    def _served(self, file, request, path):
+        response = self.serve(file, request)
         if not path or Path(path).suffix not in COMPRESSED:
             return response
         patch_vary_headers(response, ["Accept-Encoding"])

@@ -78,10 +78,10 @@ class Arrival:
 
     def add(self, data: bytes) -> str | None:
         """Add received data, and return what to do with the connection: MORE, WHOLE, UPLOAD, or None to close it."""
-        seen = max(0, len(self.data) - 3)
+        search_start = max(0, len(self.data) - 3)
         self.data += data
         if not self.size:
-            end = self.data.find(b"\r\n\r\n", seen)
+            end = self.data.find(b"\r\n\r\n", search_start)
             if end < 0:
                 return MORE if len(self.data) < LARGEST_HEADER else None
             head = bytes(self.data[: end + 2])
@@ -201,5 +201,5 @@ class Worker(ThreadWorker):
         if now - self.looked < 1:
             return
         self.looked = now
-        for arrival in [each for each in self.arrivals if each.deadline < now]:
+        for arrival in [pending for pending in self.arrivals if pending.deadline < now]:
             self._drop(arrival)

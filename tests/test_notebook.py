@@ -74,7 +74,7 @@ def test_the_notebook_of_the_documentation_goes_from_a_corpus_to_a_measured_clas
     cells = in_a_kernel(notebook)
     by_start = {cell.source.split("\n")[0]: cell for cell in cells}
     assert ">demo</td>" in html(cells[0])
-    assert "posts of demo: 1,525 rows, the first 10" in html(cells[1])
+    assert "posts of demo: 1,525 rows, first 10 shown" in html(cells[1])
     assert re.search(r"written to gold/demo, in \d+ labels\.", printed(by_start[EXPORTS]))
     assert (tmp_path / "gold" / "demo" / "gold.parquet").exists()
     measured = next(cell for cell in cells if cell.source.startswith("coarse = "))
@@ -138,8 +138,8 @@ def test_in_a_kernel_the_database_is_asked_outside_its_event_loop_and_refusals_a
     (error,) = refused.outputs
     assert (error.ename, error.evalue) == (
         "AssayError",
-        "There is no corpus 'july'; make one with `assay import_corpus july FILE --licence LICENCE`, or one of pairs "
-        "of message and reply with import_threads.",
+        "The corpus 'july' does not exist. Create it with `assay import_corpus july FILE --licence LICENCE`, or with "
+        "import_threads for pairs of a message and a reply.",
     )
     assert "During handling" not in "".join(error.traceback)
     assert printed(interrupted) == "interrupted True\n"
@@ -183,8 +183,8 @@ def test_without_an_installation_gold_sets_are_read_and_nothing_is_written(insta
     first, *refused, corpora, imported = script(text, nowhere).splitlines()
     posts = len((exported / "gold.jsonl").read_text(encoding="utf-8").splitlines())
     assert first == f"{posts} 1.0"
-    nothing = f"There is no installation in {nowhere}; say where there is one with assay.use(folder) or ASSAY_DATA_DIR"
-    assert refused == [f"{nothing}, or make one: assay serve."] * 3
+    nothing = f"{nowhere} contains no installation. Select another folder with assay.use(folder) or ASSAY_DATA_DIR"
+    assert refused == [f"{nothing}, or create an installation with `assay serve`."] * 3
     assert (corpora, imported) == ("0", "2")
     assert not nowhere.exists()
 
@@ -229,8 +229,8 @@ def test_another_installation_is_used_if_that_is_said_first(installation, tmp_pa
     assert told.splitlines() == [
         "1",
         "1",
-        f"{installation} is in use already; call assay.use first of all, in a kernel that was just started.",
-        f"There is no folder {missing}; name the data folder of an installation.",
+        f"{installation} is already in use. Restart the kernel and call assay.use before any other function.",
+        f"The folder {missing} does not exist. Specify the data folder of an installation.",
     ]
 
 

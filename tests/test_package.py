@@ -205,8 +205,8 @@ def test_data_lie_where_a_users_programs_keep_theirs_unless_another_folder_is_na
 
 def test_an_empty_installation_says_how_to_make_a_manager_who_can_then_log_in(installed):
     with installed.serving() as (server, _, said):
-        assert "There is no manager yet: `assay add_manager NAME` makes one.\n" in said
-        assert f"from the data in {installed.home}/.local/share/assay; Ctrl-C ends it.\n" in said
+        assert "There is no manager yet. Create one with `assay add_manager NAME`.\n" in said
+        assert f"with the data in {installed.home}/.local/share/assay. Press Ctrl-C to stop.\n" in said
         server.send_signal(signal.SIGINT)
         assert server.wait() == 0
     made = installed.run("assay", "add_manager", "meg")

@@ -81,8 +81,8 @@ def set_up(port: int) -> str:
     accounts(PEOPLE, password)
     if not Task.objects.filter(name=NAME).exists():
         # In so small a sample, most languages have too few posts for the default audits and checks.
-        few = {"audit_least": 2, "audit_limit": 1.0}
-        call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **few)
+        audit_options = {"audit_least": 2, "audit_limit": 1.0}
+        call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **audit_options)
         begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
     if not Task.objects.filter(name=VERIFY).exists():
         options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
@@ -91,12 +91,12 @@ def set_up(port: int) -> str:
         crowd(name, kind, sorted((material() / "records").glob(f"{kind}.*.jsonl")))
     return f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
-  anna     who reads German, English and Dutch
-  yusuf    who reads Arabic, Amharic, Turkish, Hebrew and French
-  ada      who adjudicates what readers skip or doubt (some have begun already)
-  oliver   who labels ads, answers and pages in English (anna and yusuf take the test first)
-  manager  who sees to languages, people and tasks, and to the annotators that were paused
-The people are invented, and there are more of them: the manager sees all."""
+  anna     annotator who reads German, English and Dutch
+  yusuf    annotator who reads Arabic, Amharic, Turkish, Hebrew and French
+  ada      adjudicator of units that annotators skipped or disagreed on
+  oliver   annotator who labels ads, answers and pages in English (anna and yusuf must pass a test first)
+  manager  manager of languages, people, tasks and paused annotators
+All people are invented. The manager sees all of them."""
 
 
 @transaction.atomic  # one wait for the disk rather than one for each answer
@@ -110,9 +110,9 @@ def begin(task: Task, truth: Path) -> None:
     readers = readers.exclude(user__username__in=VISITORS)
     skippers = readers.filter(user__username__in=SKIPPERS).order_by("user__username")
     for annotator in skippers:
-        work(annotator, task, lambda key, own: None)
+        work(annotator, task, lambda key, languages_read: None)
     for annotator in readers.exclude(pk__in=skippers):
-        work(annotator, task, lambda key, own: languages[key] if languages[key] in own else None)
+        work(annotator, task, lambda key, languages_read: languages[key] if languages[key] in languages_read else None)
 
 
 def work(annotator: Annotator, task: Task, answer: Callable[[str, set[str]], str | None]) -> None:
@@ -160,15 +160,15 @@ def qualify(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
 
 def spread(task: Task) -> None:
     """Spread the times of the answers over the last hours, because all were given within seconds."""
-    last = timezone.now()
+    answered = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
-        took = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
-        last -= timedelta(seconds=took + 90)
-        shown = last - timedelta(seconds=took)
-        fields = {"shown_at": shown, "answered_at": last, "active_seconds": took}
+        seconds = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
+        answered -= timedelta(seconds=seconds + 90)
+        opened = answered - timedelta(seconds=seconds)
+        fields = {"shown_at": opened, "answered_at": answered, "active_seconds": seconds}
         Judgment.objects.filter(pk=judgment.pk).update(**fields)
         assert judgment.lease_id
-        Lease.objects.filter(pk=judgment.lease_id).update(opened_at=shown, closed_at=last)
+        Lease.objects.filter(pk=judgment.lease_id).update(opened_at=opened, closed_at=answered)
 
 
 def label_records(annotator: Annotator, task: Task, truth: Mapping[str, str]) -> None:
@@ -188,9 +188,9 @@ def check_place() -> None:
     begun = (settings.DATA_DIR / PASSWORD).exists()
     if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(
-            f"The data in {settings.DATA_DIR} are not a demo's: there are accounts, corpora or tasks already, and "
-            "invented people would stand among them. Give the demo a folder of its own, for example "
-            "`ASSAY_DATA_DIR=demo-data assay serve --demo`; nothing was changed."
+            f"{settings.DATA_DIR} already contains accounts, corpora or tasks that do not belong to a demo. Use a "
+            "separate folder for the demo, for example `ASSAY_DATA_DIR=demo-data assay serve --demo`. Nothing was "
+            "changed."
         )
 
 

@@ -20,10 +20,10 @@ MARK = '<meta name="generator" content="check_kind">'
 
 @action(
     "check_kind",
-    "Describe what a kind's TOML file defines, and write the page that people will see, with an invented record.",
-    Option("file", Path, required=True, argument=True, help="the kind's file, such as my_kind.toml"),
-    Option("out", Path, shown="PAGE", help="where to write the page (default: FILE as .html)"),
-    Option("language", shown="CODE", help="the language of the invented record, or that is asked about"),
+    "Describe the kind that a TOML file defines, and write the page that annotators will see with an example record.",
+    Option("file", Path, required=True, argument=True, help="the TOML file of the kind, such as my_kind.toml"),
+    Option("out", Path, shown="PAGE", help="the file to write the page to (default: FILE with the suffix .html)"),
+    Option("language", shown="CODE", help="the language of the example record or of the question"),
     refuses=(KindError,),
     on_files=True,
 )
@@ -33,13 +33,13 @@ def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
     data = {"kind": kind.slug, "told": tell(kind), "page": None}
     if not kind.answered_here:
         return Outcome([tell(kind)], data=data)
-    there = languages_of(kind)
-    if language and language not in there:
-        raise ActionError(f"The kind cannot show --language {language}; it can show {', '.join(there)}.")
+    available = languages_of(kind)
+    if language and language not in available:
+        raise ActionError(f"This kind does not support --language {language}. Valid languages: {', '.join(available)}.")
     path = values["out"] or file.with_suffix(".html")
     try:
         if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
-            raise ActionError(f"{path} is not a page that check_kind wrote; move it, or name another with --out.")
+            raise ActionError(f"{path} was not written by check_kind. Move it, or choose another file with --out.")
         write_whole(path, preview(kind, language or usual_language(kind)))
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error

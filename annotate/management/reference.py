@@ -55,7 +55,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     people: "number of people",
     share: "share",
     fraction: "share",
-    points: "points of percent",
+    points: "percentage points",
     number: "number",
     codes: "codes",
     words: "words",
@@ -77,8 +77,8 @@ def written(text: str) -> str:
     Raise KeyError if a part is unknown, and ValueError if the beginning or the end of a part is missing.
     """
     if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
-        raise ValueError(f"a place begins with {BEGINS}NAME --> on a line of its own, and ends with {ENDS}")
-    return PLACE.sub(lambda place: f"{place['begin']}{PARTS[place['name']]()}\n{place['end']}", text)
+        raise ValueError(f"expected {BEGINS}NAME --> on a separate line, followed by {ENDS}")
+    return PLACE.sub(lambda match: f"{match['begin']}{PARTS[match['name']]()}\n{match['end']}", text)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -129,12 +129,12 @@ def given_to(name: str) -> list[Given]:
     # Leave out options that all Django commands have, except a --version of our own, and options that --help hides.
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
     dests = {option.name for option in options}
-    own = [
+    parser_options = [
         _of_argument(action)
         for action in command.create_parser("assay", name)._actions
         if (action.dest, type(action)) not in common and action.dest not in dests and action.help != argparse.SUPPRESS
     ]
-    return [each for option in options for each in _of_option(option)] + own
+    return [given for option in options for given in _of_option(option)] + parser_options
 
 
 def _of_option(option: Option) -> Iterator[Given]:
@@ -142,64 +142,65 @@ def _of_option(option: Option) -> Iterator[Given]:
     is_plain = option.argument or option.choices or option.read is flag
     value = "" if is_plain else value_of(option)
     spelled = option.spelled if not option.argument else f"{option.name.upper()}{' …' if option.several else ''}"
-    about = (_takes(option), "may be repeated" if option.several else "", default)
-    yield Given(spelled, value, about, help, option.group, option.argument, option.required)
+    notes = (_takes(option), "may be repeated" if option.several else "", default)
+    yield Given(spelled, value, notes, help, option.group, option.argument, option.required)
     if option.opposite:
-        name, said = option.opposite
-        yield Given(f"--{name}", "", (), said, option.group)
+        name, help_text = option.opposite
+        yield Given(f"--{name}", "", (), help_text, option.group)
 
 
 def _parted(help: str) -> tuple[str, str]:
     """Split the help text of an option into the description and the note about the default at its end."""
-    told = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
-    assert told
-    return told["help"], told["default"] or ""
+    match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
+    assert match
+    return match["help"], match["default"] or ""
 
 
 def _takes(option: Option) -> str:
     if option.choices:
         return f"one of {', '.join(map(code, option.choices))}"
-    taken = TAKES[option.read]
+    description = TAKES[option.read]
     if option.read in (whole_number, people, share, fraction, points):
-        least = f"{option.least or 0:g}"
-        taken += f", {least} or more" if option.most is None and option.read is whole_number else ""
-        taken += f", {least} to {1 if option.most is None else option.most:g}" if "or more" not in taken else ""
-    return taken
+        minimum = f"{option.least or 0:g}"
+        description += f", {minimum} or more" if option.most is None and option.read is whole_number else ""
+        maximum = 1 if option.most is None else option.most
+        description += f", {minimum} to {maximum:g}" if "or more" not in description else ""
+    return description
 
 
 def _of_argument(action: argparse.Action) -> Given:
     argument = not action.option_strings
-    shown = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-    takes = f"one of {', '.join(map(str, action.choices))}" if action.choices else ""
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    choices = f"one of {', '.join(map(str, action.choices))}" if action.choices else ""
     help, default = _parted(action.help or "")
-    spelled = shown if argument else ", ".join(action.option_strings)
-    value = "" if argument or action.choices or action.nargs == 0 else shown
-    return Given(spelled, value, (takes, default), help, "", argument, bool(action.required))
+    spelled = metavar if argument else ", ".join(action.option_strings)
+    value = "" if argument or action.choices or action.nargs == 0 else metavar
+    return Given(spelled, value, (choices, default), help, "", argument, bool(action.required))
 
 
 def _command(name: str) -> str:
-    given = given_to(name)
-    arguments = [each.spelled if each.required else f"[{each.spelled}]" for each in given if each.argument]
-    needed = [f"{each.spelled} …" for each in given if each.required and not each.argument]
-    others = ["[options]"] if any(not each.argument and not each.required for each in given) else []
-    usage = " ".join(["assay", name, *arguments, *needed, *others])
+    parameters = given_to(name)
+    arguments = [item.spelled if item.required else f"[{item.spelled}]" for item in parameters if item.argument]
+    required = [f"{parameter.spelled} …" for parameter in parameters if parameter.required and not parameter.argument]
+    more = ["[options]"] if any(not parameter.argument and not parameter.required for parameter in parameters) else []
+    usage = " ".join(["assay", name, *arguments, *required, *more])
     command = our_commands()[name]
     does = command.action.does if isinstance(command, ActionCommand) else command.help
-    told = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
-    for group in dict.fromkeys(each.group for each in given):
+    parts = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
+    for group in dict.fromkeys(parameter.group for parameter in parameters):
         # Options without a group need a heading only if they follow a group with a heading.
-        if group or len(told) > 3:
-            told.append(f"### {name}: {group or 'Other options'}")
-        told.append("\n".join(_told(each) for each in given if each.group == group))
-    return "\n\n".join(told)
+        if group or len(parts) > 3:
+            parts.append(f"### {name}: {group or 'Other options'}")
+        parts.append("\n".join(_told(parameter) for parameter in parameters if parameter.group == group))
+    return "\n\n".join(parts)
 
 
 def _told(given: Given) -> str:
     """Return an entry of a list, with an option and its type on the first line and its description below."""
-    about = " · ".join(filter(None, ("needed" if given.required else "", *given.about)))
-    line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), about and f"*{plain(about)}*")))
-    said = plain(given.help)
-    return f"- {line}\\\n  {said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '?')) else '.'}"
+    notes = " · ".join(filter(None, ("required" if given.required else "", *given.about)))
+    line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), notes and f"*{plain(notes)}*")))
+    help_text = plain(given.help)
+    return f"- {line}\\\n  {help_text[:1].upper()}{help_text[1:]}{'' if help_text.endswith(('.', '?')) else '.'}"
 
 
 def command_list() -> str:
@@ -207,7 +208,7 @@ def command_list() -> str:
         (f"**{group}**", "\n".join(f"- [{name}](#{name}): {does}" for name, (_, does) in commands.items()))
         for group, commands in COMMANDS.items()
     )
-    return "\n\n".join(part for each in lists for part in each)
+    return "\n\n".join(part for lines in lists for part in lines)
 
 
 # --- Stages and refusals
@@ -220,26 +221,26 @@ def stages() -> str:
         (
             code(stage),
             meaning,
-            "yes" if stage in WITH_LABEL else "of the other unit" if stage == "COPIED" else "no",
-            "what is at the other unit" if stage == "COPIED" else "nothing" if stage in FINISHED else "something",
+            "yes" if stage in WITH_LABEL else "that of the original" if stage == "COPIED" else "no",
+            "as for the original" if stage == "COPIED" else "yes" if stage in FINISHED else "no",
         )
         for stage, meaning in STAGES.items()
     )
-    return f"{diagram}\n\n{table(('stage', 'a unit here', 'has a label', 'is left to do'), rows)}"
+    return f"{diagram}\n\n{table(('stage', 'meaning', 'has a label', 'finished'), rows)}"
 
 
 def refusals_told() -> str:
     """Return a section for each error code of the API. It says when the error occurs, what to do, and the status."""
-    found = {}
+    codes_found = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
-            when, do = (" ".join(part.split()) for part in (kind.__doc__ or "").split("\n\n"))
-            found[kind.code] = (status_of(kind()), when, do)
-    told = (
-        f"## {name}\n\n{when}\n\nWhat to do: {do} (HTTP {status})"
-        for name, (status, when, do) in sorted((found | OTHER_CODES).items())
+            condition, advice = (" ".join(part.split()) for part in (kind.__doc__ or "").split("\n\n"))
+            codes_found[kind.code] = (status_of(kind()), condition, advice)
+    sections = (
+        f"## {name}\n\n{condition}\n\nWhat to do: {advice} (HTTP {status})"
+        for name, (status, condition, advice) in sorted((codes_found | OTHER_CODES).items())
     )
-    return "\n\n".join(told)
+    return "\n\n".join(sections)
 
 
 # --- Settings
@@ -247,14 +248,14 @@ def refusals_told() -> str:
 
 def settings_told() -> str:
     """Return a table of the environment variables, made from the comments in deploy/env.example."""
-    rows, about = dict[str, tuple[str, str, str]](), list[str]()
+    rows, comment = dict[str, tuple[str, str, str]](), list[str]()
     for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
         if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
-            rows[set_to[1]] = (code(set_to[1]), " ".join(about), code(set_to[2]) if set_to[2] else "")
-            about = []
+            rows[set_to[1]] = (code(set_to[1]), " ".join(comment), code(set_to[2]) if set_to[2] else "")
+            comment = []
         else:
-            about = [*about, line.removeprefix("#").strip()] if line else []
-    return table(("variable", "what it says", "for example"), rows.values())
+            comment = [*comment, line.removeprefix("#").strip()] if line else []
+    return table(("variable", "meaning", "example"), rows.values())
 
 
 # --- Dependencies
@@ -264,14 +265,14 @@ _DEPENDENCY = r'    "(?P<name>[\w.-]+).*",  # (?P<size>[\d.]+ MB), (?P<licence>.
 
 def dependencies() -> str:
     """Return a table of what an installation needs, made from the comments in pyproject.toml."""
-    rows, extra, about = [], "", ""
+    rows, extra, comment = [], "", ""
     for line in (Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8").splitlines():
         if group := re.fullmatch(r"([\w-]+) = \[", line):
             extra = "" if group[1] == "dependencies" else code(group[1])
         elif package := re.fullmatch(_DEPENDENCY, line):
-            rows.append((package["name"], extra, about, *package.group("size", "licence", "released")))
+            rows.append((package["name"], extra, comment, *package.group("size", "licence", "released")))
         elif line.lstrip().startswith("#"):
-            about = line.strip("# ")
+            comment = line.strip("# ")
     return table(("package", "extra", "needed for", "size", "licence", "last release"), rows)
 
 
@@ -283,9 +284,9 @@ def columns() -> str:
     rows = []
     for name, column in COLUMNS.items():
         having = [slug for slug, names in kinds.items() if name in names]
-        said = "all" if len(having) == len(kinds) else ", ".join(map(code, having))
-        rows.append((code(name), column.about, _type(column.type), said))
-    return table(("column", "what it says", "type", "kinds that have it"), rows)
+        kind_list = "all" if len(having) == len(kinds) else ", ".join(map(code, having))
+        rows.append((code(name), column.about, _type(column.type), kind_list))
+    return table(("column", "meaning", "type", "kinds"), rows)
 
 
 def nested_columns() -> str:
@@ -298,12 +299,12 @@ def nested_columns() -> str:
         "transitions": TRANSITION,
         "votes": VOTE,
     }
-    told = {name: ", ".join(code(field.name) for field in struct) for name, struct in nested.items()}
-    chosen = ", ".join(code(field.name) for field in CHOSEN)
-    told["judgments"] += f"; where answers are concepts, also {code('concepts')}, a list with {chosen}"
-    told["judgments"] += f"; where they are of two systems, also {code('first')}, the system that stood first"
-    rows = ((code(name), words) for name, words in told.items())
-    return table(("column", "what each entry has"), rows)
+    fields = {name: ", ".join(code(field.name) for field in struct) for name, struct in nested.items()}
+    concept_fields = ", ".join(code(field.name) for field in CHOSEN)
+    fields["judgments"] += f"; if the answers are concepts, also {code('concepts')}, a list with {concept_fields}"
+    fields["judgments"] += f"; if two systems are compared, also {code('first')}, the system that was shown first"
+    rows = ((code(name), names) for name, names in fields.items())
+    return table(("column", "fields of each entry"), rows)
 
 
 def _type(type: pa.DataType) -> str:
@@ -316,7 +317,7 @@ def _type(type: pa.DataType) -> str:
 
 
 def keys_told(keys: Mapping[str, str]) -> str:
-    return table(("key", "what it says"), ((code(key), about) for key, about in keys.items()))
+    return table(("key", "meaning"), ((code(key), about) for key, about in keys.items()))
 
 
 # --- The API
@@ -329,50 +330,51 @@ def schema() -> dict[str, Any]:
 
 
 def api() -> str:
-    found = schema()
+    document = schema()
     rows = []
-    for path, methods in found["paths"].items():
-        for method, said in methods.items():
-            status, answer = next(iter(said["responses"].items()))
-            does = ". ".join(filter(None, (said["summary"], said.get("description", ""))))
-            sent, got = _named(said.get("requestBody", {})) or "nothing", _named(answer) or f"nothing ({status})"
-            rows.append((code(f"{method.upper()} {path}"), does, sent, got))
-    told = [table(("request", "what it does", "sends", "gets"), rows)]
-    for name, each in found["components"]["schemas"].items():
-        if "properties" in each:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            status, answer = next(iter(operation["responses"].items()))
+            does = ". ".join(filter(None, (operation["summary"], operation.get("description", ""))))
+            sent = _named(operation.get("requestBody", {})) or "nothing"
+            received = _named(answer) or f"nothing ({status})"
+            rows.append((code(f"{method.upper()} {path}"), does, sent, received))
+    parts = [table(("request", "purpose", "request body", "response"), rows)]
+    for name, definition in document["components"]["schemas"].items():
+        if "properties" in definition:
             # In the description of an enumeration, leave out the list of values that the schema adds to it.
             fields = (
-                (code(field), about.get("description", "").partition("\n\n* ")[0], _json_type(about))
-                for field, about in each["properties"].items()
+                (code(field), property.get("description", "").partition("\n\n* ")[0], _json_type(property))
+                for field, property in definition["properties"].items()
             )
-            told += [f"### {name}", table(("field", "what it says", "type"), fields)]
-    return "\n\n".join(told)
+            parts += [f"### {name}", table(("field", "meaning", "type"), fields)]
+    return "\n\n".join(parts)
 
 
-def _named(said: Mapping[str, Any]) -> str:
+def _named(body: Mapping[str, Any]) -> str:
     """Return a link to the table that describes the body of a request or response. It is empty if there is no body."""
-    about = said.get("content", {}).get("application/json", {}).get("schema", {})
-    return _json_type(about) if about else ""
+    definition = body.get("content", {}).get("application/json", {}).get("schema", {})
+    return _json_type(definition) if definition else ""
 
 
-def _json_type(about: Mapping[str, Any]) -> str:
-    if "$ref" in about:
-        name = about["$ref"].rpartition("/")[2]
-        named = schema_named(name)
+def _json_type(definition: Mapping[str, Any]) -> str:
+    if "$ref" in definition:
+        name = definition["$ref"].rpartition("/")[2]
+        target = schema_named(name)
         return (
-            f"[{name}](#{name.lower()})" if "properties" in named else f"one of {', '.join(map(code, named['enum']))}"
+            f"[{name}](#{name.lower()})" if "properties" in target else f"one of {', '.join(map(code, target['enum']))}"
         )
-    if inside := about.get("allOf") or about.get("oneOf"):
-        return " or ".join(dict.fromkeys(_json_type(each) for each in inside))
-    if about.get("type") == "array":
-        return f"list of {_json_type(about['items'])}"
-    return f"{about.get('type', 'any')}{', or null' if about.get('nullable') else ''}"
+    if inside := definition.get("allOf") or definition.get("oneOf"):
+        return " or ".join(dict.fromkeys(_json_type(option) for option in inside))
+    if definition.get("type") == "array":
+        return f"list of {_json_type(definition['items'])}"
+    return f"{definition.get('type', 'any')}{', or null' if definition.get('nullable') else ''}"
 
 
 @cache
 def schema_named(name: str) -> Mapping[str, Any]:
-    named: Mapping[str, Any] = schema()["components"]["schemas"][name]
-    return named
+    definition: Mapping[str, Any] = schema()["components"]["schemas"][name]
+    return definition
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -380,7 +382,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "commands": lambda: "\n\n".join(map(_command, our_commands())),
     "stages": stages,
     "moves": lambda: table(
-        ("from", "event", "to", "what happened"),
+        ("from", "event", "to", "meaning"),
         ((code(start), code(event), code(end), what) for start, event, end, what in MOVES),
     ),
     "refusals": refusals_told,

@@ -117,20 +117,20 @@ def entries() -> tuple[Entry, ...]:
     """Return all pages in the order of the table of contents."""
     linked: dict[str, Entry] = {}
     section = ""
-    for before, token in pairwise(parsed(source(INDEX))):
-        if before.type == "heading_open":
-            section = words_of(token) if before.tag == "h2" else ""
+    for previous, token in pairwise(parsed(source(INDEX))):
+        if previous.type == "heading_open":
+            section = words_of(token) if previous.tag == "h2" else ""
         children = token.children or []
-        for place, child in enumerate(children):
+        for position, child in enumerate(children):
             href = str(child.attrGet("href")) if child.type == "link_open" else ""
             if href.endswith(".md"):
-                words = "".join(
-                    each.content for each in takewhile(lambda each: each.type != "link_close", children[place:])
+                title = "".join(
+                    part.content for part in takewhile(lambda part: part.type != "link_close", children[position:])
                 )
                 path = href.removesuffix(".md")
                 # If the page was linked before, move it to the end.
                 linked.pop(path, None)
-                linked[path] = Entry(path, words[:1].upper() + words[1:], section)
+                linked[path] = Entry(path, title[:1].upper() + title[1:], section)
     return tuple(linked.values())
 
 
@@ -141,8 +141,8 @@ def contents() -> list[Section]:
 def around(path: str) -> tuple[Entry | None, Entry | None]:
     """Return the pages before and after a page in the table of contents. Each is None if there is no such page."""
     row = [None, *entries(), None]
-    place = next((place for place, entry in enumerate(row) if entry and entry.path == path), 0)
-    return (row[place - 1], row[place + 1]) if place else (None, row[1])
+    index = next((index for index, entry in enumerate(row) if entry and entry.path == path), 0)
+    return (row[index - 1], row[index + 1]) if index else (None, row[1])
 
 
 def section_of_folder(folder: str) -> str:
@@ -210,7 +210,7 @@ ROUTES: Mapping[tuple[str, str], Route] = {
 
 
 def stages_picture() -> SafeString:
-    said = ". ".join(f"From {start} to {end}: {', '.join(events)}" for (start, end), events in arrows().items())
+    description = ". ".join(f"From {start} to {end}: {', '.join(events)}" for (start, end), events in arrows().items())
     head = element("path", d="M0 0L8 4L0 8z", fill=QUIET)
     arrow_head = {"viewBox": "0 0 8 8", "refX": 7, "refY": 4, "markerWidth": 8, "markerHeight": 8, "orient": "auto"}
     marker = element("marker", head, id="arrow-head", markerUnits="userSpaceOnUse", **arrow_head)
@@ -218,7 +218,7 @@ def stages_picture() -> SafeString:
     parts += [part for edge, events in arrows().items() for part in _arrow(ROUTES[edge], events)]
     parts += [_box(stage) for stage in STAGES]
     size = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "width": WIDTH, "height": HEIGHT, "font_size": 12}
-    return picture("The stages of a unit and the moves between them", f"{said}.", parts, **size)
+    return picture("The stages of a unit and the moves between them", f"{description}.", parts, **size)
 
 
 def list_of_moves() -> SafeString:
@@ -228,23 +228,23 @@ def list_of_moves() -> SafeString:
 
 def _moves_from(stage: str) -> list[SafeString]:
     ends = [(end, events) for (start, end), events in arrows().items() if start == stage]
-    said = [element("dd", escaped(end), element("small", escaped(", ".join(events)))) for end, events in ends]
-    return [element("dt", escaped(stage)), *said] if said else []
+    items = [element("dd", escaped(end), element("small", escaped(", ".join(events)))) for end, events in ends]
+    return [element("dt", escaped(stage)), *items] if items else []
 
 
 def _arrow(route: Route, events: list[str]) -> list[SafeString]:
     line = element("path", d=route.path, fill="none", stroke=QUIET, stroke_width=1.25, marker_end="url(#arrow-head)")
-    words = [
-        text(event, route.x, route.y + LINE_HEIGHT * place, text_anchor=route.anchor)
-        for place, event in enumerate(events)
+    labels = [
+        text(event, route.x, route.y + LINE_HEIGHT * line_number, text_anchor=route.anchor)
+        for line_number, event in enumerate(events)
     ]
-    return [line, *words]
+    return [line, *labels]
 
 
 def _box(stage: str) -> SafeString:
     """Return the box of a stage. It is filled if units in this stage are finished."""
     x, y = PLACES[stage]
-    done = stage in FINISHED
+    is_finished = stage in FINISHED
     box = element(
         "rect",
         x=x - BOX_WIDTH / 2,
@@ -252,11 +252,11 @@ def _box(stage: str) -> SafeString:
         width=BOX_WIDTH,
         height=BOX_HEIGHT,
         rx=8,
-        fill=ACCENT if done else "var(--raised, #ffffff)",
-        stroke=ACCENT if done else LINE,
+        fill=ACCENT if is_finished else "var(--raised, #ffffff)",
+        stroke=ACCENT if is_finished else LINE,
         stroke_width=1.5,
     )
-    fill = {"fill": ON_ACCENT} if done else {}
+    fill = {"fill": ON_ACCENT} if is_finished else {}
     name = text(stage, x, y + 4, text_anchor="middle", font_weight=600, **fill)
     return element("g", tooltip(f"{stage}: {STAGES[stage]}"), box, name)
 
@@ -315,29 +315,29 @@ def page(path: str) -> Page:
 
 
 def _passages(tokens: list[Token]) -> Iterator[Passage]:
-    taken: set[str] = set()
+    anchors: set[str] = set()
     heading, lines, in_head, row = Heading(1, "", ""), list[str](), False, list[str]()
-    for before, token in zip([None, *tokens], tokens, strict=False):
+    for previous, token in zip([None, *tokens], tokens, strict=False):
         in_head = token.type == "thead_open" or (in_head and token.type != "thead_close")
         if token.type == "tr_close" and row:
             lines.append(" · ".join(filter(None, row)))
             row = []
-        if before and before.type == "heading_open":
+        if previous and previous.type == "heading_open":
             if heading.words:
                 yield Passage(heading, "\n".join(lines))
-            words = words_of(token)
-            heading, lines = Heading(int(before.tag[1]), words, anchor_of(words, taken)), []
+            title = words_of(token)
+            heading, lines = Heading(int(previous.tag[1]), title, anchor_of(title, anchors)), []
         elif token.type in ("inline", "fence", "code_block") and token.info not in (DIAGRAM, FORMULA) and not in_head:
-            (row if before and before.type == "td_open" else lines).append(words_of(token))
+            (row if previous and previous.type == "td_open" else lines).append(words_of(token))
     yield Passage(heading, "\n".join(lines))
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:
     """Give each heading its anchor. Also turn each heading except the page title into a link to itself."""
-    opened = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
-    for place, passage in zip(opened, passages, strict=True):
-        heading, line = passage.heading, tokens[place + 1]
-        tokens[place].attrSet("id", heading.anchor)
+    opened = [position for position, token in enumerate(tokens) if token.type == "heading_open"]
+    for position, passage in zip(opened, passages, strict=True):
+        heading, line = passage.heading, tokens[position + 1]
+        tokens[position].attrSet("id", heading.anchor)
         if heading.level > 1:
             link = Token("link_open", "a", 1, attrs={"class": "anchor", "href": f"#{heading.anchor}"})
             line.children = [link, *(line.children or []), Token("link_close", "a", -1)]
@@ -384,10 +384,10 @@ class _Renderer(RendererHTML):
 
     def tr_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         # Each row except the header has an anchor made from its first cell, so that links can lead to the row.
-        opened, words = tokens[idx + 1 : idx + 3]
-        if opened.type == "th_open":
+        first_token, first_cell = tokens[idx + 1 : idx + 3]
+        if first_token.type == "th_open":
             return "<tr>"
-        return format_html('<tr id="row-{}">', anchor_of(words_of(words), env.setdefault("rows", set())))
+        return format_html('<tr id="row-{}">', anchor_of(words_of(first_cell), env.setdefault("rows", set())))
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
@@ -429,8 +429,8 @@ def led(href: str, path: str) -> str:
     if file not in files():
         return ""
     fragment = f"#{parts.fragment}" if parts.fragment else ""
-    found = address(file.removesuffix(".md")) if file.endswith(".md") else reverse("docs-file", args=[file])
-    return f"{found}{fragment}"
+    url = address(file.removesuffix(".md")) if file.endswith(".md") else reverse("docs-file", args=[file])
+    return f"{url}{fragment}"
 
 
 def named(link: str, path: str) -> str:

@@ -110,25 +110,25 @@ class Found(NamedTuple):
     number: int
 
 
-def search(asked: str) -> Found:
+def search(query: str) -> Found:
     """Return the passages that contain all words of a query, the best first.
 
     If there are few of them, add passages in which a word begins with the last word of the query. If there are still
     few, add passages that contain only some of the words.
     """
-    words = _words(asked[:LONGEST])[:MOST_WORDS]
-    words = REPHRASED.get(" ".join(words), "").split() or words
-    if not words:
+    query_words = _words(query[:LONGEST])[:MOST_WORDS]
+    query_words = REPHRASED.get(" ".join(query_words), "").split() or query_words
+    if not query_words:
         return Found([], 0)
-    whole = [_one_of(word, *SYNONYMS.get(word, ())) for word in words]
-    begun = [*whole[:-1], _one_of(words[-1], *_begun_by(words[-1]))]
-    found: dict[int, Passage] = {}
-    for match in (" AND ".join(whole), " AND ".join(begun), " OR ".join(whole)):
-        if len(found) < FEW:
+    exact = [_one_of(word, *SYNONYMS.get(word, ())) for word in query_words]
+    extended = [*exact[:-1], _one_of(query_words[-1], *_words_with_prefix(query_words[-1]))]
+    passages_by_number: dict[int, Passage] = {}
+    for match in (" AND ".join(exact), " AND ".join(extended), " OR ".join(exact)):
+        if len(passages_by_number) < FEW:
             # Sort passages whose heading equals the query to the front.
-            called = sorted(_matching(match), key=lambda each: _words(each[1].heading) != words)
-            found |= {number: each for number, each in called if number not in found}
-    return Found(list(found.values())[:MOST], len(found))
+            matches = sorted(_matching(match), key=lambda match: _words(match[1].heading) != query_words)
+            passages_by_number |= {number: match for number, match in matches if number not in passages_by_number}
+    return Found(list(passages_by_number.values())[:MOST], len(passages_by_number))
 
 
 def _words(text: str) -> list[str]:
@@ -142,9 +142,9 @@ def _one_of(*words: str) -> str:
     return f"({' OR '.join(quoted)})"
 
 
-def _begun_by(beginning: str) -> list[str]:
+def _words_with_prefix(beginning: str) -> list[str]:
     """Return the words in the documentation that begin with a prefix, or an empty list if the prefix is too short."""
-    return sorted(each for each in _all_words() if each.startswith(beginning)) if len(beginning) >= BEGINNING else []
+    return sorted(word for word in _all_words() if word.startswith(beginning)) if len(beginning) >= BEGINNING else []
 
 
 def _matching(match: str) -> list[tuple[int, Passage]]:
@@ -154,7 +154,7 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
     """  # noqa: S608 - made of constants
     with _LOCK:
         rows = _index().execute(query, [match]).fetchall()
-    return [(number, Passage(place, title, heading, _snippet(text))) for number, place, title, heading, text in rows]
+    return [(number, Passage(url, title, heading, _snippet(text))) for number, url, title, heading, text in rows]
 
 
 def _snippet(text: str) -> SafeString:
@@ -165,8 +165,8 @@ def _snippet(text: str) -> SafeString:
     cut = line[start : end if end > start else start + SNIPPET]
     cut += END * (cut.count(BEGIN) - cut.count(END))
     marked = escape(cut).replace(BEGIN, "<mark>").replace(END, "</mark>")
-    before, after = "… " if start else "", " …" if start + len(cut.rstrip(END)) < len(line.rstrip(END)) else ""
-    return mark_safe(f"{before}{marked}{after}")  # noqa: S308 - escaped before it was marked
+    prefix, suffix = "… " if start else "", " …" if start + len(cut.rstrip(END)) < len(line.rstrip(END)) else ""
+    return mark_safe(f"{prefix}{marked}{suffix}")  # noqa: S308 - escaped before it was marked
 
 
 @cache
@@ -180,16 +180,16 @@ def _index() -> sqlite3.Connection:
 
 @cache
 def _all_words() -> frozenset[str]:
-    return frozenset(word for row in _rows() for said in row[1:] for word in _words(said))
+    return frozenset(word for row in _rows() for column in row[1:] for word in _words(column))
 
 
 def _rows() -> Iterator[tuple[str, str, str, str]]:
     for entry in (Entry(INDEX, "Overview"), *entries()):
-        found = pages.page(entry.path)
-        for passage in found.passages:
+        page = pages.page(entry.path)
+        for passage in page.passages:
             is_first = passage.heading.level == 1
-            place = pages.address(entry.path) if is_first else f"{pages.address(entry.path)}#{passage.heading.anchor}"
-            yield place, entry.title, passage.heading.words, passage.text
+            url = pages.address(entry.path) if is_first else f"{pages.address(entry.path)}#{passage.heading.anchor}"
+            yield url, entry.title, passage.heading.words, passage.text
 
 
 NEAR = 5  # maximum number of passages suggested for a URL that has no page
@@ -204,8 +204,8 @@ def read_by_anybody(view: Callable[..., HttpResponse]) -> Callable[..., HttpResp
     """
 
     @wraps(view)
-    def shown(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
-        response = view(request, *arguments, **named)
+    def shown(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
+        response = view(request, *arguments, **keywords)
         if not request.user.is_authenticated:
             patch_cache_control(response, no_cache=True)
         return response
@@ -219,7 +219,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
     ?q=: the query of the search
     """
-    return _found(request, request.GET["q"]) if "q" in request.GET else _shown(request, INDEX)
+    return _search_page(request, request.GET["q"]) if "q" in request.GET else _page_response(request, INDEX)
 
 
 @read_by_anybody
@@ -228,7 +228,7 @@ def page(request: HttpRequest, page: str) -> HttpResponse:
         return redirect(f"{pages.address(INDEX)}#{pages.anchor_of(section, set())}")
     if page == INDEX or f"{page}.md" not in pages.files():
         return _missing(request, page)
-    return _shown(request, page)
+    return _page_response(request, page)
 
 
 @read_by_anybody
@@ -242,24 +242,24 @@ def file(request: HttpRequest, file: str) -> HttpResponse:
     return HttpResponse(path.read_bytes(), content_type=kind or "application/octet-stream")
 
 
-def _shown(request: HttpRequest, path: str) -> HttpResponse:
-    before, after = pages.around(path)
-    context = {"page": pages.page(path), "before": before, "after": after, **_frame(path)}
+def _page_response(request: HttpRequest, path: str) -> HttpResponse:
+    previous, following = pages.around(path)
+    context = {"page": pages.page(path), "before": previous, "after": following, **_frame(path)}
     return render(request, "annotate/docs/page.html", context)
 
 
-def _found(request: HttpRequest, asked: str, missing: bool = False) -> HttpResponse:
-    asked = asked.strip()[:LONGEST]
-    passages, number = search(asked)
+def _search_page(request: HttpRequest, query: str, missing: bool = False) -> HttpResponse:
+    query = query.strip()[:LONGEST]
+    passages, number = search(query)
     # If the page does not exist, show only a few results, so that the table of contents below them stays visible.
-    shown = passages[:NEAR] if missing else passages
-    context = {"asked": asked, "passages": shown, "number": number, "missing": missing, **_frame("")}
+    visible = passages[:NEAR] if missing else passages
+    context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_frame("")}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 
 def _missing(request: HttpRequest, path: str) -> HttpResponse:
     """Return the response for a page that does not exist: results for the words of its URL, and the contents."""
-    return _found(request, re.sub(r"[\W_]+", " ", path), missing=True)
+    return _search_page(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
 def _frame(path: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 (
                     "queue",
                     models.CharField(
-                        help_text="the queue in which its posts wait; languages that name the same queue share it",
+                        help_text="the queue for its posts; languages can share a queue",
                         max_length=16,
                     ),
                 ),
@@ -60,14 +60,14 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="languages to try after this one although no detector names them: hi-Latn after hi",
+                        help_text="languages to try after this one, even if no detector returned them, such as hi-Latn after hi",
                     ),
                 ),
                 (
                     "never_agree",
                     models.BooleanField(
                         default=False,
-                        help_text="in tasks opened from now on, the detectors' agreement on this language does not count",
+                        help_text="in tasks that are opened later, the detectors' agreement on this language is ignored",
                     ),
                 ),
             ],
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
                     "takes_disturbing",
                     models.BooleanField(
                         default=False,
-                        help_text="asked to be given what others found disturbing; nobody else is given it",
+                        help_text="has agreed to receive disturbing units; other annotators never receive them",
                     ),
                 ),
                 (
@@ -135,12 +135,12 @@ class Migration(migrations.Migration):
                 ("place", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("round", models.PositiveSmallIntegerField()),
                 ("queue", models.CharField(max_length=16)),
-                ("sheet", models.BooleanField(default=False, help_text="handed out with others on one sheet")),
+                ("sheet", models.BooleanField(default=False, help_text="assigned together with others on a sheet")),
                 (
                     "turn",
                     models.JSONField(
                         blank=True,
-                        help_text="where the lot of gold answers stood when it was handed out: how many units of the language it had given the person, how many gold answers among them, and one gold answer in how many units; null where no lot decided",
+                        help_text="the random assignment of gold answers when this unit was assigned: the number of units in the language that the annotator had received, the number of gold answers among them, and units per gold answer; null if the assignment was not random",
                         null=True,
                     ),
                 ),
@@ -148,21 +148,21 @@ class Migration(migrations.Migration):
                     "in_place",
                     models.BooleanField(
                         default=False,
-                        help_text="a gold answer that somebody gave back, handed out in place of the unit for which it stands: the person is not asked about that unit, unless nothing else is left",
+                        help_text="a returned gold answer that was assigned in place of another unit: the annotator receives that unit only if no other units are left",
                     ),
                 ),
                 (
                     "again",
                     models.BooleanField(
                         default=False,
-                        help_text="opened by taking an answer back; it may be answered whatever becomes of the unit",
+                        help_text="opened when an answer was withdrawn; it can be answered even if the unit changes",
                     ),
                 ),
                 (
                     "back_after",
                     models.PositiveSmallIntegerField(
                         default=0,
-                        help_text="if it is given back, after how many other answers of this person it comes back to them",
+                        help_text="after a return, the number of other answers before the unit comes back",
                     ),
                 ),
                 ("opened_at", models.DateTimeField()),
@@ -228,9 +228,7 @@ class Migration(migrations.Migration):
                 ("answered_at", models.DateTimeField()),
                 (
                     "active_seconds",
-                    models.FloatField(
-                        help_text="working time on it without idle time; null if not measured", null=True
-                    ),
+                    models.FloatField(help_text="working time without idle time; null if not measured", null=True),
                 ),
                 ("voided_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -247,7 +245,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         blank=True,
                         db_index=False,
-                        help_text="the manager who voided it; empty if the annotator took it back",
+                        help_text="the manager who voided the judgment; empty if the annotator withdrew it",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to=settings.AUTH_USER_MODEL,
@@ -310,14 +308,14 @@ class Migration(migrations.Migration):
                     "kind_file",
                     models.TextField(
                         blank=True,
-                        help_text="the TOML file of its kind when the task was opened; later edits of the file change nothing",
+                        help_text="the content of the kind's TOML file when the task was opened; later edits have no effect",
                     ),
                 ),
                 (
                     "labels",
                     models.JSONField(
                         blank=True,
-                        help_text="what may be answered: language codes, in addition to und, a record's labels, or the names of systems and tie; empty where these are concepts of a vocabulary",
+                        help_text="valid answers: language codes in addition to und, labels of records, or the names of systems and tie; empty if answers are concepts of a vocabulary",
                     ),
                 ),
                 (
@@ -328,14 +326,14 @@ class Migration(migrations.Migration):
                         help_text="the records' languages; empty if the labels are the languages",
                     ),
                 ),
-                ("is_open", models.BooleanField(default=True, help_text="a closed task hands out no more work")),
+                ("is_open", models.BooleanField(default=True, help_text="a closed task assigns no more units")),
                 ("options", models.JSONField(blank=True, default=dict)),
                 (
                     "secret",
                     models.CharField(
                         default=annotate.models.tasks.new_secret,
                         editable=False,
-                        help_text="by which all is drawn that decides about people or trust; its SHA-256 is published from the start",
+                        help_text="the seed of all draws that decide about people or trust; its SHA-256 is published at opening",
                         max_length=64,
                     ),
                 ),
@@ -344,7 +342,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(
                         blank=True,
                         editable=False,
-                        help_text="when an export told the secret; from then on anybody can foresee the lots, so nobody is asked more",
+                        help_text="when an export published the secret; draws are then predictable, so no more units are assigned",
                         null=True,
                     ),
                 ),
@@ -352,14 +350,14 @@ class Migration(migrations.Migration):
                 (
                     "draws",
                     models.ManyToManyField(
-                        help_text="draws from one corpus and by one design", related_name="tasks", to="corpora.draw"
+                        help_text="draws from one corpus with one design", related_name="tasks", to="corpora.draw"
                     ),
                 ),
                 (
                     "vocabulary",
                     models.ForeignKey(
                         blank=True,
-                        help_text="the version of the vocabulary whose concepts are answered; later ones change nothing",
+                        help_text="the version of the vocabulary that contains the valid answers; later versions have no effect",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -378,7 +376,11 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "language",
-                    models.CharField(blank=True, help_text="whose readers it is for; empty: everybody", max_length=16),
+                    models.CharField(
+                        blank=True,
+                        help_text="only its annotators see the note; empty: all",
+                        max_length=16,
+                    ),
                 ),
                 ("text", models.TextField()),
                 ("at", models.DateTimeField()),
@@ -424,9 +426,14 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("of", models.JSONField(default=list, help_text="of which stratum, queue, language or person")),
-                ("how", models.JSONField(default=dict, help_text="the share or the number that decided how many")),
-                ("frame", models.JSONField(help_text="the ids among which it was drawn")),
+                (
+                    "of",
+                    models.JSONField(
+                        default=list, help_text="the stratum, queue, language or person that was drawn from"
+                    ),
+                ),
+                ("how", models.JSONField(default=dict, help_text="the share or number that determined the size")),
+                ("frame", models.JSONField(help_text="the ids that could be drawn")),
                 ("drawn", models.JSONField(help_text="the ids that were drawn")),
                 (
                     "task",
@@ -468,13 +475,14 @@ class Migration(migrations.Migration):
                 (
                     "major",
                     models.PositiveSmallIntegerField(
-                        default=1, help_text="a new major version changes what is right: everybody takes the test again"
+                        default=1,
+                        help_text="a new major version changes which answers are right, so all annotators repeat the test",
                     ),
                 ),
                 (
                     "minor",
                     models.PositiveSmallIntegerField(
-                        default=0, help_text="a new minor version says the same thing better"
+                        default=0, help_text="a new minor version only improves the wording"
                     ),
                 ),
                 ("text", models.TextField(help_text="Markdown")),
@@ -509,7 +517,7 @@ class Migration(migrations.Migration):
                 ("label", models.TextField(help_text="the canonical text of the right answer")),
                 (
                     "explanation",
-                    models.TextField(blank=True, help_text="why it is right, in the language of the record"),
+                    models.TextField(blank=True, help_text="why the label is right, in the language of the record"),
                 ),
                 (
                     "item",
@@ -574,13 +582,13 @@ class Migration(migrations.Migration):
                     "behind_tests",
                     models.JSONField(
                         default=dict,
-                        help_text="language -> how many more would wait, once the person has passed its test",
+                        help_text="language -> number of units that would follow after passing the test",
                     ),
                 ),
-                ("queues", models.JSONField(default=list, help_text="the queues that the person could work in")),
+                ("queues", models.JSONField(default=list, help_text="the queues in which the person can work")),
                 ("day", models.DateField(help_text="in the installation's time zone")),
-                ("answered", models.IntegerField(help_text="answers of the day that stand")),
-                ("skipped", models.IntegerField(help_text="skips of the day that stand")),
+                ("answered", models.IntegerField(help_text="valid answers on this day")),
+                ("skipped", models.IntegerField(help_text="valid skips on this day")),
                 ("counted_at", models.DateTimeField()),
                 (
                     "annotator",
@@ -607,7 +615,9 @@ class Migration(migrations.Migration):
                 ("kind", models.CharField(choices=[("practice", "practice"), ("test", "test")], max_length=8)),
                 (
                     "number",
-                    models.PositiveSmallIntegerField(help_text="1 for the first of its kind under a major version"),
+                    models.PositiveSmallIntegerField(
+                        help_text="1 for the first trial of this kind under a major version"
+                    ),
                 ),
                 ("started_at", models.DateTimeField()),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
@@ -622,7 +632,7 @@ class Migration(migrations.Migration):
                 (
                     "guidelines",
                     models.ForeignKey(
-                        help_text="the version under which it was taken",
+                        help_text="the version that applied when the trial was taken",
                         on_delete=django.db.models.deletion.PROTECT,
                         to="annotate.guidelines",
                     ),
@@ -713,9 +723,7 @@ class Migration(migrations.Migration):
                 ("position", models.PositiveSmallIntegerField()),
                 (
                     "first",
-                    models.CharField(
-                        blank=True, help_text="the system that stood first, where two are compared", max_length=40
-                    ),
+                    models.CharField(blank=True, help_text="the first system, if two are compared", max_length=40),
                 ),
                 ("label", models.TextField(blank=True)),
                 ("answered_at", models.DateTimeField(blank=True, null=True)),
@@ -758,7 +766,7 @@ class Migration(migrations.Migration):
                     "asked",
                     models.CharField(
                         blank=True,
-                        help_text="the language that the question names (Is this X?); empty if any language may be answered",
+                        help_text="the language in the question (Is this X?); empty if annotators may choose any language",
                         max_length=16,
                     ),
                 ),
@@ -766,10 +774,13 @@ class Migration(migrations.Migration):
                     "pair",
                     models.PositiveSmallIntegerField(
                         default=0,
-                        help_text="which two of the task's systems it compares, 1 for the first two; 0 where nothing is compared",
+                        help_text="the pair of systems to compare, 1 for the first pair; 0 if nothing is compared",
                     ),
                 ),
-                ("position", models.PositiveBigIntegerField(help_text="rank in the draw, by which it is handed out")),
+                (
+                    "position",
+                    models.PositiveBigIntegerField(help_text="rank in the draw, which is the order of assignment"),
+                ),
                 (
                     "stage",
                     models.CharField(
@@ -786,38 +797,39 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("redundancy", models.PositiveSmallIntegerField(help_text="how many answers it asks for")),
+                ("redundancy", models.PositiveSmallIntegerField(help_text="number of answers required")),
                 ("candidates", models.JSONField(default=list, help_text="languages, most likely first")),
                 ("visited", models.JSONField(default=list, help_text="queues that the unit has been in")),
                 ("round", models.PositiveSmallIntegerField(default=0)),
                 (
                     "language",
-                    models.CharField(blank=True, help_text="the queue in which it is, or was last", max_length=16),
+                    models.CharField(blank=True, help_text="current or last queue", max_length=16),
                 ),
-                ("label", models.TextField(blank=True, help_text="the canonical text of its final answer")),
+                ("label", models.TextField(blank=True, help_text="the canonical text of the final answer")),
                 (
                     "agreed_label",
                     models.TextField(
                         blank=True,
-                        help_text="the label on which the detectors agreed, if they did, or that was declared",
+                        help_text="the label on which the detectors agreed, or the declared label",
                     ),
                 ),
                 (
                     "predicted",
                     models.CharField(
                         blank=True,
-                        help_text="the class by which a predictor found it, where people label what it finds; they never see it",
+                        help_text="the class that a predictor assigned, if it selects the units; annotators never see it",
                         max_length=64,
                     ),
                 ),
                 (
                     "audited",
-                    models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement"),
+                    models.BooleanField(default=False, help_text="randomly selected to audit the detectors' agreement"),
                 ),
                 (
                     "recheck",
                     models.BooleanField(
-                        default=False, help_text="chosen by chance: an adjudicator decides it in any case, blind"
+                        default=False,
+                        help_text="randomly selected: an adjudicator always decides it, without seeing the answers",
                     ),
                 ),
                 (
@@ -830,14 +842,14 @@ class Migration(migrations.Migration):
                 (
                     "honeypot",
                     models.BooleanField(
-                        default=False, help_text="a gold answer that is asked of everybody and never gets a label"
+                        default=False, help_text="a gold answer that all annotators receive and that never gets a label"
                     ),
                 ),
                 (
                     "disturbing",
                     models.BooleanField(
                         default=False,
-                        help_text="somebody found it so: it is given only to people who take such, gold answers too",
+                        help_text="flagged as disturbing: only annotators who accept such units receive it",
                     ),
                 ),
                 (
@@ -865,7 +877,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         blank=True,
                         db_index=False,
-                        help_text="the unit of another task from which it took its label",
+                        help_text="the unit of another task from which the label was copied",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reused_as",
@@ -1026,7 +1038,7 @@ class Migration(migrations.Migration):
             name="Side",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("first", models.CharField(help_text="the system that stood first", max_length=40)),
+                ("first", models.CharField(help_text="the system that was shown first", max_length=40)),
                 (
                     "annotator",
                     models.ForeignKey(
@@ -1050,7 +1062,7 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 blank=True,
                 db_index=False,
-                help_text="the unit of work that the person would have been given in place of this gold answer",
+                help_text="the unit that the annotator would have received instead of this gold answer",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="stand_ins",
@@ -1087,17 +1099,17 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("words", models.TextField(blank=True, help_text="the person's own; a question has some")),
+                ("words", models.TextField(blank=True, help_text="the person's comment; required for questions")),
                 ("at", models.DateTimeField()),
                 ("reply", models.TextField(blank=True)),
                 ("replied_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "put_away_at",
-                    models.DateTimeField(blank=True, help_text="when the person had read the reply", null=True),
+                    models.DateTimeField(blank=True, help_text="when the person dismissed the reply", null=True),
                 ),
                 (
                     "settled_at",
-                    models.DateTimeField(blank=True, help_text="when a manager had dealt with it", null=True),
+                    models.DateTimeField(blank=True, help_text="when a manager resolved the flag", null=True),
                 ),
                 (
                     "annotator",
@@ -1119,7 +1131,7 @@ class Migration(migrations.Migration):
                     "example",
                     models.ForeignKey(
                         blank=True,
-                        help_text="the version of the guidelines in which question and reply became an example",
+                        help_text="the version of the guidelines that includes the question and reply as an example",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="examples",
@@ -1130,7 +1142,7 @@ class Migration(migrations.Migration):
                     "judgment",
                     models.OneToOneField(
                         blank=True,
-                        help_text="by which the person handed a disturbing unit on; others stay with them",
+                        help_text="the reassignment of a disturbing unit to other annotators; empty for other flags",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="annotate.judgment",
@@ -1212,7 +1224,7 @@ class Migration(migrations.Migration):
                 ("system_b", models.CharField(max_length=40)),
                 (
                     "replies_a",
-                    models.JSONField(blank=True, default=list, help_text="as system a has them, the best first"),
+                    models.JSONField(blank=True, default=list, help_text="the replies of system a, best first"),
                 ),
                 ("replies_b", models.JSONField(blank=True, default=list)),
                 (
@@ -1262,7 +1274,7 @@ class Migration(migrations.Migration):
                     "level",
                     models.PositiveSmallIntegerField(
                         default=5,
-                        help_text="0 (none) to 5 (native); a task serves those at its least level and above",
+                        help_text="0 (none) to 5 (native); a task requires a minimum level",
                         validators=[django.core.validators.MaxValueValidator(5)],
                     ),
                 ),
@@ -1285,18 +1297,19 @@ class Migration(migrations.Migration):
             name="Job",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("action", models.CharField(help_text="the name of the action, as a command has it", max_length=40)),
+                (
+                    "action",
+                    models.CharField(help_text="the name of the action, which is also its command", max_length=40),
+                ),
                 (
                     "given",
-                    models.JSONField(
-                        default=dict, help_text="option -> what was given for it, as text, texts, or yes or no"
-                    ),
+                    models.JSONField(default=dict, help_text="option -> value (text, list of texts, or boolean)"),
                 ),
                 (
                     "corpus",
                     models.CharField(
                         blank=True,
-                        help_text="the corpus that it is about; others about the same one wait for its end",
+                        help_text="the corpus that the job changes; other jobs for it must wait",
                         max_length=64,
                     ),
                 ),
@@ -1317,17 +1330,22 @@ class Migration(migrations.Migration):
                 ("asked_at", models.DateTimeField(auto_now_add=True)),
                 ("began_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
-                ("said", models.JSONField(default=list, help_text="sentences and tables: what was done")),
+                ("said", models.JSONField(default=list, help_text="sentences and tables about the result")),
                 (
                     "warned",
-                    models.JSONField(default=list, help_text="sentences: what needs attention, or why it failed"),
+                    models.JSONField(default=list, help_text="warnings, or the reason why the job failed"),
                 ),
-                ("data", models.JSONField(default=dict, help_text="the outcome, as the command tells it as JSON")),
+                (
+                    "data",
+                    models.JSONField(
+                        default=dict, help_text="the outcome, in the same form as the command's JSON output"
+                    ),
+                ),
                 (
                     "by",
                     models.ForeignKey(
                         blank=True,
-                        help_text="who began it; empty if the program did, as where an audit failed",
+                        help_text="who started the job; empty if the program did, for example after a failed audit",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to=settings.AUTH_USER_MODEL,
@@ -1373,15 +1391,13 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[("suggested", "suggested"), ("searched", "searched"), ("browsed", "browsed")],
-                        help_text="empty where nobody told, as by the API and in files",
+                        help_text="empty if unknown, for example for answers by the API or from files",
                         max_length=9,
                     ),
                 ),
                 (
                     "rank",
-                    models.PositiveSmallIntegerField(
-                        help_text="of a suggestion, in the list that was shown; from 1", null=True
-                    ),
+                    models.PositiveSmallIntegerField(help_text="rank of a suggestion in the list, from 1", null=True),
                 ),
                 (
                     "concept",
@@ -1442,12 +1458,10 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("language", models.CharField(max_length=16)),
-                ("level", models.PositiveSmallIntegerField(help_text="as they rate themselves, 1 to 5 (native)")),
+                ("level", models.PositiveSmallIntegerField(help_text="self-assessment, 1 to 5 (native)")),
                 (
                     "words",
-                    models.CharField(
-                        blank=True, help_text="how they come to read it, in their own words", max_length=200
-                    ),
+                    models.CharField(blank=True, help_text="how the person learned the language", max_length=200),
                 ),
                 ("asked_at", models.DateTimeField()),
                 (
@@ -1521,23 +1535,27 @@ class Migration(migrations.Migration):
             name="Preferences",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("text_size", models.CharField(blank=True, help_text="empty: as the browser has it", max_length=8)),
-                ("theme", models.CharField(blank=True, help_text="empty: as the system has it", max_length=8)),
+                ("text_size", models.CharField(blank=True, help_text="empty: the browser's setting", max_length=8)),
+                ("theme", models.CharField(blank=True, help_text="empty: the system's setting", max_length=8)),
                 (
                     "keys",
                     models.CharField(
-                        blank=True, help_text="empty: digits; else the hand whose letters answer", max_length=8
+                        blank=True,
+                        help_text="empty: digits; otherwise the hand for letter keys",
+                        max_length=8,
                     ),
                 ),
                 ("time_zone", models.CharField(blank=True, help_text="empty: the installation's", max_length=64)),
                 (
                     "language",
-                    models.CharField(blank=True, help_text="of the interface; empty: the installation's", max_length=8),
+                    models.CharField(
+                        blank=True, help_text="interface language; empty: the installation's", max_length=8
+                    ),
                 ),
                 (
                     "goal",
                     models.PositiveSmallIntegerField(
-                        blank=True, help_text="answers a day that they set themselves", null=True
+                        blank=True, help_text="the person's own goal (answers per day)", null=True
                     ),
                 ),
                 (
@@ -1577,9 +1595,7 @@ class Migration(migrations.Migration):
                 ("predicted", models.CharField(max_length=64)),
                 (
                     "place",
-                    models.PositiveIntegerField(
-                        help_text="its place in the order of the lots, in its language and class"
-                    ),
+                    models.PositiveIntegerField(help_text="position in the random order of its language and class"),
                 ),
                 ("key", models.CharField(max_length=200, verbose_name="id")),
                 (
@@ -1602,11 +1618,9 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "right",
-                    models.PositiveIntegerField(
-                        help_text="how many known answers were given rightly since the previous pause"
-                    ),
+                    models.PositiveIntegerField(help_text="number of correct known answers since the previous pause"),
                 ),
-                ("asked", models.PositiveIntegerField(help_text="how many known answers were asked for")),
+                ("asked", models.PositiveIntegerField(help_text="number of known answers requested")),
                 ("reason", models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")),
                 ("at", models.DateTimeField()),
                 ("lifted_at", models.DateTimeField(blank=True, null=True)),

@@ -25,7 +25,8 @@ class Annotator(models.Model):
         default=False, help_text="may open the adjudication list, where votes and others' judgments are shown"
     )
     takes_disturbing = models.BooleanField(
-        default=False, help_text="asked to be given what others found disturbing; nobody else is given it"
+        default=False,
+        help_text="has agreed to receive disturbing units; other annotators never receive them",
     )
 
     class Meta:
@@ -51,7 +52,7 @@ class AnnotatorLanguage(models.Model):
     level = models.PositiveSmallIntegerField(
         default=5,
         validators=[MaxValueValidator(5)],
-        help_text="0 (none) to 5 (native); a task serves those at its least level and above",
+        help_text="0 (none) to 5 (native); a task requires a minimum level",
     )
 
     class Meta:
@@ -72,8 +73,8 @@ class LanguageRequest(models.Model):
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="language_requests")
     language = models.CharField(max_length=16)
-    level = models.PositiveSmallIntegerField(help_text="as they rate themselves, 1 to 5 (native)")
-    words = models.CharField(max_length=200, blank=True, help_text="how they come to read it, in their own words")
+    level = models.PositiveSmallIntegerField(help_text="self-assessment, 1 to 5 (native)")
+    words = models.CharField(max_length=200, blank=True, help_text="how the person learned the language")
     asked_at = models.DateTimeField()
     outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
     decided_at = models.DateTimeField(null=True, blank=True)
@@ -106,12 +107,12 @@ class Preferences(models.Model):
     MOST_A_DAY = 10_000
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
-    text_size = models.CharField(max_length=8, blank=True, help_text="empty: as the browser has it")
-    theme = models.CharField(max_length=8, blank=True, help_text="empty: as the system has it")
-    keys = models.CharField(max_length=8, blank=True, help_text="empty: digits; else the hand whose letters answer")
+    text_size = models.CharField(max_length=8, blank=True, help_text="empty: the browser's setting")
+    theme = models.CharField(max_length=8, blank=True, help_text="empty: the system's setting")
+    keys = models.CharField(max_length=8, blank=True, help_text="empty: digits; otherwise the hand for letter keys")
     time_zone = models.CharField(max_length=64, blank=True, help_text="empty: the installation's")
-    language = models.CharField(max_length=8, blank=True, help_text="of the interface; empty: the installation's")
-    goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="answers a day that they set themselves")
+    language = models.CharField(max_length=8, blank=True, help_text="interface language; empty: the installation's")
+    goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="the person's own goal (answers per day)")
 
     class Meta:
         verbose_name_plural = "preferences"

@@ -25,7 +25,7 @@ class GoldAnswer(models.Model):
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="gold_answers")
     purpose = models.CharField(max_length=8, choices=[(p, p) for p in (PRACTICE, TEST, QUEUE)])
     label = models.TextField(help_text="the canonical text of the right answer")
-    explanation = models.TextField(blank=True, help_text="why it is right, in the language of the record")
+    explanation = models.TextField(blank=True, help_text="why the label is right, in the language of the record")
 
     class Meta:
         ordering = ["pk"]
@@ -45,9 +45,9 @@ class Trial(models.Model):
     language = models.CharField(max_length=16)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in (PRACTICE, TEST)])
     guidelines = models.ForeignKey(
-        Guidelines, on_delete=models.PROTECT, help_text="the version under which it was taken"
+        Guidelines, on_delete=models.PROTECT, help_text="the version that applied when the trial was taken"
     )
-    number = models.PositiveSmallIntegerField(help_text="1 for the first of its kind under a major version")
+    number = models.PositiveSmallIntegerField(help_text="1 for the first trial of this kind under a major version")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
     right = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -78,7 +78,7 @@ class TrialAnswer(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
     position = models.PositiveSmallIntegerField()
-    first = models.CharField(max_length=40, blank=True, help_text="the system that stood first, where two are compared")
+    first = models.CharField(max_length=40, blank=True, help_text="the first system, if two are compared")
     label = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
 
@@ -134,9 +134,9 @@ class Lot(models.Model):
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")
     purpose = models.CharField(max_length=16, choices=[(purpose, purpose) for purpose in PURPOSES])
-    of = models.JSONField(default=list, help_text="of which stratum, queue, language or person")
-    how = models.JSONField(default=dict, help_text="the share or the number that decided how many")
-    frame = models.JSONField(help_text="the ids among which it was drawn")
+    of = models.JSONField(default=list, help_text="the stratum, queue, language or person that was drawn from")
+    how = models.JSONField(default=dict, help_text="the share or number that determined the size")
+    frame = models.JSONField(help_text="the ids that could be drawn")
     drawn = models.JSONField(help_text="the ids that were drawn")
 
     class Meta:
@@ -178,8 +178,8 @@ class Pause(models.Model):
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
-    right = models.PositiveIntegerField(help_text="how many known answers were given rightly since the previous pause")
-    asked = models.PositiveIntegerField(help_text="how many known answers were asked for")
+    right = models.PositiveIntegerField(help_text="number of correct known answers since the previous pause")
+    asked = models.PositiveIntegerField(help_text="number of known answers requested")
     reason = models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
@@ -219,7 +219,7 @@ class Comparison(models.Model):
     )
     system_a = models.CharField(max_length=40)
     system_b = models.CharField(max_length=40)
-    replies_a = models.JSONField(default=list, blank=True, help_text="as system a has them, the best first")
+    replies_a = models.JSONField(default=list, blank=True, help_text="the replies of system a, best first")
     replies_b = models.JSONField(default=list, blank=True)
 
     class Meta:
@@ -250,7 +250,7 @@ class Side(models.Model):
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="sides")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="sides")
-    first = models.CharField(max_length=40, help_text="the system that stood first")
+    first = models.CharField(max_length=40, help_text="the system that was shown first")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["unit", "annotator"], name="sides_drawn_once")]
@@ -271,9 +271,9 @@ class ChosenConcept(models.Model):
         max_length=9,
         blank=True,
         choices=[(way, way) for way in WAYS],
-        help_text="empty where nobody told, as by the API and in files",
+        help_text="empty if unknown, for example for answers by the API or from files",
     )
-    rank = models.PositiveSmallIntegerField(null=True, help_text="of a suggestion, in the list that was shown; from 1")
+    rank = models.PositiveSmallIntegerField(null=True, help_text="rank of a suggestion in the list, from 1")
 
     class Meta:
         constraints = [
@@ -339,15 +339,15 @@ class Flag(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        help_text="by which the person handed a disturbing unit on; others stay with them",
+        help_text="the reassignment of a disturbing unit to other annotators; empty for other flags",
     )
     kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
-    words = models.TextField(blank=True, help_text="the person's own; a question has some")
+    words = models.TextField(blank=True, help_text="the person's comment; required for questions")
     at = models.DateTimeField()
     reply = models.TextField(blank=True)
     replied_at = models.DateTimeField(null=True, blank=True)
-    put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the person had read the reply")
-    settled_at = models.DateTimeField(null=True, blank=True, help_text="when a manager had dealt with it")
+    put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the person dismissed the reply")
+    settled_at = models.DateTimeField(null=True, blank=True, help_text="when a manager resolved the flag")
     settled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="flags_settled"
     )
@@ -357,7 +357,7 @@ class Flag(models.Model):
         null=True,
         blank=True,
         related_name="examples",
-        help_text="the version of the guidelines in which question and reply became an example",
+        help_text="the version of the guidelines that includes the question and reply as an example",
     )
 
     objects = Flags.as_manager()
@@ -399,7 +399,7 @@ class Note(models.Model):
     """A message from a manager to everyone who works in a task, or only to those who work in one of its languages."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="notes")
-    language = models.CharField(max_length=16, blank=True, help_text="whose readers it is for; empty: everybody")
+    language = models.CharField(max_length=16, blank=True, help_text="only its annotators see the note; empty: all")
     text = models.TextField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes")
     at = models.DateTimeField()

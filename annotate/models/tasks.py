@@ -22,16 +22,14 @@ class LanguageRoute(models.Model):
     """The queue for items that the detectors assign to a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
-    queue = models.CharField(
-        max_length=16, help_text="the queue in which its posts wait; languages that name the same queue share it"
-    )
+    queue = models.CharField(max_length=16, help_text="the queue for its posts; languages can share a queue")
     extra_candidates = models.JSONField(
         default=list,
         blank=True,
-        help_text="languages to try after this one although no detector names them: hi-Latn after hi",
+        help_text="languages to try after this one, even if no detector returned them, such as hi-Latn after hi",
     )
     never_agree = models.BooleanField(
-        default=False, help_text="in tasks opened from now on, the detectors' agreement on this language does not count"
+        default=False, help_text="in tasks that are opened later, the detectors' agreement on this language is ignored"
     )
 
     class Meta:
@@ -108,15 +106,15 @@ class Task(_Options, models.Model):
     kind_slug = models.CharField("kind", max_length=64)
     kind_file = models.TextField(
         blank=True,
-        help_text="the TOML file of its kind when the task was opened; later edits of the file change nothing",
+        help_text="the content of the kind's TOML file when the task was opened; later edits have no effect",
     )
     draws = models.ManyToManyField(
-        "corpora.Draw", related_name="tasks", help_text="draws from one corpus and by one design"
+        "corpora.Draw", related_name="tasks", help_text="draws from one corpus with one design"
     )
     labels = models.JSONField(
         blank=True,
-        help_text="what may be answered: language codes, in addition to und, a record's labels, or the names of "
-        "systems and tie; empty where these are concepts of a vocabulary",
+        help_text="valid answers: language codes in addition to und, labels of records, or the names of "
+        "systems and tie; empty if answers are concepts of a vocabulary",
     )
     vocabulary = models.ForeignKey(
         "corpora.Vocabulary",
@@ -124,25 +122,25 @@ class Task(_Options, models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="the version of the vocabulary whose concepts are answered; later ones change nothing",
+        help_text="the version of the vocabulary that contains the valid answers; later versions have no effect",
     )
     languages = models.JSONField(
         default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
     )
-    is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
+    is_open = models.BooleanField(default=True, help_text="a closed task assigns no more units")
     # The values of the options that the task's kind has, by name.
     options = models.JSONField(default=dict, blank=True)
     secret = models.CharField(
         max_length=64,
         default=new_secret,
         editable=False,
-        help_text="by which all is drawn that decides about people or trust; its SHA-256 is published from the start",
+        help_text="the seed of all draws that decide about people or trust; its SHA-256 is published at opening",
     )
     secret_told_at = models.DateTimeField(
         null=True,
         blank=True,
         editable=False,
-        help_text="when an export told the secret; from then on anybody can foresee the lots, so nobody is asked more",
+        help_text="when an export published the secret; draws are then predictable, so no more units are assigned",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -234,9 +232,9 @@ class Guidelines(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="guidelines")
     language = models.CharField(max_length=16)
     major = models.PositiveSmallIntegerField(
-        default=1, help_text="a new major version changes what is right: everybody takes the test again"
+        default=1, help_text="a new major version changes which answers are right, so all annotators repeat the test"
     )
-    minor = models.PositiveSmallIntegerField(default=0, help_text="a new minor version says the same thing better")
+    minor = models.PositiveSmallIntegerField(default=0, help_text="a new minor version only improves the wording")
     text = models.TextField(help_text="Markdown")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -282,10 +280,12 @@ class Job(models.Model):
     WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
     STATES = (WAITING, RUNNING, DONE, FAILED, CANCELLED)
 
-    action = models.CharField(max_length=40, help_text="the name of the action, as a command has it")
-    given = models.JSONField(default=dict, help_text="option -> what was given for it, as text, texts, or yes or no")
+    action = models.CharField(max_length=40, help_text="the name of the action, which is also its command")
+    given = models.JSONField(default=dict, help_text="option -> value (text, list of texts, or boolean)")
     corpus = models.CharField(
-        max_length=64, blank=True, help_text="the corpus that it is about; others about the same one wait for its end"
+        max_length=64,
+        blank=True,
+        help_text="the corpus that the job changes; other jobs for it must wait",
     )
     state = models.CharField(max_length=9, choices=[(state, state) for state in STATES], default=WAITING)
     by = models.ForeignKey(
@@ -293,14 +293,14 @@ class Job(models.Model):
         models.PROTECT,
         null=True,
         blank=True,
-        help_text="who began it; empty if the program did, as where an audit failed",
+        help_text="who started the job; empty if the program did, for example after a failed audit",
     )
     asked_at = models.DateTimeField(auto_now_add=True)
     began_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    said = models.JSONField(default=list, help_text="sentences and tables: what was done")
-    warned = models.JSONField(default=list, help_text="sentences: what needs attention, or why it failed")
-    data = models.JSONField(default=dict, help_text="the outcome, as the command tells it as JSON")
+    said = models.JSONField(default=list, help_text="sentences and tables about the result")
+    warned = models.JSONField(default=list, help_text="warnings, or the reason why the job failed")
+    data = models.JSONField(default=dict, help_text="the outcome, in the same form as the command's JSON output")
 
     objects = Jobs.as_manager()
 

@@ -60,20 +60,20 @@ class Unit(models.Model):
     asked = models.CharField(
         max_length=16,
         blank=True,
-        help_text="the language that the question names (Is this X?); empty if any language may be answered",
+        help_text="the language in the question (Is this X?); empty if annotators may choose any language",
     )
     pair = models.PositiveSmallIntegerField(
         default=0,
-        help_text="which two of the task's systems it compares, 1 for the first two; 0 where nothing is compared",
+        help_text="the pair of systems to compare, 1 for the first pair; 0 if nothing is compared",
     )
-    position = models.PositiveBigIntegerField(help_text="rank in the draw, by which it is handed out")
+    position = models.PositiveBigIntegerField(help_text="rank in the draw, which is the order of assignment")
     stage = models.CharField(max_length=16, choices=[(s, s) for s in stages.STAGES], default=stages.NEW)
-    redundancy = models.PositiveSmallIntegerField(help_text="how many answers it asks for")
+    redundancy = models.PositiveSmallIntegerField(help_text="number of answers required")
     candidates = models.JSONField(default=list, help_text="languages, most likely first")
     visited = models.JSONField(default=list, help_text="queues that the unit has been in")
     round = models.PositiveSmallIntegerField(default=0)
-    language = models.CharField(max_length=16, blank=True, help_text="the queue in which it is, or was last")
-    label = models.TextField(blank=True, help_text="the canonical text of its final answer")
+    language = models.CharField(max_length=16, blank=True, help_text="current or last queue")
+    label = models.TextField(blank=True, help_text="the canonical text of the final answer")
     copy_of = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies", db_index=False
     )
@@ -84,29 +84,30 @@ class Unit(models.Model):
         blank=True,
         related_name="reused_as",
         db_index=False,
-        help_text="the unit of another task from which it took its label",
+        help_text="the unit of another task from which the label was copied",
     )
     agreed_label = models.TextField(
-        blank=True, help_text="the label on which the detectors agreed, if they did, or that was declared"
+        blank=True, help_text="the label on which the detectors agreed, or the declared label"
     )
     predicted = models.CharField(
         max_length=64,
         blank=True,
-        help_text="the class by which a predictor found it, where people label what it finds; they never see it",
+        help_text="the class that a predictor assigned, if it selects the units; annotators never see it",
     )
-    audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
+    audited = models.BooleanField(default=False, help_text="randomly selected to audit the detectors' agreement")
     recheck = models.BooleanField(
-        default=False, help_text="chosen by chance: an adjudicator decides it in any case, blind"
+        default=False, help_text="randomly selected: an adjudicator always decides it, without seeing the answers"
     )
     known_answer = models.TextField(
         blank=True,
         help_text="the known answer of a hidden decoy or gold answer; such a unit is never exported",
     )
     honeypot = models.BooleanField(
-        default=False, help_text="a gold answer that is asked of everybody and never gets a label"
+        default=False, help_text="a gold answer that all annotators receive and that never gets a label"
     )
     disturbing = models.BooleanField(
-        default=False, help_text="somebody found it so: it is given only to people who take such, gold answers too"
+        default=False,
+        help_text="flagged as disturbing: only annotators who accept such units receive it",
     )
 
     objects = Units.as_manager()
@@ -168,7 +169,7 @@ class Reserve(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
     language = models.CharField(max_length=16)
     predicted = models.CharField(max_length=64)
-    place = models.PositiveIntegerField(help_text="its place in the order of the lots, in its language and class")
+    place = models.PositiveIntegerField(help_text="position in the random order of its language and class")
     key = models.CharField("id", max_length=200)
 
     class Meta:
@@ -202,7 +203,7 @@ class Lease(models.Model):
         blank=True,
         related_name="stand_ins",
         db_index=False,
-        help_text="the unit of work that the person would have been given in place of this gold answer",
+        help_text="the unit that the annotator would have received instead of this gold answer",
     )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
     # A number from 1 to the unit's redundancy while the lease is open or answered. It is NULL if the unit was returned,
@@ -210,24 +211,25 @@ class Lease(models.Model):
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
-    sheet = models.BooleanField(default=False, help_text="handed out with others on one sheet")
+    sheet = models.BooleanField(default=False, help_text="assigned together with others on a sheet")
     turn = models.JSONField(
         null=True,
         blank=True,
-        help_text="where the lot of gold answers stood when it was handed out: how many units of the language it "
-        "had given the person, how many gold answers among them, and one gold answer in how many units; null where no "
-        "lot decided",
+        help_text="the random assignment of gold answers when this unit was assigned: the number of units in the "
+        "language that the annotator had received, the number of gold answers among them, and units per "
+        "gold answer; null if the assignment was not random",
     )
     in_place = models.BooleanField(
         default=False,
-        help_text="a gold answer that somebody gave back, handed out in place of the unit for which it stands: the "
-        "person is not asked about that unit, unless nothing else is left",
+        help_text="a returned gold answer that was assigned in place of another unit: the "
+        "annotator receives that unit only if no other units are left",
     )
     again = models.BooleanField(
-        default=False, help_text="opened by taking an answer back; it may be answered whatever becomes of the unit"
+        default=False, help_text="opened when an answer was withdrawn; it can be answered even if the unit changes"
     )
     back_after = models.PositiveSmallIntegerField(
-        default=0, help_text="if it is given back, after how many other answers of this person it comes back to them"
+        default=0,
+        help_text="after a return, the number of other answers before the unit comes back",
     )
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -291,12 +293,13 @@ class Backlog(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="backlogs")
     waiting = models.PositiveIntegerField()
     behind_tests = models.JSONField(
-        default=dict, help_text="language -> how many more would wait, once the person has passed its test"
+        default=dict,
+        help_text="language -> number of units that would follow after passing the test",
     )
-    queues = models.JSONField(default=list, help_text="the queues that the person could work in")
+    queues = models.JSONField(default=list, help_text="the queues in which the person can work")
     day = models.DateField(help_text="in the installation's time zone")
-    answered = models.IntegerField(help_text="answers of the day that stand")
-    skipped = models.IntegerField(help_text="skips of the day that stand")
+    answered = models.IntegerField(help_text="valid answers on this day")
+    skipped = models.IntegerField(help_text="valid skips on this day")
     counted_at = models.DateTimeField()
 
     class Meta:
@@ -379,9 +382,7 @@ class Judgment(models.Model):
     comment = models.TextField(blank=True)
     shown_at = models.DateTimeField(null=True)
     answered_at = models.DateTimeField()
-    active_seconds = models.FloatField(
-        null=True, help_text="working time on it without idle time; null if not measured"
-    )
+    active_seconds = models.FloatField(null=True, help_text="working time without idle time; null if not measured")
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -389,7 +390,7 @@ class Judgment(models.Model):
         null=True,
         blank=True,
         db_index=False,
-        help_text="the manager who voided it; empty if the annotator took it back",
+        help_text="the manager who voided the judgment; empty if the annotator withdrew it",
     )
 
     objects = Judgments.as_manager()

@@ -48,9 +48,9 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 
 def corpus(name: str) -> "Corpus":
     """Return a corpus by name. Raise AssayError if there is none."""
-    found = Corpus(name)
-    assert found.manifest
-    return found
+    result = Corpus(name)
+    assert result.manifest
+    return result
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,17 +96,17 @@ class Corpus:
         """
         name, _, version = spelled.partition("@")
         with told():
-            found = self.manifest.predictions_of(name, version)
-            if found is None:
-                there = ", ".join(map(str, self.manifest.predictions)) or "none"
-                raise CorpusError(f"Corpus {self.name} has no predictions of {spelled!r}; it has: {there}.")
-        schema = RANKED_SCHEMA if found.ranked else PREDICTIONS_SCHEMA
-        return of_files([corpus_dir(self.name) / "predictions" / found.file], schema, f"what {spelled} says")
+            entry = self.manifest.predictions_of(name, version)
+            if entry is None:
+                available = ", ".join(map(str, self.manifest.predictions)) or "none"
+                raise CorpusError(f"Corpus {self.name} has no predictions by {spelled!r}. Available: {available}.")
+        schema = RANKED_SCHEMA if entry.ranked else PREDICTIONS_SCHEMA
+        return of_files([corpus_dir(self.name) / "predictions" / entry.file], schema, f"predictions by {spelled}")
 
     def __repr__(self) -> str:
         manifest = self.manifest
-        holds = f"records of {' '.join(manifest.fields)}" if manifest.fields else "posts"
-        return f"Corpus {self.name}: {manifest.rows:,} {holds}, {manifest.licence}"
+        content = f"records ({' '.join(manifest.fields)})" if manifest.fields else "posts"
+        return f"Corpus {self.name}: {manifest.rows:,} {content}, {manifest.licence}"
 
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
@@ -141,8 +141,8 @@ def tasks() -> Rows:
 @database
 def task(name: str) -> "Task":
     """Return a task by name. Raise AssayError if there is none."""
-    found = task_named(name)
-    return Task(found.name, found.title, found.kind_slug, tuple(found.labels))
+    row = task_named(name)
+    return Task(row.name, row.title, row.kind_slug, tuple(row.labels))
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ class Task:
             (null if not measured), voided_at (null if valid), known_answer (for hidden gold answers and decoys,
             otherwise empty).
         """
-        said = models.Judgment.objects.filter(unit__task=task_named(self.name)).order_by("pk")
-        rows = [dict(zip(JUDGMENTS, row, strict=True)) for row in said.values_list(*JUDGMENTS.values())]
+        judgments = models.Judgment.objects.filter(unit__task=task_named(self.name)).order_by("pk")
+        rows = [dict(zip(JUDGMENTS, row, strict=True)) for row in judgments.values_list(*JUDGMENTS.values())]
         return of_dicts(rows, tuple(JUDGMENTS), f"judgments of {self.name}")
 
 
@@ -206,17 +206,17 @@ def run(action: str, /, **options: Any) -> Outcome:
     JSON values). Raise AssayError with the command's message if the action is refused. If you interrupt the call, the
     action stops at its next step, and completed steps are kept.
     """
-    found = named_action(action)
-    given = options_given(found, options)
-    if not found.on_files:
+    command = named_action(action)
+    values = options_given(command, options)
+    if not command.on_files:
         check_installed()
         own_keys()
     progress = _Stoppable()
     waiting = None
     with told(), private():
         try:
-            waiting = apart(lambda: found.perform(given, progress))
-            return found.perform(given, progress) if waiting is None else waiting.result()
+            waiting = apart(lambda: command.perform(values, progress))
+            return command.perform(values, progress) if waiting is None else waiting.result()
         except KeyboardInterrupt:
             # The action continues in its thread, so stop it and wait for it to end.
             progress.stopped = True
@@ -226,10 +226,10 @@ def run(action: str, /, **options: Any) -> Outcome:
 
 
 def named_action(name: str) -> Action:
-    known = by_name()
-    if name not in known:
-        raise AssayError(f"There is no action {name!r}; available: {', '.join(sorted(known))}.")
-    return known[name]
+    actions = by_name()
+    if name not in actions:
+        raise AssayError(f"The action {name!r} does not exist. Available actions: {', '.join(sorted(actions))}.")
+    return actions[name]
 
 
 def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,14 +239,14 @@ def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Raise AssayError if the action does not have such an option.
     """
-    known = {option.name: option for option in action.options}
-    given = {name.removesuffix("_"): value for name, value in options.items()}
-    for name, value in given.items():
-        if name not in known:
-            near = "".join(f" Did you mean {other}?" for other in get_close_matches(name, known, 1))
-            raise AssayError(f"{action.name} has no option {name!r}.{near} It has: {', '.join(known)}.")
-        if known[name].several and isinstance(value, str | Path):
-            given[name] = [value]
-        elif known[name].read is str and isinstance(value, int) and not isinstance(value, bool):
-            given[name] = str(value)  # a seed can be a word or a number
-    return given
+    declared = {option.name: option for option in action.options}
+    values = {name.removesuffix("_"): value for name, value in options.items()}
+    for name, value in values.items():
+        if name not in declared:
+            near = "".join(f" Did you mean {similar}?" for similar in get_close_matches(name, declared, 1))
+            raise AssayError(f"{action.name} has no option {name!r}.{near} Its options are: {', '.join(declared)}.")
+        if declared[name].several and isinstance(value, str | Path):
+            values[name] = [value]
+        elif declared[name].read is str and isinstance(value, int) and not isinstance(value, bool):
+            values[name] = str(value)  # a seed can be a word or a number
+    return values

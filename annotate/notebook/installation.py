@@ -31,10 +31,10 @@ def use(folder: str | os.PathLike[str]) -> None:
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
-        raise AssayError(f"There is no folder {path}; name the data folder of an installation.")
+        raise AssayError(f"The folder {path} does not exist. Specify the data folder of an installation.")
     if apps.ready and path != settings.DATA_DIR:
         raise AssayError(
-            f"{settings.DATA_DIR} is in use already; call assay.use first of all, in a kernel that was just started."
+            f"{settings.DATA_DIR} is already in use. Restart the kernel and call assay.use before any other function."
         )
     os.environ["ASSAY_DATA_DIR"] = str(path)
 
@@ -46,16 +46,16 @@ def begin() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
     # Without keys, the settings would create some in a new data folder. However, gold sets can be read without an
     # installation, so use temporary keys here. Code that needs the installation's keys calls `own_keys`.
-    lacking = [key for key in KEYS if not os.environ.get(key)]
-    os.environ |= {key: secrets.token_urlsafe(50) for key in lacking}
+    missing = [key for key in KEYS if not os.environ.get(key)]
+    os.environ |= {key: secrets.token_urlsafe(50) for key in missing}
     try:
         django.setup()
     except ImproperlyConfigured as error:
-        raise AssayError(f"Wrong settings: {error}") from error
+        raise AssayError(f"The settings are not valid: {error}") from error
     except CorpusError as error:
         raise AssayError(str(error)) from error
     finally:
-        for key in lacking:
+        for key in missing:
             del os.environ[key]
 
 
@@ -78,6 +78,6 @@ def check_installed() -> None:
         except DatabaseAway as error:
             raise AssayError(str(error)) from None
         raise AssayError(
-            f"There is no installation in {settings.DATA_DIR}; say where there is one with assay.use(folder) or "
-            "ASSAY_DATA_DIR, or make one: assay serve."
+            f"{settings.DATA_DIR} contains no installation. Select another folder with assay.use(folder) or "
+            "ASSAY_DATA_DIR, or create an installation with `assay serve`."
         )

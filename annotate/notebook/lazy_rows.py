@@ -71,13 +71,13 @@ def told(what: str = "") -> Iterator[None]:
     except DatabaseError as error:
         if isinstance(error, OURS):
             raise
-        said = " ".join(str(error).split()).rstrip(".")
+        message = " ".join(str(error).split()).rstrip(".")
         raise AssayError(
-            f"The database cannot be used: {said}. See DATABASE_URL; and has `assay serve` been run?"
+            f"The database cannot be used: {message}. Check DATABASE_URL, and run `assay serve` once to set it up."
         ) from error
     except (OSError, pa.ArrowException) as error:
-        said = str(error).split("\n")[0].rstrip(".")
-        raise AssayError(f"{what or 'A file'} cannot be read: {said}.") from error
+        message = str(error).split("\n")[0].rstrip(".")
+        raise AssayError(f"{what or 'A file'} cannot be read: {message}.") from error
 
 
 def database(function: Callable[P, R]) -> Callable[P, R]:
@@ -110,9 +110,9 @@ class Rows:
     underlying pyarrow Dataset.
     """
 
-    def __init__(self, dataset: ds.Dataset, what: str, where: Path | None = None) -> None:
+    def __init__(self, dataset: ds.Dataset, what: str, folder: Path | None = None) -> None:
         self.dataset, self.what = dataset, what
-        self._place = f"{what} in {where}" if where else what
+        self._place = f"{what} in {folder}" if folder else what
 
     @property
     def columns(self) -> list[str]:
@@ -147,8 +147,8 @@ class Rows:
 
         Raise AssayError if there is no such column.
         """
-        if strange := [column for column in columns or () if column not in self.columns]:
-            raise AssayError(f"There is no column {strange[0]!r} in {self.what}; available: {', '.join(self.columns)}.")
+        if unknown := [column for column in columns or () if column not in self.columns]:
+            raise AssayError(f"{self.what} has no column {unknown[0]!r}. Its columns are: {', '.join(self.columns)}.")
         with told(self._place):
             return self.dataset.to_table(columns=None if columns is None else list(columns))
 
@@ -163,14 +163,14 @@ class Rows:
         return self.to_arrow(columns).to_pandas()
 
     def __repr__(self) -> str:
-        return f"{self.what}: {many(len(self), 'row')} of {', '.join(self.columns)}"
+        return f"{self.what}: {many(len(self), 'row')} with the columns {', '.join(self.columns)}"
 
     def _repr_html_(self) -> str:
         """Return the first rows as an HTML table with all values escaped."""
         heads = format_html_join("", "<th>{}</th>", ((column,) for column in self.columns))
         rows = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in self.head()))
-        more = f", the first {SHOWN}" if len(self) > SHOWN else ""
-        caption = f"{self.what}: {many(len(self), 'row')}{more}"
+        note = f", first {SHOWN} shown" if len(self) > SHOWN else ""
+        caption = f"{self.what}: {many(len(self), 'row')}{note}"
         return format_html("<table><caption>{}</caption><tr>{}</tr>{}</table>", caption, heads, rows)
 
 
@@ -197,7 +197,7 @@ def _cut(value: Any) -> str:
 
 def check_pandas() -> None:
     if find_spec("pandas") is None:
-        raise AssayError("This makes a DataFrame, and pandas is not installed: pip install pandas")
+        raise AssayError("DataFrames require pandas, which is not installed. Run pip install pandas.")
 
 
 def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
@@ -207,9 +207,9 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
     """
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
-    where = files[0].parent
-    with told(f"{what} in {where}"):
-        return Rows(ds.dataset([str(file) for file in files], schema=schema, format="parquet"), what, where)
+    folder = files[0].parent
+    with told(f"{what} in {folder}"):
+        return Rows(ds.dataset([str(file) for file in files], schema=schema, format="parquet"), what, folder)
 
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:

@@ -71,17 +71,19 @@ def report(
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
         try:
             if not folders:
-                raise EvaluationError("No gold set is named; give the folder of one, or several, as gold.")
-            said, other, machine = (
-                _spelled(given, Path(aside) / f"{called.replace('/', '-')}{WRITTEN}")
-                for given, called in ((predictions, name), (against, "The other one"), (judge, name))
+                raise EvaluationError(
+                    "The argument gold is empty. Specify the folder of a gold set, or a list of them."
+                )
+            system, rival, labels = (
+                _spelled(source, Path(aside) / f"{title.replace('/', '-')}{WRITTEN}")
+                for source, title in ((predictions, name), (against, "The other system"), (judge, name))
             )
-            found = measured(said, folders, against=other, **_values(options, gold=folders, judge=machine))
+            result = measured(system, folders, against=rival, **_values(options, gold=folders, judge=labels))
         except SAID as error:
             raise AssayError(
                 OPTION.sub(lambda option: option[1].replace("-", "_"), _without(aside, str(error)))
             ) from None
-        return Report(json.loads(_without(aside, json.dumps(found))))
+        return Report(json.loads(_without(aside, json.dumps(result))))
 
 
 WRITTEN = ".of-memory.jsonl"
@@ -92,58 +94,58 @@ def _without(aside: str, text: str) -> str:
     return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
 
-def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
     """Return the arguments for the evaluator.
 
     options: options of the command.
-    own: values from the other arguments of `report`.
+    arguments: values from the other arguments of `report`.
     """
-    given = dict(options)
+    cleaned = dict(options)
     vanished: Any = options.get("vanished")
     if from_memory := vanished is not None and not isinstance(vanished, str | os.PathLike):
-        del given["vanished"]
-    if isinstance(given.get("map"), Mapping):
-        classes = ((label, [to] if isinstance(to, str) else to) for label, to in given["map"].items())
-        given["map"] = [f"{label}={','.join(to)}" for label, to in classes]
-    if unwanted := sorted(given.keys() & {"out", "format"}):
-        raise EvaluationError(f"A report in a notebook has no option {unwanted[0]}; use assay.run to write files.")
+        del cleaned["vanished"]
+    if isinstance(cleaned.get("map"), Mapping):
+        classes = ((label, [to] if isinstance(to, str) else to) for label, to in cleaned["map"].items())
+        cleaned["map"] = [f"{label}={','.join(to)}" for label, to in classes]
+    if unsupported := sorted(cleaned.keys() & {"out", "format"}):
+        raise EvaluationError(f"Reports in notebooks have no option {unsupported[0]}. Use assay.run to write files.")
     action = named_action("evaluate")
-    values = action.read({**options_given(action, given), **own})
+    values = action.read({**options_given(action, cleaned), **arguments})
     values |= {"vanished": frozenset(vanished)} if from_memory else {}
     return {name: value for name, value in values.items() if name not in OF_COMMAND}
 
 
-def _spelled(given: Given | None, path: Path) -> str:
+def _spelled(predictions: Given | None, path: Path) -> str:
     """Return the path of a file with the predictions, or the name of a predictor.
 
     path: file to which predictions in memory are written, so that they are read by the same rules as files.
     """
-    if given is None:
+    if predictions is None:
         return ""
-    if isinstance(given, str | os.PathLike):
-        named = Path(given).expanduser()
-        return os.fspath(named if named.exists() else given)
+    if isinstance(predictions, str | os.PathLike):
+        file_path = Path(predictions).expanduser()
+        return os.fspath(file_path if file_path.exists() else predictions)
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(row)}\n" for row in _rows(given))
+        file.writelines(f"{json.dumps(row)}\n" for row in _rows(predictions))
     return os.fspath(path)
 
 
-def _rows(given: Any) -> Iterator[dict[str, Any]]:
+def _rows(predictions: Any) -> Iterator[dict[str, Any]]:
     """Yield the predictions as dicts, with NumPy scalars converted to Python values."""
-    columns = list(map(str, getattr(given, "columns", ())))
+    columns = list(map(str, getattr(predictions, "columns", ())))
     rows: Iterable[Any]
-    if isinstance(given, Mapping):
-        columns, rows = ["id", "label"], given.items()
+    if isinstance(predictions, Mapping):
+        columns, rows = ["id", "label"], predictions.items()
     elif "id" in columns:
-        rows = zip(*(given[column] for column in given.columns), strict=True)
+        rows = zip(*(predictions[column] for column in predictions.columns), strict=True)
     else:
         raise EvaluationError(
-            "Predictions are the path of a file, a dict of id -> label, a DataFrame with the column id and the column "
-            "label or one for each label, or the name of a predictor; what was given is of the type "
-            f"{type(given).__name__}."
+            f"The predictions have the type {type(predictions).__name__}. They must be the path of a file, the name of "
+            "a predictor, a dict from id to label, or a DataFrame with the column id and either the column label or a "
+            "column for each label."
         )
-    if twice := [column for column, number in Counter(columns).items() if number > 1]:
-        raise EvaluationError(f"The DataFrame of predictions has the column {twice[0]!r} twice; keep one of them.")
+    if repeated := [column for column, number in Counter(columns).items() if number > 1]:
+        raise EvaluationError(f"The DataFrame of predictions has the column {repeated[0]!r} twice. Remove one of them.")
     for values in rows:
         yield dict(zip(columns, map(_plain, values), strict=True))
 
@@ -186,7 +188,7 @@ class Report:
 
         tables = {name: rows for name, rows in self._tables().items() if rows is not None}
         if table not in tables:
-            raise AssayError(f"The report has no table {table!r}; it has: {', '.join(tables)}.")
+            raise AssayError(f"The report has no table {table!r}. Its tables are: {', '.join(tables)}.")
         frame = pd.DataFrame(tables[table])
         frame.attrs = {"warnings": self._report["warnings"]}
         return frame

@@ -41,9 +41,9 @@ def day(moment: datetime) -> str:
 @register.filter
 def hours(seconds: float) -> str:
     """Format a duration in hours and minutes."""
-    whole, rest = divmod(int(seconds) // 60, 60)
-    told = {"hours": whole, "minutes": rest}
-    return _("%(hours)s h %(minutes)s min") % told if whole else _("%(minutes)s min") % told
+    hour_count, minutes = divmod(int(seconds) // 60, 60)
+    values = {"hours": hour_count, "minutes": minutes}
+    return _("%(hours)s h %(minutes)s min") % values if hour_count else _("%(minutes)s min") % values
 
 
 @register.simple_tag
@@ -60,5 +60,5 @@ def _buttons(name: str, languages: tuple[tuple[str, str, str], ...]) -> SafeStri
     return format_html_join(
         "\n      ",
         '<button name="{}" value="{}"><span>{}<small lang="{}">{}</small></span><code>{}</code></button>',
-        ((name, code, capfirst(called), code, autonym, code) for code, called, autonym in languages),
+        ((name, code, capfirst(language_name), code, autonym, code) for code, language_name, autonym in languages),
     )

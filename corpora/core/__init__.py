@@ -27,8 +27,8 @@ def listed(names: list[str], total: int, noun: str) -> str:
     total: the number of faults
     noun: what the names are, in the singular
     """
-    named = f"{total:,} {noun}" + ("" if total == 1 else "s")
-    return f"{named}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"
+    heading = f"{total:,} {noun}" + ("" if total == 1 else "s")
+    return f"{heading}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"
 
 
 # --- Plug-ins
@@ -60,6 +60,6 @@ def install(group: str, register: Callable[[Any], object]) -> None:
         except Exception as error:
             package = f"The package {entry.dist.name}" if entry.dist else "A package"
             raise CorpusError(
-                f"{package} cannot be used: its entry point {entry.name} = {entry.value} in {group} fails "
-                f"({type(error).__name__}: {error}). Fix the package, or uninstall it."
+                f"{package} cannot be loaded: its entry point {entry.name} = {entry.value} in {group} failed "
+                f"({type(error).__name__}: {error}). Fix or uninstall the package."
             ) from error

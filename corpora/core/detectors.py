@@ -68,8 +68,8 @@ class LangidModel:
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return each language's log-probability for each text, up to a constant per text (texts, languages)."""
         logs = np.empty((len(texts), len(self.languages)))
-        for first, last, entered in self._entered(texts):
-            logs[first:last] = entered @ self.state_scores + self.prior
+        for start, end, visits in self._entered(texts):
+            logs[start:end] = visits @ self.state_scores + self.prior
         return logs
 
     def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -77,11 +77,11 @@ class LangidModel:
 
         If a text contains none, its result depends only on the prior.
         """
-        found = np.zeros(len(texts), np.bool_)
-        telling = self.state_scores.any(axis=1).astype(np.float64)
-        for first, last, entered in self._entered(texts):
-            found[first:last] = entered @ telling > 0
-        return found
+        has_feature = np.zeros(len(texts), np.bool_)
+        emits = self.state_scores.any(axis=1).astype(np.float64)
+        for start, end, visits in self._entered(texts):
+            has_feature[start:end] = visits @ emits > 0
+        return has_feature
 
     def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
         """Yield each block of texts as a (first, end, counts) tuple.
@@ -93,34 +93,34 @@ class LangidModel:
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         blocks = (np.cumsum(lengths) - 1) // _BLOCK_BYTES
         bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(encoded)]
-        for first, last in pairwise(bounds):
-            read = np.frombuffer(b"".join(encoded[first:last]), np.uint8).astype(np.int32)
-            states = self._states(read, lengths[first:last])
-            offsets = np.concatenate([[0], np.cumsum(lengths[first:last])]).astype(np.int32)
+        for start, end in pairwise(bounds):
+            content = np.frombuffer(b"".join(encoded[start:end]), np.uint8).astype(np.int32)
+            states = self._states(content, lengths[start:end])
+            offsets = np.concatenate([[0], np.cumsum(lengths[start:end])]).astype(np.int32)
             # Row i has a 1 for each visit to a state by text i. The product with the scores sums repeated visits.
-            shape = last - first, len(self.state_scores)
-            yield first, last, csr_array((np.ones(len(states)), states, offsets), shape=shape)
+            shape = end - start, len(self.state_scores)
+            yield start, end, csr_array((np.ones(len(states)), states, offsets), shape=shape)
 
-    def _states(self, read: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _states(self, content: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the state after each byte.
 
-        read: the bytes of all texts, concatenated
+        content: the bytes of all texts, concatenated
         lengths: the length of each text (bytes)
         """
-        states = np.zeros(len(read), np.int32)
-        if len(read) >= self.memory:
-            reached = self.pairs.take((read[:-1] << 8) | read[1:])
+        states = np.zeros(len(content), np.int32)
+        if len(content) >= self.memory:
+            reached = self.pairs.take((content[:-1] << 8) | content[1:])
             for step in range(2, self.memory):
-                reached = self.following.take((reached[:-1] << 8) | read[step:])
+                reached = self.following.take((reached[:-1] << 8) | content[step:])
             states[self.memory - 1 :] = reached
         # Each text starts at the root, so its first bytes must not depend on the bytes of the previous text.
         starts = np.cumsum(lengths) - lengths
-        at = np.zeros(len(lengths), np.int32)
+        current = np.zeros(len(lengths), np.int32)
         for step in range(self.memory - 1):
             longer = lengths > step
-            starts, lengths, at = starts[longer], lengths[longer], at[longer]
-            at = self.following.take((at << 8) | read[starts + step])
-            states[starts + step] = at
+            starts, lengths, current = starts[longer], lengths[longer], current[longer]
+            current = self.following.take((current << 8) | content[starts + step])
+            states[starts + step] = current
         return states
 
 
@@ -155,11 +155,11 @@ def _memory(following: NDArray[np.int32]) -> int:
     """
     steps = 0
     # Each pair of states is encoded as one number: (state) * (number of states) + (state reached from the root).
-    apart = np.arange(len(following)) * len(following)
-    while len(apart):
+    differing = np.arange(len(following)) * len(following)
+    while len(differing):
         steps += 1
-        here, root = (following[states].ravel().astype(np.int64) for states in np.divmod(apart, len(following)))
-        apart = np.unique((here * len(following) + root)[here != root])
+        ours, root = (following[states].ravel().astype(np.int64) for states in np.divmod(differing, len(following)))
+        differing = np.unique((ours * len(following) + root)[ours != root])
     return max(steps, 2)
 
 
@@ -199,8 +199,8 @@ class Rankings(Iterable[Ranking]):
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
     def __iter__(self) -> Iterator[Ranking]:
-        named = [*zip((CODES[code] for code in self.codes), self.scores.tolist(), strict=True)]
-        return (named[start:end] for start, end in zip(self.offsets, self.offsets[1:], strict=False))
+        pairs = [*zip((CODES[code] for code in self.codes), self.scores.tolist(), strict=True)]
+        return (pairs[start:end] for start, end in zip(self.offsets, self.offsets[1:], strict=False))
 
 
 def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rankings:
@@ -211,36 +211,36 @@ def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rank
     codes: indices in CODES, best first; -1 is no vote (texts, places)
     scores: from 0 to 1 (texts, places)
     """
-    kept = codes != _NO_VOTE
-    for place in range(1, codes.shape[1]):
-        kept[:, place] &= (codes[:, :place] != codes[:, place, None]).all(axis=1)
-    kept &= np.cumsum(kept, axis=1) <= k
-    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    return Rankings(offsets.astype(np.int32), codes[kept], np.clip(scores[kept], 0.0, 1.0))
+    keep = codes != _NO_VOTE
+    for column in range(1, codes.shape[1]):
+        keep[:, column] &= (codes[:, :column] != codes[:, column, None]).all(axis=1)
+    keep &= np.cumsum(keep, axis=1) <= k
+    offsets = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+    return Rankings(offsets.astype(np.int32), codes[keep], np.clip(scores[keep], 0.0, 1.0))
 
 
 @cache
-def _place(detector: str, own: str) -> int:
-    code = normalise(detector, own)
+def _code_index(detector: str, detector_code: str) -> int:
+    code = normalise(detector, detector_code)
     return _NO_VOTE if code is None else _PLACES[code]
 
 
-def _of_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
+def _rankings_from_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
     """Return the first k languages of each text, from lists that hold the entries of all texts one after another.
 
     lengths: the number of entries that belong to each text
     """
-    there = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
-    padded_codes = np.full(there.shape, _NO_VOTE, np.int16)
-    padded_codes[there] = codes
-    padded_scores = np.zeros(there.shape)
-    padded_scores[there] = scores
+    filled = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
+    padded_codes = np.full(filled.shape, _NO_VOTE, np.int16)
+    padded_codes[filled] = codes
+    padded_scores = np.zeros(filled.shape)
+    padded_scores[filled] = scores
     return _best(padded_codes, padded_scores, k)
 
 
 @cache
 def _langid_codes() -> NDArray[np.int16]:
-    return np.array([_place("langid", own) for own in langid_model().languages], np.int16)
+    return np.array([_code_index("langid", detector_code) for detector_code in langid_model().languages], np.int16)
 
 
 def detect_langid(texts: Sequence[str], k: int) -> Rankings:
@@ -258,14 +258,14 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     # If languages tie, the first one wins. Several langid.py codes may map to one of our codes, so we rank more than k
     # places: one extra for each such duplicate.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
-    for place in places.T:
-        place[:] = logs.argmax(axis=1)
-        logs[rows, place] = -np.inf
-    chosen = codes[places]
+    for column in places.T:
+        column[:] = logs.argmax(axis=1)
+        logs[rows, column] = -np.inf
+    best_codes = codes[places]
     # Both tests are needed. For example, "throwback" has a feature that marks the start of a word, but "#throwback"
     # does not.
-    chosen[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
-    return _best(chosen, shares[rows[:, None], places] / totals[:, None], k)
+    best_codes[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
+    return _best(best_codes, shares[rows[:, None], places] / totals[:, None], k)
 
 
 def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
@@ -280,14 +280,16 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
     codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
         _, size, details = pycld2.detect(text, isPlainText=True, bestEffort=True) if text else (False, 0, ())
-        said = [
-            (own, percent) for _, own, percent, score in details if score * size * percent > _CLD2_DEFAULT * 1024 * 100
+        results = [
+            (cld2_code, percent)
+            for _, cld2_code, percent, score in details
+            if score * size * percent > _CLD2_DEFAULT * 1024 * 100
         ]
-        lengths.append(len(said))
-        for own, percent in said:
-            codes.append(_place("cld2", own))
+        lengths.append(len(results))
+        for cld2_code, percent in results:
+            codes.append(_code_index("cld2", cld2_code))
             scores.append(percent / 100)
-    return _of_lists(codes, scores, lengths, k)
+    return _rankings_from_lists(codes, scores, lengths, k)
 
 
 @cache
@@ -323,24 +325,24 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
     labels, scores, lengths = list[str](), list[float](), list[int]()
     (nothing,) = predict("\n", 1, -1.0, "strict")
 
-    def unknown(words: str) -> bool:
-        return bool(predict(f"{words}\n", 1, -1.0, "strict")[0] == nothing)
+    def unknown(letters: str) -> bool:
+        return bool(predict(f"{letters}\n", 1, -1.0, "strict")[0] == nothing)
 
     for text, alone in zip(texts, letters_alone(texts), strict=True):
-        said = predict(f"{text}\n", k, -1.0, "strict")
+        results = predict(f"{text}\n", k, -1.0, "strict")
         # The first words usually contain a feature. If they do, the rest need not be read.
         end = alone.find(" ", _FIRST_WORDS)
-        if said[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
-            said = ()
-        for _, label in said:
+        if results[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
+            results = ()
+        for _, label in results:
             if label in spare:
-                said = predict(f"{text}\n", k + len(spare), -1.0, "strict")
+                results = predict(f"{text}\n", k + len(spare), -1.0, "strict")
                 break
-        lengths.append(len(said))
-        for score, label in said:
+        lengths.append(len(results))
+        for score, label in results:
             labels.append(label)
             scores.append(score)
-    return _of_lists([*map(places.__getitem__, labels)], scores, lengths, k)
+    return _rankings_from_lists([*map(places.__getitem__, labels)], scores, lengths, k)
 
 
 @cache
@@ -349,12 +351,12 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
 
     A label is spare if it casts no vote, or if another label is the main one for the same language.
     """
-    every = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
-    places = {label: _place("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in every}
+    labels = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
+    indexes = {label: _code_index("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in labels}
     ours = {f"{_FASTTEXT_LABEL}{code}" for code in CODES}
-    twice = Counter(places.values())
-    return places, frozenset(
-        label for label, place in places.items() if place == _NO_VOTE or (twice[place] > 1 and label not in ours)
+    counts = Counter(indexes.values())
+    return indexes, frozenset(
+        label for label, index in indexes.items() if index == _NO_VOTE or (counts[index] > 1 and label not in ours)
     )
 
 
@@ -368,11 +370,11 @@ def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
     listed = [sorted(answer, key=lambda pair: -pair[1]) for answer in answers]
     for code, score in chain.from_iterable(listed):
         if code not in _PLACES:
-            raise ValueError(f"A voter names {code!r}, which is not a code of a listed language.")
+            raise ValueError(f"A voter returned {code!r}, which is not the code of a listed language.")
         if not 0 <= score <= 1:
-            raise ValueError(f"A voter gives {code!r} the score {score}; a score is from 0 to 1.")
+            raise ValueError(f"A voter returned the score {score} for {code!r}. Scores must be from 0 to 1.")
     codes, scores = ([_PLACES[code] for answer in listed for code, _ in answer], [s for a in listed for _, s in a])
-    return _of_lists(codes, scores, [len(answer) for answer in listed], k)
+    return _rankings_from_lists(codes, scores, [len(answer) for answer in listed], k)
 
 
 DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {

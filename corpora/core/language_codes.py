@@ -59,51 +59,55 @@ def meaning(tag: str) -> Meaning | None:
     import langcodes
 
     try:
-        found = langcodes.Language.get(tag)
+        parsed = langcodes.Language.get(tag)
     except ValueError:  # includes LanguageTagError
         return None
-    if not found.language or found.language in ("und", "mul", "zxx", "mis"):
+    if not parsed.language or parsed.language in ("und", "mul", "zxx", "mis"):
         return None
-    likely = found.prefer_macrolanguage().maximize()
-    language = likely.language or found.language
-    bare = not (found.script or found.territory or found.variants or found.private)
-    return Meaning(_READ_AS.get(language, language), likely.script or "", likely.territory or "", found.language, bare)
+    likely = parsed.prefer_macrolanguage().maximize()
+    language = likely.language or parsed.language
+    bare = not (parsed.script or parsed.territory or parsed.variants or parsed.private)
+    return Meaning(_READ_AS.get(language, language), likely.script or "", likely.territory or "", parsed.language, bare)
 
 
 def same_language(tag: str, other: str) -> bool:
     """Return whether two tags stand for languages with the same readers. Scripts and regions are ignored."""
-    one, two = meaning(tag), meaning(other)
-    return tag.casefold() == other.casefold() or (one is not None and two is not None and one.language == two.language)
+    left, right = meaning(tag), meaning(other)
+    return tag.casefold() == other.casefold() or (
+        left is not None and right is not None and left.language == right.language
+    )
 
 
 @lru_cache(maxsize=4096)
-def serving(tags: tuple[str, ...], wanted: str) -> tuple[str, ...]:
+def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
     """Return the tags that readers of the wanted language understand, closest first.
 
     An identical tag comes first, then tags in the same script, then tags in other scripts. Within a script, a tag
     without a region precedes a tag with the language's likely region, which precedes tags with other regions.
     """
-    return tuple(sorted((tag for tag in tags if same_language(tag, wanted)), key=lambda tag: _distance(tag, wanted)))
+    return tuple(
+        sorted((tag for tag in tags if same_language(tag, language)), key=lambda tag: _distance(tag, language))
+    )
 
 
-def _distance(tag: str, wanted: str) -> tuple[bool | str, ...]:
-    one, two = meaning(tag), meaning(wanted)
-    if tag.casefold() == wanted.casefold() or one is None or two is None:
+def _distance(tag: str, language: str) -> tuple[bool | str, ...]:
+    left, right = meaning(tag), meaning(language)
+    if tag.casefold() == language.casefold() or left is None or right is None:
         return (False, tag)
     return (
         True,
-        one.script != two.script,
-        one.written != two.written and not (one.is_bare and one.written == one.language),
-        not one.is_bare,
-        one.region != two.region,
+        left.script != right.script,
+        left.written != right.written and not (left.is_bare and left.written == left.language),
+        not left.is_bare,
+        left.region != right.region,
         tag,
     )
 
 
-def in_languages(tags: Iterable[str], wanted: Iterable[str]) -> list[str]:
+def in_languages(tags: Iterable[str], accepted: Iterable[str]) -> list[str]:
     """Return the tags that readers of at least one of the wanted languages understand, in their original order."""
-    languages = list(wanted)
-    return [tag for tag in tags if any(same_language(tag, each) for each in languages)]
+    languages = list(accepted)
+    return [tag for tag in tags if any(same_language(tag, language) for language in languages)]
 
 
 # --- Codes from other standards.
@@ -129,17 +133,17 @@ def code_of(written: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _read(code: str, known: tuple[str, ...]) -> str:
+def _read(code: str, known_codes: tuple[str, ...]) -> str:
     """Resolve a code that is not spelled as in LANGUAGES. Return "" if it stands for none of the known codes.
 
-    known: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
+    known_codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
     """
     import langcodes
 
     lowered = code.lower()
     if lowered in _AMBIGUOUS or lowered in _NO_LANGUAGE:
         return ""
-    if _HERE.get(lowered) in known:
+    if _HERE.get(lowered) in known_codes:
         return _HERE[lowered]
     try:
         tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
@@ -152,7 +156,7 @@ def _read(code: str, known: tuple[str, ...]) -> str:
     if tag.script and tag.script != usual and language not in _TWO_SCRIPTS:
         return ""
     with_region = f"{language}-{tag.territory}"
-    return next((each for each in (with_region, language) if each in known), "")
+    return next((candidate for candidate in (with_region, language) if candidate in known_codes), "")
 
 
 def hint(given: str) -> str:
@@ -161,28 +165,28 @@ def hint(given: str) -> str:
     given: a code from another standard, or a misspelled language name
     """
     code = given.removeprefix(FASTTEXT_PREFIX)
-    if both := _AMBIGUOUS.get(code.lower()):
-        return f"write {' or '.join(both)}"
+    if codes := _AMBIGUOUS.get(code.lower()):
+        return f"write {' or '.join(codes)}"
     if code.lower() in _NO_LANGUAGE:
-        return f"it names no one language, for which the label is {UND}"
-    found = LANGUAGES.get(code_of(code)) or LANGUAGES.get(_by_name(code.casefold(), LANGUAGES))
-    if found:
-        return f"did you mean {found.code} ({found.name})?"
+        return f"it does not stand for a single language, so write {UND}"
+    language = LANGUAGES.get(code_of(code)) or LANGUAGES.get(_by_name(code.casefold(), LANGUAGES))
+    if language:
+        return f"did you mean {language.code} ({language.name})?"
     return _of_another_script(code)
 
 
-def _by_name(word: str, known: Mapping[str, Language]) -> str:
+def _by_name(word: str, languages: Mapping[str, Language]) -> str:
     if len(word) < 4:  # A word of three letters is similar to too many names.
         return ""
-    names = {name.casefold(): code for code, each in known.items() for name in (each.autonym, each.name)}
+    names = {name.casefold(): code for code, entry in languages.items() for name in (entry.autonym, entry.name)}
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
     return names[near[0]] if near else ""
 
 
 def _of_another_script(code: str) -> str:
     bare = code.replace("_", "-").split("-")[0]
-    found = LANGUAGES.get(code_of(bare)) if bare != code else None
-    return f"{found.code} is {found.name} in its usual script" if found else ""
+    language = LANGUAGES.get(code_of(bare)) if bare != code else None
+    return f"{language.code} stands for {language.name} in its usual script" if language else ""
 
 
 # --- Added languages: reading their tables and registering them in this process.
@@ -209,8 +213,8 @@ def read_toml(text: str) -> dict[str, Any]:
 
     Raise TOMLDecodeError if the text is malformed, or if a key has more than _MOST_PARTS parts.
     """
-    if found := _LONG_KEY.search(text):
-        line = 1 + text.count("\n", 0, found.start())
+    if match := _LONG_KEY.search(text):
+        line = 1 + text.count("\n", 0, match.start())
         raise tomllib.TOMLDecodeError(f"A key has more than {_MOST_PARTS} parts (at line {line}, column 1)")
     return tomllib.loads(text)
 
@@ -235,11 +239,11 @@ def add_names(languages: Mapping[str, Language]) -> None:
     with _adding:
         for code, language in languages.items():
             _check_code(code)
-            known = LANGUAGES.get(code, language)
-            if (known.name, known.autonym) != (language.name, language.autonym):
+            existing = LANGUAGES.get(code, language)
+            if (existing.name, existing.autonym) != (language.name, language.autonym):
                 raise ValueError(
-                    f"The language {code} was added before as {_named(known)}, but is {_named(language)} here; write "
-                    "the same name and autonym."
+                    f"The language {code} was already added as {_quoted_names(existing)}, but is "
+                    f"{_quoted_names(language)} here. Use the same name and autonym."
                 )
         new = {
             code: replace(language, code=code, langid="", cld2="", fasttext="", labels=())
@@ -249,41 +253,41 @@ def add_names(languages: Mapping[str, Language]) -> None:
         LANGUAGES.known = LANGUAGES.known | new
 
 
-def _named(language: Language) -> str:
-    same = language.autonym == language.name
-    return f"{language.name!r}" if same else f"{language.name!r} ({language.autonym!r})"
+def _quoted_names(language: Language) -> str:
+    is_same = language.autonym == language.name
+    return f"{language.name!r}" if is_same else f"{language.name!r} ({language.autonym!r})"
 
 
 def _check_code(code: str) -> None:
     if code in LISTED:
-        raise ValueError(f"The language {code} is listed already as {LANGUAGES[code].name}; leave it out.")
+        raise ValueError(f"The language {code} is built in as {LANGUAGES[code].name}. Remove it.")
     if code == UND:
-        raise ValueError(f"{UND} is the label of a text that is in no one language; no language can have that code.")
+        raise ValueError(f"{UND} is reserved for texts without a single language. Choose another code.")
     if not _CODE.fullmatch(code):
-        meant = cased(code)
-        hint = f"write {meant}" if _CODE.fullmatch(meant) else "write it as BCP 47 does, such as pcm, pt-BR or sr-Latn"
-        raise ValueError(f"{code!r} cannot be the code of a language; {hint}.")
+        usual = cased(code)
+        hint = f"Write {usual}" if _CODE.fullmatch(usual) else "Use a BCP 47 code such as pcm, pt-BR or sr-Latn"
+        raise ValueError(f"{code!r} is not a valid language code. {hint}.")
     if len(code) > MAX_CODE:
-        raise ValueError(f"The language code {code} has {len(code)} characters; at most {MAX_CODE} are allowed.")
+        raise ValueError(f"The language code {code} has {len(code)} characters. The limit is {MAX_CODE}.")
 
 
 def _added(code: str, table: object) -> Language:
     _check_code(code)
     if not isinstance(table, Mapping):
-        raise ValueError(f"The language {code} is not a table; write [languages.{code}] and its name below.")
+        raise ValueError(f"The language {code} must be a table. Write [languages.{code}], and the name below it.")
     for key in table:
         if key not in ADDED_KEYS:
             near = difflib.get_close_matches(str(key), ADDED_KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(ADDED_KEYS)}."
-            raise ValueError(f"The language {code} has the unknown key {key!r}; {hint}")
+            hint = f"Did you mean {near[0]}?" if near else f"Valid keys are: {', '.join(ADDED_KEYS)}."
+            raise ValueError(f"The language {code} has the unknown key {key!r}. {hint}")
     name = _words(code, "name", table.get("name"))
     script, under = table.get("script", ""), table.get("under", "")
     if "script" in table and not (isinstance(script, str) and re.fullmatch("[A-Za-z]{4}", script)):
-        raise ValueError(f"The script of the language {code} is {script!r}; write its four letters, such as Latn.")
+        raise ValueError(f"The script of the language {code} is {script!r}. It must have four letters, such as Latn.")
     if "under" in table and not (isinstance(under, str) and under in LISTED):
         raise ValueError(
-            f"The language {code} stands under {under!r}, which is not a listed code; write one such as pt, or leave "
-            "it out."
+            f"The value of under for the language {code} is {under!r}, which is not a built-in code. Use a code such "
+            "as pt, or remove it."
         )
     return Language(
         code=code,
@@ -296,9 +300,9 @@ def _added(code: str, table: object) -> Language:
 
 def _words(code: str, key: str, value: object) -> str:
     if value is None:
-        raise ValueError(f'The language {code} has no {key}; add one, such as {key} = "Nigerian Pidgin".')
+        raise ValueError(f'The language {code} has no {key}. Add one, such as {key} = "Nigerian Pidgin".')
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ValueError(f"The {key} of the language {code} is {value!r}; write a word or a few, on one line.")
+        raise ValueError(f"The {key} of the language {code} is {value!r}. It must be a short text on one line.")
     return value.strip()
 
 
@@ -314,7 +318,7 @@ def learn(tables: Mapping[str, object]) -> None:
 
 def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
     """Return added languages as tables that read_added can read. Keys without a value are omitted."""
-    return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
+    return {entry.code: {key: value for key in ADDED_KEYS if (value := getattr(entry, key))} for entry in languages}
 
 
 # --- Languages from a file. They are needed for imports in languages that are not listed.
@@ -336,7 +340,7 @@ def add_languages(path: Path) -> None:
     except ValueError as error:
         raise CorpusError(f"{path} cannot be read as TOML: {error}.") from error
     if not isinstance(tables, dict) or not tables:
-        raise CorpusError(f"{path} has no table [languages.CODE], such as [languages.pcm].")
+        raise CorpusError(f"{path} contains no table [languages.CODE], such as [languages.pcm].")
     try:
         add_names(read_added(tables))
     except ValueError as error:

@@ -115,8 +115,8 @@ def letters_alone(cleaned: Sequence[str]) -> list[str]:
     """Return the texts with only letters, marks and joiners. Any run of other characters becomes one space."""
     ends, read = _code_points(cleaned)
     spaced = np.where(_letters().take(read) | (read == 0x200C) | (read == 0x200D), read, np.uint32(0x20))
-    whole = spaced.tobytes().decode("utf-32-le", "surrogatepass")
-    return [" ".join(whole[start:end].split()) for start, end in pairwise([0, *ends.tolist()])]
+    joined = spaced.tobytes().decode("utf-32-le", "surrogatepass")
+    return [" ".join(joined[start:end].split()) for start, end in pairwise([0, *ends.tolist()])]
 
 
 def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
@@ -127,8 +127,8 @@ def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
     laughter and bare hashtags, which have no language.
     """
     ends, read = _code_points([_once(_HASHTAG.sub(" ", text)) for text in cleaned])
-    found = np.append(0, np.cumsum(_letters().take(read)))
-    return np.diff(found[ends], prepend=0)
+    counts = np.append(0, np.cumsum(_letters().take(read)))
+    return np.diff(counts[ends], prepend=0)
 
 
 def _once(text: str) -> str:

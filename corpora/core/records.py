@@ -126,36 +126,36 @@ def read_labels(value: object) -> tuple[str, ...]:
     Raise RecordError if the value is missing or of a different type, or if a label is invalid.
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
-        raise RecordError("The label is missing; where a record has none, write an empty string or list.")
+        raise RecordError("The label is missing. Write an empty string or list if a record has no label.")
     if not isinstance(value, str | list | tuple):
-        raise RecordError(f"The label is {kind_of(value)}; it must be a string, or a list of strings.")
-    found = value.split(";") if isinstance(value, str) else list(value)
-    return tuple(dict.fromkeys(label for each in found if (label := _label(each))))
+        raise RecordError(f"The label is {kind_of(value)}. It must be a string or a list of strings.")
+    parts = value.split(";") if isinstance(value, str) else list(value)
+    return tuple(dict.fromkeys(label for part in parts if (label := _label(part))))
 
 
 def _label(value: object) -> str:
     if isinstance(value, float) and is_missing(value):
         return ""
     if not isinstance(value, str):
-        raise RecordError(f"One of the labels is {kind_of(value)}; each must be a string.")
+        raise RecordError(f"The labels contain {kind_of(value)}. Each label must be a string.")
     label = read_text("label", checked("label", value))
     if len(label) > MAX_LABEL:
-        raise RecordError(f"A label has {len(label):,} characters; at most {MAX_LABEL} are allowed.")
+        raise RecordError(f"A label has {len(label):,} characters. The limit is {MAX_LABEL}.")
     if not label.isprintable():
-        raise RecordError("A label holds a tab, a newline or another character that cannot be seen.")
+        raise RecordError("A label contains a tab, a newline or another invisible character.")
     return label
 
 
-def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
+def read_text(what: str, value: object, accepted_values: Collection[str] = ()) -> str:
     """Return a label, worker or author as text, or "" if it is missing. See read_value in values.py.
 
     what: the kind of value, for the error message
-    known: values to accept as they are written
+    accepted_values: values to accept as they are written
 
     Raise RecordError if the value cannot be accepted.
     """
     try:
-        return read_value(value, known)
+        return read_value(value, accepted_values)
     except ValueFault as fault:
         raise RecordError(f"The {what} {fault}.") from fault
 
@@ -166,9 +166,9 @@ def checked(field: str, value: str) -> str:
     Raise RecordError if it contains a NUL character or half of a surrogate pair.
     """
     if "\0" in value:
-        raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
+        raise RecordError(f"The {field} contains a NUL character, which databases cannot store.")
     if not value.isascii() and _SURROGATE.search(value):
-        raise RecordError(f"The {field} holds half of a surrogate pair, which is not a character.")
+        raise RecordError(f"The {field} contains half of a surrogate pair, which is not a character.")
     return value
 
 
@@ -183,23 +183,22 @@ def read_id(value: object, what: str = "id") -> str:
     if value is None:
         raise RecordError(f"The {what} is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The {what} is {kind_of(value)}; it must be a string or an integer.")
+        raise RecordError(f"The {what} is {kind_of(value)}. It must be a string or an integer.")
     key = unicodedata.normalize("NFC", checked(what, str(value))).strip()
     if not key:
         raise RecordError(f"The {what} is empty.")
     if len(key) > MAX_ID:
-        raise RecordError(f"The {what} has {len(key):,} characters; at most {MAX_ID} are allowed.")
+        raise RecordError(f"The {what} has {len(key):,} characters. The limit is {MAX_ID}.")
     if not key.isprintable():
-        raise RecordError(f"The {what} holds a tab, a newline or another character that cannot be seen.")
+        raise RecordError(f"The {what} contains a tab, a newline or another invisible character.")
     if is_respelled(key):
         raise RecordError(
-            f"The {what} {key} is a number that another program has rewritten; save ids as text, as their source has "
-            "them."
+            f"The {what} {key} is a number that another program has rewritten. Save the original ids as text."
         )
     if is_missing(key):
         raise RecordError(
-            f"The {what} is {key}, which another program writes where there is none; give each "
-            f"{'row' if what == 'id' else what} an id."
+            f"The {what} is {key}, which other programs write for a missing value. Each "
+            f"{'row' if what == 'id' else what} must have an id."
         )
     return key
 
@@ -208,7 +207,7 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
     if value is None:
         raise RecordError(f"The {field} is missing.")
     if not isinstance(value, str):
-        raise RecordError(f"The {field} is {kind_of(value)}; it must be a string.")
+        raise RecordError(f"The {field} is {kind_of(value)}. It must be a string.")
     text = checked(field, value)
     if not may_be_empty and not any(character.isprintable() and not character.isspace() for character in text):
         raise RecordError(f"The {field} is empty.")
@@ -223,27 +222,27 @@ def read_language(value: object) -> str:
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
     if not isinstance(value, str):
-        raise RecordError(f"The language is {kind_of(value)}; it must be a string.")
+        raise RecordError(f"The language is {kind_of(value)}. It must be a string.")
     code = value.strip()
     if not code:
         raise RecordError("The language is empty.")
     if code == UND:
         raise RecordError(
-            f"The language is {UND}, which is not a language, so nobody could be asked to read the record."
+            f"The language is {UND}, which is not a language. Annotators must know which language they read."
         )
     if code in LANGUAGES:
         return code
     if is_missing(code):
-        raise RecordError(f"The language is {code}, which another program writes where there is none.")
-    if known := code_of(code):
-        return known
+        raise RecordError(f"The language is {code}, which other programs write for a missing value.")
+    if label_code := code_of(code):
+        return label_code
     raise RecordError(f"The language {code[:40]!r} {unknown_code(code)}.")
 
 
 def unknown_code(code: str) -> str:
     """Return the end of a sentence about an unknown language code, with advice on what to write instead."""
     near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
-    return f"is not a code known here; {near}"
+    return f"is not a known code; {near}"
 
 
 def _language(value: object, declared: str) -> str:
@@ -264,7 +263,7 @@ def read_author(value: object, key: bytes) -> str:
     if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise RecordError(f"The author is {kind_of(value)}; it must be a string or an integer.")
+        raise RecordError(f"The author is {kind_of(value)}. It must be a string or an integer.")
     author = read_text("author", checked("author", value) if isinstance(value, str) else value)
     return "" if is_removed(author) else hmac.digest(key, author.encode(), "sha256").hex()[:32]
 
@@ -273,9 +272,9 @@ def _url(value: object) -> str:
     if is_missing(value):
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
-        raise RecordError("The url is not a web address: it must begin with http:// or https:// and hold no spaces.")
+        raise RecordError("The url is not a web address. It must begin with http:// or https:// and contain no spaces.")
     if len(value) > MAX_URL:
-        raise RecordError(f"The url has {len(value):,} characters; at most {MAX_URL:,} are allowed.")
+        raise RecordError(f"The url has {len(value):,} characters. The limit is {MAX_URL:,}.")
     return value
 
 
@@ -293,8 +292,8 @@ def read_time(value: object) -> datetime | None:
         moment = _moment(value)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        shown = str(value)[:40]
-        raise RecordError(f"The time {shown!r} cannot be read; write 2014-07-01T12:00:00Z or epoch seconds.") from None
+        excerpt = str(value)[:40]
+        raise RecordError(f"The time {excerpt!r} is not valid. Use 2014-07-01T12:00:00Z or epoch seconds.") from None
 
 
 def _moment(value: object) -> datetime:
@@ -309,8 +308,8 @@ def _moment(value: object) -> datetime:
     written = value.strip()
     if _DIGITS.fullmatch(written):
         return datetime.fromtimestamp(float(written), UTC)
-    if found := _TWITTER_TIME.fullmatch(written):
-        month, day, clock, offset, year = found.groups()
+    if match := _TWITTER_TIME.fullmatch(written):
+        month, day, clock, offset, year = match.groups()
         return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{offset}")
     return datetime.fromisoformat(written)
 

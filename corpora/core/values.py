@@ -65,8 +65,8 @@ def rewritten(text: str) -> bool:
     """Return whether another program has rewritten a number so that its exact value is lost, as in 9.06E+17."""
     if _EXPONENT.fullmatch(text):
         return True
-    found = _FRACTION.fullmatch(text)
-    return found is not None and abs(int(found[1])) >= _EXACT
+    match = _FRACTION.fullmatch(text)
+    return match is not None and abs(int(match[1])) >= _EXACT
 
 
 def whole(text: str) -> str:
@@ -74,8 +74,8 @@ def whole(text: str) -> str:
 
     Return other texts unchanged.
     """
-    found = _FRACTION.fullmatch(text)
-    return found[1] if found else text
+    match = _FRACTION.fullmatch(text)
+    return match[1] if match else text
 
 
 def read_value(value: object, known: Collection[str] = ()) -> str:
@@ -90,11 +90,11 @@ def read_value(value: object, known: Collection[str] = ()) -> str:
     if is_missing(value) and not (isinstance(value, str) and value.strip() in known):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueFault("is neither a string nor a whole number")
+        raise ValueFault("is neither a string nor an integer")
     try:
         text = tidy(str(value))
     except ValueError:
-        raise ValueFault("is a number of thousands of digits; save it as text") from None
+        raise ValueFault("is a number with thousands of digits; save it as text") from None
     if text in known:
         return text
     if rewritten(text):
@@ -106,8 +106,8 @@ def matching(text: str, known: Collection[str]) -> str:
     """Return the known value that a text stands for, such as 1.0 for 1. If there is none, return the text itself."""
     if not known or text in known:
         return text
-    same = {whole(tidy(each)): each for each in known}
-    return same.get(whole(tidy(text)), text)
+    values = {whole(tidy(value)): value for value in known}
+    return values.get(whole(tidy(text)), text)
 
 
 class Respelled:
@@ -119,9 +119,9 @@ class Respelled:
     def __init__(self) -> None:
         self.rows: Counter[tuple[str, str]] = Counter()
 
-    def note(self, written: object, taken: str) -> None:
-        if taken and str(written) != taken:
-            self.rows[str(written), taken] += 1
+    def note(self, written: object, stored: str) -> None:
+        if stored and str(written) != stored:
+            self.rows[str(written), stored] += 1
 
     def sentences(self, what: str) -> list[str]:
         """Return the sentences for the report. The list is empty if no value was corrected.
@@ -130,17 +130,17 @@ class Respelled:
         """
         if not self.rows:
             return []
-        pairs = [f"{_shown(written)} as {taken}" for (written, taken), _ in self.rows.most_common(NAMED)]
-        more = f", and {len(self.rows) - NAMED:,} more" if len(self.rows) > NAMED else ""
+        pairs = [f"{_visible(written)} as {stored}" for (written, stored), _ in self.rows.most_common(NAMED)]
+        remaining = f", and {len(self.rows) - NAMED:,} more" if len(self.rows) > NAMED else ""
         total = self.rows.total()
         rows = "1 row" if total == 1 else f"{total:,} rows"
-        return [f"The {what} of {rows} were corrected: {', '.join(pairs)}{more}."]
+        return [f"The {what} of {rows} were corrected: {', '.join(pairs)}{remaining}."]
 
 
-def _shown(written: str) -> str:
+def _visible(written: str) -> str:
     """Return a value in a form that makes unusual spaces visible and marks decomposed accents (NFD)."""
-    shown = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
-    return repr(shown) if written != written.strip() or _SPACES.sub(" ", written) != written else shown
+    normalised = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
+    return repr(normalised) if written != written.strip() or _SPACES.sub(" ", written) != written else normalised
 
 
 # --- Licences: how they are spelled, and whether they permit publication of the text.

@@ -54,7 +54,7 @@ def register(voter: Voter) -> Voter:
     """
     is_taken = voter.name in RESERVED or VOTERS.get(voter.name, voter) is not voter
     if is_taken or not voter.name.isidentifier():
-        raise ValueError(f"{voter.name!r} is taken, or cannot be the name of a column; give the voter another name.")
+        raise ValueError(f"{voter.name!r} is already used or is not a valid column name. Choose another name.")
     VOTERS[voter.name] = voter
     return voter
 
@@ -123,22 +123,22 @@ def rank_candidates(votes: Votes) -> list[str]:
     - their rank with each detector, in the order of Voter.place; a detector that did not return them counts as last
     - their code
     """
-    places: dict[str, dict[str, int]] = {}
-    for detector, named in votes.items():
-        for place, (code, *_) in enumerate(named, start=1):
-            places.setdefault(str(code), {}).setdefault(detector, place)
+    ranks: dict[str, dict[str, int]] = {}
+    for detector, ranking in votes.items():
+        for rank, (code, *_) in enumerate(ranking, start=1):
+            ranks.setdefault(str(code), {}).setdefault(detector, rank)
 
     # Multiplied by a common multiple of all ranks, the weights are integers. They are exact, and faster than fractions.
     in_order = sorted(VOTERS.values(), key=lambda voter: voter.place)
-    whole = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
+    multiple = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
 
     def order(code: str) -> tuple[int, int, int, list[float], str]:
-        by = places[code]
-        weight = sum(whole // place for place in by.values())
-        firsts = sum(place == 1 for place in by.values())
-        return -weight, -firsts, -len(by), [by.get(voter.name, float("inf")) for voter in in_order], code
+        places = ranks[code]
+        weight = sum(multiple // rank for rank in places.values())
+        firsts = sum(rank == 1 for rank in places.values())
+        return (-weight, -firsts, -len(places), [places.get(voter.name, float("inf")) for voter in in_order], code)
 
-    return sorted(places, key=order)
+    return sorted(ranks, key=order)
 
 
 def unanimous(votes: Votes) -> str | None:
@@ -146,8 +146,8 @@ def unanimous(votes: Votes) -> str | None:
 
     Return None if they disagree or if one of them casts no vote.
     """
-    first = {str(named[0][0]) if named else None for named in votes.values()}
-    return first.pop() if len(first) == 1 else None
+    first_codes = {str(ranking[0][0]) if ranking else None for ranking in votes.values()}
+    return first_codes.pop() if len(first_codes) == 1 else None
 
 
 def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
@@ -155,8 +155,8 @@ def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
 
     firsts: an array for each detector with the index of the language that it ranks first, or -1 for no vote (texts,)
     """
-    same: NDArray[np.bool_] = np.logical_and.reduce([one == firsts[0] for one in firsts])
-    return same & (firsts[0] >= 0)
+    is_same: NDArray[np.bool_] = np.logical_and.reduce([codes == firsts[0] for codes in firsts])
+    return is_same & (firsts[0] >= 0)
 
 
 def agreed_label(

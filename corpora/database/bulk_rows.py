@@ -39,8 +39,8 @@ def plain(model: type[Model]) -> type[Any]:
     values = {field.attname: field.get_default() for field in fields}
     relations = dict.fromkeys(field.name for field in fields if field.is_relation)
 
-    def init(row: Any, **given: Any) -> None:
-        row.__dict__ = given
+    def init(row: Any, **values: Any) -> None:
+        row.__dict__ = values
 
     return type(
         f"Plain{model.__name__}", (), {**values, **relations, "pk": None, "_meta": model._meta, "__init__": init}
@@ -64,14 +64,14 @@ def insert(rows: Iterable[Row]) -> list[Row]:
         of_model = isinstance(rows[0], Model)
         # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
         for field, row in product([field for field in fields if field.is_relation], rows):
-            if (other := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
-                row.__dict__[field.attname] = other.pk
+            if (related := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
+                row.__dict__[field.attname] = related.pk
         for field in fields:
             if getattr(field, "auto_now_add", False):
                 for row in rows:
                     field.pre_save(row, add=True)
         columns = [(map(attrgetter(field.attname), rows), how_to_send(field)) for field in fields]
-        values = zip(*(_prepared(column, how) if how else column for column, how in columns), strict=True)
+        values = zip(*(_prepared(column, send) if send else column for column, send in columns), strict=True)
         _write(options.db_table, [field.column for field in fields], values)
         if len(rows) >= MANY:
             gather()
@@ -90,8 +90,8 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
             return [key for (key,) in cursor.fetchall()]
         # SQLite permits one writer at a time, so no other process can insert a row before this transaction ends.
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
-        last = (cursor.fetchone() or (0,))[0]
-        return range(last + 1, last + 1 + number)
+        last_key = (cursor.fetchone() or (0,))[0]
+        return range(last_key + 1, last_key + 1 + number)
 
 
 def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
@@ -99,16 +99,16 @@ def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[
 
     If the same object occurs several times in a row, as a default does, it is prepared only once.
     """
-    last, made = None, None
+    previous, prepared = None, None
     for value in values:
-        if value is not last:
-            last, made = value, None if value is None else prepare(value)
-        yield made
+        if value is not previous:
+            previous, prepared = value, None if value is None else prepare(value)
+        yield prepared
 
 
 def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
-    named = ", ".join(f'"{column}"' for column in columns)
-    into = f'"{table}" ({named})'  # the names come from the model
+    column_names = ", ".join(f'"{column}"' for column in columns)
+    into = f'"{table}" ({column_names})'  # the names come from the model
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
@@ -116,14 +116,14 @@ def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) 
                     copy.write_row(row)
             return
         start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
-        many, rest = start + ", ".join([places] * _TOGETHER), iter(values)
+        statement, remaining = start + ", ".join([places] * _TOGETHER), iter(values)
         # The driver's cursor is used because Django's would search each statement for placeholders.
         with closing(connection.connection.cursor()) as cursor:
-            while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
+            while len(chunk := list(islice(remaining, _TOGETHER))) == _TOGETHER:
                 cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-                cursor.execute(many, list(chain.from_iterable(some)))
+                cursor.execute(statement, list(chain.from_iterable(chunk)))
             # Each table needs only two different statements, so the driver can cache both.
-            cursor.executemany(start + places, some)
+            cursor.executemany(start + places, chunk)
 
 
 # --- PostgreSQL's statistics for tables that have grown.
@@ -162,7 +162,7 @@ def _gather() -> None:
                 cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
     except Error:
         # The rows are committed, so the error is only logged. Queries may be slow until autovacuum runs.
-        logger.warning("The statistics of grown tables could not be gathered.", exc_info=True)
+        logger.warning("Cannot update the statistics of tables that have grown.", exc_info=True)
 
 
 # --- Bulk reads, which return Arrow columns instead of model instances.
@@ -182,8 +182,8 @@ def fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: i
     # whole column at once.
     query = rows.values_list(*(Cast(path, TextField()) if type == TIME else path for path, type in fields.items()))
     # The compiler is called directly, so that Django does not convert each value.
-    for some in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
-        yield pa.RecordBatch.from_arrays(list(map(_array, zip(*some, strict=True), schema.types)), schema=schema)
+    for chunk in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
+        yield pa.RecordBatch.from_arrays(list(map(_array, zip(*chunk, strict=True), schema.types)), schema=schema)
 
 
 def all_fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
@@ -201,16 +201,16 @@ def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
 
     If the lookup received a list, Django would prepare each key and send a placeholder for it.
     """
-    some = list(keys)
+    key_list = list(keys)
     if connection.vendor == "postgresql":
-        of = "text" if some and isinstance(some[0], str) else "bigint"
-        return RawSQL(f"SELECT unnest(%s::{of}[])", [some])  # noqa: S611 - one of these two words
-    return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(some)])
+        array_type = "text" if key_list and isinstance(key_list[0], str) else "bigint"
+        return RawSQL(f"SELECT unnest(%s::{array_type}[])", [key_list])  # noqa: S611 - one of these two words
+    return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(key_list)])
 
 
 def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     if type != TIME:
         return pa.array(values, type)
     # SQLite returns times in UTC, but without an offset.
-    told = TIME if connection.vendor == "postgresql" else pa.timestamp("us")
-    return pa.array(values, pa.string()).cast(told).cast(TIME)
+    parsed_type = TIME if connection.vendor == "postgresql" else pa.timestamp("us")
+    return pa.array(values, pa.string()).cast(parsed_type).cast(TIME)

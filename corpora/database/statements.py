@@ -79,8 +79,8 @@ class _Built:
         instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
         for populator in self.related:
             populator.populate(row, instance)
-        for name, place in self.more:
-            setattr(instance, name, row[place])
+        for name, index in self.more:
+            setattr(instance, name, row[index])
         return instance
 
 
@@ -95,16 +95,16 @@ def prepared(build: Callable[..., QuerySet[Any, Any]]) -> Callable[..., list[Any
 
     @wraps(build)
     def run(*values: Any) -> list[Any]:
-        which = build, len(values)
-        built = _own.built.get(which)
+        cache_key = build, len(values)
+        built = _state.built.get(cache_key)
         if built is None:
-            built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
+            built = _state.built[cache_key] = _Built(build(*map(Given, range(len(values)))))
         adapt = connection.ops.adapt_datetimefield_value
-        given = [adapt(each) if isinstance(each, datetime) else each for each in values]
+        adapted = [adapt(value) if isinstance(value, datetime) else value for value in values]
         # A number from a URL may be too large for the database. It is reduced to LARGEST, which no key reaches.
-        given = [min(max(each, -LARGEST), LARGEST) if type(each) is int else each for each in given]
-        said = [given[each.place] if isinstance(each, Given) else each for each in built.parameters]
-        return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, said))))
+        adapted = [min(max(value, -LARGEST), LARGEST) if type(value) is int else value for value in adapted]
+        parameters = [adapted[value.place] if isinstance(value, Given) else value for value in built.parameters]
+        return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, parameters))))
 
     return run
 
@@ -130,15 +130,15 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
     else:
         # Django does the same before it runs a statement.
         database.close_if_health_check_failed()
-        if _own.cursor is None or _own.cursor.connection is not database.connection:
+        if _state.cursor is None or _state.cursor.connection is not database.connection:
             database.ensure_connection()
-            _own.cursor = database._prepare_cursor(_new_cursor(database))
-        cursor = _own.cursor
+            _state.cursor = database._prepare_cursor(_new_cursor(database))
+        cursor = _state.cursor
     cursor.execute(sql, values)
     return cursor
 
 
-class _Own(threading.local):
+class _ThreadState(threading.local):
     """The cursor and the built queries that belong to one thread."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class _Own(threading.local):
         self.cursor: Any = None
 
 
-_own = _Own()
+_state = _ThreadState()
 
 
 def _new_cursor(database: Any) -> Any:
@@ -166,8 +166,8 @@ def _prepared_cursor() -> type[Any]:
     import psycopg
 
     class Cursor(psycopg.RawCursor[Any]):
-        def execute(self, query: Any, params: Any = None, **how: Any) -> "Cursor":
-            return super().execute(_numbered(query), params, **how | {"prepare": True})
+        def execute(self, query: Any, params: Any = None, **options: Any) -> "Cursor":
+            return super().execute(_numbered(query), params, **options | {"prepare": True})
 
     return Cursor
 
@@ -178,8 +178,8 @@ def _numbered(sql: str) -> str:
 
     Otherwise psycopg would insert them on every call.
     """
-    first, *rest = sql.split("%s")
-    return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).replace("%%", "%")
+    start, *parts = sql.split("%s")
+    return "".join([start, *(f"${n}{part}" for n, part in enumerate(parts, 1))]).replace("%%", "%")
 
 
 # --- Writes of single rows.
@@ -191,8 +191,8 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
     keep: if False, run the same statement but insert nothing
     """
     sql, columns = _insertion(type(row), connection.vendor)
-    if found := ask(sql, [*(read(row) for read in columns), keep]):
-        [(row.pk,)] = found
+    if rows := ask(sql, [*(column(row) for column in columns), keep]):
+        [(row.pk,)] = rows
         row._state.adding, row._state.db = False, connection.alias
 
 
@@ -202,7 +202,7 @@ def update_one(row: Model, *names: str, keep: bool = True) -> None:
     keep: if False, run the same statement but change nothing
     """
     sql, columns = _change(type(row), names, connection.vendor)
-    tell(sql, [*(read(row) for read in columns), row.pk, keep])
+    tell(sql, [*(column(row) for column in columns), row.pk, keep])
 
 
 @lru_cache
@@ -229,12 +229,12 @@ def _places(fields: Iterable["Field[Any, Any]"]) -> str:
     """
     # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
     types = ((field.db_type(connection) or "").partition("(")[0] for field in fields)
-    return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
+    return ", ".join(f"%s::{db_type}" if connection.vendor == "postgresql" else "%s" for db_type in types)
 
 
 def _column(field: "Field[Any, Any]") -> Callable[[Model], Any]:
-    read, send = attrgetter(field.attname), how_to_send(field)
-    return read if send is None else lambda row: None if (value := read(row)) is None else send(value)
+    get, send = attrgetter(field.attname), how_to_send(field)
+    return get if send is None else lambda row: None if (value := get(row)) is None else send(value)
 
 
 def how_to_send(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:

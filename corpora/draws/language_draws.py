@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpora.core import CorpusError
-from corpora.core.languages import LANGUAGES, UND, finer
+from corpora.core.languages import LANGUAGES, finer
 from corpora.draws.samples import Sample, Taken, by_language, check_asked, frame_digest, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
@@ -127,19 +127,19 @@ def sample_triggers(
     """
     if predictor.voted:
         raise CorpusError(
-            f"{predictor} voted in the task {of}: where the detectors agree it says what they say, so it has no "
-            "triggers there that nobody has read. Name a predictor that did not vote."
+            f"{predictor} voted in the task {of}, so it has the same label as the detectors wherever they agree and "
+            "has no unread triggers. Use a predictor that did not vote."
         )
     return _samples(corpus, triggers_design(of), languages, size, seed, predictor, unread)
 
 
-def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
+def _equal_labels(predictor: Predictor, codes: Iterable[str]) -> list[tuple[str, str]]:
     """Return the pairs of (predicted label, assigned label) that do not count as different.
 
     In such a pair, the labels are equal, or one of them covers the other.
     """
     classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
-    return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
+    return [*classes, *((label, code) for code in set(codes) for label in {code, *finer(code)})]
 
 
 def _samples(
@@ -155,17 +155,17 @@ def _samples(
     manifest = manifest_of(corpus.name)
     check_posts(corpus.name, manifest)
     if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
+        raise CorpusError(f"Corpus {corpus.name} contains no posts. Add some with import_corpus.")
     # The item of a post includes its votes, so votes are needed even if the draw uses imported predictions.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
-    with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
+    with full_disk_explained("nothing was drawn"), predicting(corpus.name, predictor, manifest) as store:
         if unread is not None:
-            said, given = zip(*_alike(predictor, unread.values()), strict=True) if unread else ((), ())
+            predicted, assigned = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
             store.rows("unread", _text(id=unread.keys(), label=unread.values()))
-            store.rows("alike", _text(said=said, given=given))
-        found = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
-    return [sample_of(corpus, design.name, manifest, taken, seed, size, str(predictor), predictions) for taken in found]
+            store.rows("alike", _text(said=predicted, given=assigned))
+        draws = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
+    return [sample_of(corpus, design.name, manifest, draw, seed, size, str(predictor), predictions) for draw in draws]
 
 
 def _text(**columns: Iterable[str]) -> pa.Table:
@@ -195,7 +195,7 @@ def within_reach(
     design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
     predictions = check_complete(corpus_name, predictor, manifest)
     if frame_digest(manifest, len(manifest.parts), predictions) != digest:
-        raise CorpusError(f"Corpus {corpus_name} is no longer the one from which the draw was made.")
+        raise CorpusError(f"Corpus {corpus_name} or its predictions have changed since the draw was made.")
     with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
         return reached(store, design, languages, ids)
 
@@ -214,17 +214,17 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
     """
     share = Fraction(str(share))  # A float such as 0.1 becomes 1/10 rather than its exact binary value.
     if not 0 < share <= 1:
-        raise CorpusError(f"The share of an author's posts is {share}; it must be above 0 and at most 1.")
+        raise CorpusError(f"The share of an author's posts is {share}. It must be greater than 0 and at most 1.")
     if share.denominator > _MAX_TERM:
-        raise CorpusError(f"The share of an author's posts is {share}; round it to six places.")
+        raise CorpusError(f"The share of an author's posts is {share}. Round it to six decimal places.")
     if least_posts < 1:
-        raise CorpusError(f"The least number of an author's posts is {least_posts}; it must be 1 or more.")
+        raise CorpusError(f"The minimum number of an author's posts is {least_posts}. It must be at least 1.")
     _check_window("history", history)
     _check_window("window", window)
     if window[0] < history[1]:
         raise CorpusError(
-            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins; otherwise "
-            "authors are chosen by the very posts that are drawn."
+            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins. Otherwise, authors "
+            "would be selected by the same posts that are drawn."
         )
     return Design(
         name="recall",
@@ -274,9 +274,9 @@ def triggers_design(of: str) -> Design:
 def _check_window(name: str, window: Window) -> None:
     start, end = window
     if start.tzinfo is None or end.tzinfo is None:
-        raise CorpusError(f"The {name} must be given in times with an offset, such as 2014-07-01T00:00:00Z.")
+        raise CorpusError(f"The times of the {name} must have an offset, for example 2014-07-01T00:00:00Z.")
     if end <= start:
-        raise CorpusError(f"The {name} ({spoken(window)}) is empty; its end must come after its start.")
+        raise CorpusError(f"The {name} ({spoken(window)}) is empty. Its end must be after its start.")
 
 
 def spoken(window: Window) -> str:
@@ -321,30 +321,30 @@ def take_by_language(
 
     Raise CorpusError if the corpus lacks data that the design needs, or if the predictor does not know a language.
     """
-    _tell(store, design, seed=seed, size=size)
-    parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
-    wanted = _wanted(languages, predictor, counts(store, "label_counts"))
-    _frame(store, design, wanted)
-    drawn = by_language(store.query("draw_by_language").read_all(), wanted)
+    _set_design(store, design, seed=seed, size=size)
+    parameters = design.parameters | (_count_missing(store, corpus_name, design) if design.values else {})
+    codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
+    _frame(store, design, codes)
+    rows = by_language(store.query("draw_by_language").read_all(), codes)
     return [
         Taken(
             language=frame["language"],
             frame_size=frame["posts"],
             parameters=parameters | ({"authors": frame["authors"]} if design.name == "recall" else {}),
-            rows=in_memory(drawn[frame["language"]].drop_columns("language")),
+            rows=in_memory(rows[frame["language"]].drop_columns("language")),
         )
         for frame in store.found("frame_sizes")
     ]
 
 
-def _tell(store: Store, design: Design, *, seed: str, size: int) -> None:
+def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:
     values = {**dict.fromkeys(_DESIGN.names), **design.values, "seed": seed, "size": size}
     store.rows("design", pa.Table.from_pylist([values], schema=_DESIGN))
 
 
-def _frame(store: Store, design: Design, wanted: list[str]) -> None:
+def _frame(store: Store, design: Design, languages: list[str]) -> None:
     """Define the view `frame`, which holds the posts that may be drawn for each language."""
-    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    store.rows("wanted", pa.table({"language": pa.array(languages, pa.string())}))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
     else:
@@ -354,69 +354,69 @@ def _frame(store: Store, design: Design, wanted: list[str]) -> None:
 
 def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
     """Return the ids that are in the frame of a recall-oriented draw, as a set for each language."""
-    found: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
-    _tell(store, design, seed="", size=0)
-    _frame(store, design, list(found))
+    ids_by_language: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
+    _set_design(store, design, seed="", size=0)
+    _frame(store, design, list(ids_by_language))
     store.rows("asked", pa.table({"id": pa.array(sorted(set(ids)), pa.string())}))
     for batch in store.query("recall_reached"):
         for language, key in zip(batch.column("language").to_pylist(), batch.column("id").to_pylist(), strict=True):
-            found[language].add(key)
-    return found
+            ids_by_language[language].add(key)
+    return ids_by_language
 
 
-def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
+def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
     """Return how many posts lack a time or an author, if the design needs them.
 
     Raise CorpusError if no post has them, or if no such post is in the history or in the window.
     """
-    (found,) = store.found("design_survey")
-    of_authors = design.name == "recall"
-    if of_authors and not found["authored"]:
+    (survey,) = store.found("design_survey")
+    by_author = design.name == "recall"
+    if by_author and not survey["authored"]:
         raise CorpusError(
-            f"No post of corpus {corpus_name} has an author, and a recall-oriented draw is made of authors' posts; "
-            "import the files as another corpus, with --column author=COLUMN."
+            f"No post in corpus {corpus_name} has an author, which recall-oriented draws require. Import the files "
+            "into another corpus with --column author=COLUMN."
         )
-    if not found["timed"]:
+    if not survey["timed"]:
         raise CorpusError(
-            f"No post of corpus {corpus_name} has a time, so none is in a window; import the files as another corpus, "
-            "with --column posted_at=COLUMN."
+            f"No post in corpus {corpus_name} has a time, so no post is in the window. Import the files into another "
+            "corpus with --column posted_at=COLUMN."
         )
-    what = "post with an author" if of_authors else "post"
-    needed = {"history": "in_history", "window": "authored_in_window"} if of_authors else {"window": "in_window"}
-    for window, count in needed.items():
-        if not found[count]:
+    noun = "post with an author" if by_author else "post"
+    windows = {"history": "in_history", "window": "authored_in_window"} if by_author else {"window": "in_window"}
+    for window, count in windows.items():
+        if not survey[count]:
             ends = spoken((design.values[f"{window}_start"], design.values[f"{window}_end"]))
             raise CorpusError(
-                f"No {what} of corpus {corpus_name} is from the {window} ({ends}); the posts that have a time are from "
-                f"{spoken((found['first_time'], found['last_time']))}."
+                f"No {noun} in corpus {corpus_name} is in the {window} ({ends}). The times of its posts are "
+                f"{spoken((survey['first_time'], survey['last_time']))}."
             )
-    without = {"posts_without_time": found["posts"] - found["timed"]}
-    return without | ({"posts_without_author": found["posts"] - found["authored"]} if of_authors else {})
+    missing = {"posts_without_time": survey["posts"] - survey["timed"]}
+    return missing | ({"posts_without_author": survey["posts"] - survey["authored"]} if by_author else {})
 
 
-def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[str, int]) -> list[str]:
+def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, counts: dict[str, int]) -> list[str]:
     """Return the labels to draw for, sorted.
 
-    found: the number of posts for each predicted label
+    counts: the number of posts for each predicted label
 
     Raise CorpusError if there is none, or if the predictor does not assign one of them.
     """
-    wanted = sorted(label for label in found if label in LANGUAGES) if languages is None else sorted(set(languages))
-    if not wanted:
-        none = f"{predictor} labels no post with a language" if languages is None else "No language is named"
-        raise CorpusError(f"{none}, so there is nothing to draw for.")
-    for code in wanted:
+    codes = sorted(label for label in counts if label in LANGUAGES) if languages is None else sorted(set(languages))
+    if not codes:
+        reason = f"{predictor} assigns no language to any post" if languages is None else "No language is selected"
+        raise CorpusError(f"{reason}, so nothing can be drawn.")
+    for code in codes:
         if code not in LANGUAGES:
-            why = "not a language" if code == UND else "not a language code known here, such as de, zh-CN or hi-Latn"
-            raise CorpusError(f"{code!r} is {why}; a draw is for a language.")
-        if code in found or (predictor.voted and knows(predictor, code)):
+            raise CorpusError(f"{code!r} is not a known language. Use a code such as de, zh-CN or hi-Latn.")
+        if code in counts or (predictor.voted and knows(predictor, code)):
             continue
-        other = [label for label, targets in predictor.mapping.items() if code in targets]
-        other += [label for label in LANGUAGES[code].labels if label in found]
-        if other:
+        options = [label for label, targets in predictor.mapping.items() if code in targets]
+        options += [label for label in LANGUAGES[code].labels if label in counts]
+        if options:
             raise CorpusError(
-                f"{predictor} has no label {code}, but {', '.join(other)} for it; draw for {' and '.join(other)}."
+                f"{predictor} does not assign {code}, but {', '.join(options)} instead. Draw for "
+                f"{' and '.join(options)}."
             )
         if predictor.voted:
-            raise CorpusError(f"{predictor} does not know {code}; draw for it by a predictor that does.")
-    return wanted
+            raise CorpusError(f"{predictor} cannot assign {code}. Use a predictor that can.")
+    return codes

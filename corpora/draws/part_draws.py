@@ -52,14 +52,14 @@ def count_parts(
 
     Raise CorpusError if the frame has no rows in a wanted language.
     """
-    there = [row["language"] for row in store.found("frame_languages")]
-    wanted = there if languages is None else sorted(set(languages))
-    if unknown := [code for code in wanted if code not in there]:
-        raise CorpusError(f"{none} in {unknown[0]}; it has them in {', '.join(there)}.")
-    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    present = [row["language"] for row in store.found("frame_languages")]
+    codes = present if languages is None else sorted(set(languages))
+    if unknown := [code for code in codes if code not in present]:
+        raise CorpusError(f"{none} in {unknown[0]}. Available languages: {', '.join(present)}.")
+    store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
     store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
     store.define("parts", query)
-    frame = {code: dict.fromkeys(parts, 0) for code in wanted}
+    frame = {code: dict.fromkeys(parts, 0) for code in codes}
     for row in store.found("part_counts"):
         frame[row["language"]][row["part"]] = row["number"]
     return frame
@@ -89,20 +89,20 @@ def samples_of_parts(
     frame: the counts that count_parts returned
     parameters: parameters for the record of each draw
     """
-    whole, chosen = totals(frame), dict[str, list[str]]()
+    part_totals, selected = totals(frame), dict[str, list[str]]()
     ids: dict[str, dict[str, list[str]]] = {}
     for row in drawn:
         code = row["language"]
-        chosen.setdefault(code, []).append(row["id"])
+        selected.setdefault(code, []).append(row["id"])
         ids.setdefault(code, {part: [] for part in frame[code]})[row["part"]].append(row["id"])
-    chances = {part: sum(len(of[part]) for of in ids.values()) / number for part, number in whole.items()}
-    of_all = {**parameters, FRAME: frame, CHANCES: chances}
-    of_each = {
-        code: of_all | {DRAWN: {part: len(keys) for part, keys in parts.items()}, IDS: parts}
+    chances = {part: sum(len(parts[part]) for parts in ids.values()) / number for part, number in part_totals.items()}
+    common = {**parameters, FRAME: frame, CHANCES: chances}
+    parameters_by_language = {
+        code: common | {DRAWN: {part: len(keys) for part, keys in parts.items()}, IDS: parts}
         for code, parts in ids.items()
     }
-    frames = {code: sum(frame[code].values()) for code in chosen}
-    return sample_chosen(corpus, design, chosen, seed=seed, frames=frames, parameters=of_each)
+    frames = {code: sum(frame[code].values()) for code in selected}
+    return sample_chosen(corpus, design, selected, seed=seed, frames=frames, parameters=parameters_by_language)
 
 
 def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
@@ -148,7 +148,8 @@ def sample_filtered(
     with filtering(corpus.name, manifest) as store:
         if not manifest.scores:
             raise CorpusError(
-                f"Corpus {corpus.name} has no scores by which pairs are dropped; import some with import_scores."
+                f"Corpus {corpus.name} has no scores, which decide which pairs are dropped. Import scores with "
+                "import_scores."
             )
         store.select("frame", "filtered", {"id": "id", "language": "language"})
         frame = count_parts(
@@ -156,8 +157,8 @@ def sample_filtered(
         )
         if empty := [part for part in SIDES if not totals(frame)[part]]:
             raise CorpusError(
-                f"The scores of corpus {corpus.name} have {empty[0]} none of its pairs in these languages, so there is "
-                "no filter to audit; look at the thresholds with which they were imported."
+                f"No pairs of corpus {corpus.name} in these languages are {empty[0]}, so the filter cannot be audited. "
+                "Check the thresholds of the imported scores."
             )
         drawn = draw_parts(store, {KEPT: kept, DROPPED: dropped}, seed)
     parameters = {"kept": kept, "dropped": dropped, FILTER: filter_digest(manifest)}
@@ -204,29 +205,29 @@ def sample_contrasted(
     Raise CorpusError if `systems` does not name two predictors, if a row has no label, if the systems never differ, or,
     for records, if a predictor has a label that annotators cannot choose.
     """
-    what, check = ("record", check_records) if of_records else ("post", check_posts)
-    check_asked(size, seed, what)
+    noun, check = ("record", check_records) if of_records else ("post", check_posts)
+    check_asked(size, seed, noun)
     manifest = manifest_of(corpus.name)
     check(corpus.name, manifest)
-    first, second = _predictors(corpus.name, systems)
-    folded = _folded(corpus.name, (first, second), labels if of_records else None)
+    system, rival = _predictors(corpus.name, systems)
+    folded = _folded(corpus.name, (system, rival), labels if of_records else None)
     if not of_records:  # The item of a post includes its votes.
         check_votes(corpus.name, manifest)
-    with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
+    with full_disk_explained("nothing was drawn"), predicting(corpus.name, system, manifest, other=rival) as store:
         store.rows("folded", folded)
         if of_records:
             store.select("frame", "posts", {"id": "id", "language": "language"})
         else:
             store.define("frame", "posts_without_language")
-        none = f"Corpus {corpus.name} has no {what}s"
-        there = totals(frame := count_parts(store, "contrasted_parts", CONTRASTS, languages, leave_out, none=none))
-        if not there[DIFFER]:
+        none = f"Corpus {corpus.name} has no {noun}s"
+        available = totals(frame := count_parts(store, "contrasted_parts", CONTRASTS, languages, leave_out, none=none))
+        if not available[DIFFER]:
             raise CorpusError(
-                f"{first} and {second} say the same of all {there[AGREE]:,} {what}s, so nothing tells them apart; name "
-                "two that differ."
+                f"{system} and {rival} assign the same labels to all {available[AGREE]:,} {noun}s, so they cannot "
+                "be compared. Choose two systems that differ."
             )
-        drawn = draw_parts(store, part_sizes(size, there), seed)
-    return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters={SYSTEMS: [str(first), str(second)]})
+        drawn = draw_parts(store, part_sizes(size, available), seed)
+    return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters={SYSTEMS: [str(system), str(rival)]})
 
 
 def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
@@ -234,10 +235,10 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
 
     labels: the task's labels for records, or None for posts
     """
-    folded = folding([each.mapping for each in systems])
+    folded = folding([predictor.mapping for predictor in systems])
     if labels is not None:
-        for each in systems:
-            folded |= _spellings(str(each), triggers(corpus_name, each), labels)
+        for predictor in systems:
+            folded |= _spellings(str(predictor), triggers(corpus_name, predictor), labels)
     return pa.table({"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())})
 
 
@@ -247,40 +248,40 @@ def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Pr
     Raise CorpusError unless `systems` names two different predictors.
     """
     if len(systems) != 2:
-        raise CorpusError(f"--systems names {len(systems)} predictors; name the two that are to be compared.")
-    first, second = (find_predictor(corpus_name, each) for each in systems)
-    if first == second:
-        raise CorpusError(f"--systems names {first} twice; name the two predictors that are to be compared.")
-    return first, second
+        raise CorpusError(f"--systems has {len(systems)} predictors. Specify the two predictors to compare.")
+    system, other_system = (find_predictor(corpus_name, name) for name in systems)
+    if system == other_system:
+        raise CorpusError(f"--systems contains {system} twice. Specify two different predictors.")
+    return system, other_system
 
 
-def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -> dict[str, str]:
+def _spellings(predictor: str, predicted: Collection[str], labels: Collection[str]) -> dict[str, str]:
     """Return a mapping from a predictor's labels to the task's labels.
 
     Raise CorpusError if the task does not have one of the labels.
     """
-    spelled = {label: matching(label, labels) for label in said}
-    if strange := {*spelled.values()} - {*labels, UND}:
+    spelled = {label: matching(label, labels) for label in predicted}
+    if unknown := {*spelled.values()} - {*labels, UND}:
         folded = {label.casefold(): label for label in labels}
-        near = {label: folded[each] for label in strange for each in get_close_matches(label.casefold(), folded, 1)}
-        label = min(strange, key=lambda label: (label not in near, label))
-        meant = f" (near {near[label]!r})" if label in near else ""
-        more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+        near = {label: folded[match] for label in unknown for match in get_close_matches(label.casefold(), folded, 1)}
+        label = min(unknown, key=lambda label: (label not in near, label))
+        suggestion = f" (similar to {near[label]!r})" if label in near else ""
+        remaining = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
         raise CorpusError(
-            f"{predictor} has labels that the task does not have: {label[:40]!r}{meant}{more}. Its labels are "
-            f"{', '.join([*labels][:20])}; import the predictions with these under another version."
+            f"{predictor} has labels that the task does not have: {label[:40]!r}{suggestion}{remaining}. Import the "
+            f"predictions with the task's labels ({', '.join([*labels][:20])}) as another version."
         )
     return spelled
 
 
-def part_sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:
+def part_sizes(size: int, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return how many rows to draw from each part. If one part is too small, more rows are drawn from the other.
 
     size: the total number of rows to draw
-    there: the number of rows in each part
+    sizes: the number of rows in each part
     """
-    agreeing = min(there[AGREE], max(round(AGREEING * size), size - there[DIFFER]))
-    return {AGREE: agreeing, DIFFER: min(there[DIFFER], size - agreeing)}
+    agreeing = min(sizes[AGREE], max(round(AGREEING * size), size - sizes[DIFFER]))
+    return {AGREE: agreeing, DIFFER: min(sizes[DIFFER], size - agreeing)}
 
 
 # --- Draws of single records, or of groups of records, in each language.
@@ -313,11 +314,11 @@ def sample_records(
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
-    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
-        found = take_records(
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
+        draws = take_records(
             store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
         )
-    return [sample_of(corpus, "records", manifest, taken, seed, size) for taken in found]
+    return [sample_of(corpus, "records", manifest, draw, seed, size) for draw in draws]
 
 
 _SEED_AND_SIZE = pa.schema({"seed": pa.string(), "size": pa.int64()})
@@ -340,18 +341,18 @@ def take_records(
     """
     if together and together not in manifest.fields:
         raise CorpusError(
-            f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
-            f"its fields are {', '.join(manifest.fields)}."
+            f"Corpus {corpus_name} has no field {together!r} to group records by. "
+            f"Its fields are: {', '.join(manifest.fields)}."
         )
     store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
     store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
     counted = {row.pop("language"): row for row in store.found("record_counts")}
-    wanted = _wanted_of_records(corpus_name, languages, counted)
-    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    codes = _languages_to_draw(corpus_name, languages, counted)
+    store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
     design = {"seed": seed, "size": manifest.rows if size is None else size}
     store.rows("design", pa.Table.from_pylist([design], schema=_SEED_AND_SIZE))
-    drawn = by_language(store.query("draw_records").read_all(), wanted)
-    rows = {language: in_memory(table) for language, table in drawn.items()}
+    tables = by_language(store.query("draw_records").read_all(), codes)
+    rows = {language: in_memory(table) for language, table in tables.items()}
     return [
         Taken(
             language=language,
@@ -359,7 +360,7 @@ def take_records(
             parameters=_parameters(together, counted[language], rows[language]),
             rows=rows[language],
         )
-        for language in wanted
+        for language in codes
     ]
 
 
@@ -371,7 +372,7 @@ def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str,
     return parameters
 
 
-def _wanted_of_records(
+def _languages_to_draw(
     corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]
 ) -> list[str]:
     """Return the codes of the languages to draw from, sorted.
@@ -381,18 +382,17 @@ def _wanted_of_records(
 
     Raise CorpusError if no language is requested, or if a language has no records that can be drawn.
     """
-    wanted = sorted(counted if languages is None else set(languages))
-    if not wanted:
-        raise CorpusError("No language is named, so there is nothing to draw for.")
-    for language in wanted:
+    codes = sorted(counted if languages is None else set(languages))
+    if not codes:
+        raise CorpusError("No language is selected, so nothing can be drawn.")
+    for language in codes:
         if language not in counted:
             raise CorpusError(
-                f"Corpus {corpus_name} has no records in {language}; it has them in {', '.join(counted)}."
+                f"Corpus {corpus_name} has no records in {language}. Available languages: {', '.join(counted)}."
             )
         if counted[language]["left_out"] == counted[language]["records"]:
             raise CorpusError(
-                f"All records of corpus {corpus_name} in {language} are left out of the draw (for example as gold "
-                "answers), so "
-                "none are left to draw; import more, or draw for the other languages."
+                f"All records of corpus {corpus_name} in {language} are excluded from the draw, for example because "
+                "they have gold answers. Import more, or draw from other languages."
             )
-    return wanted
+    return codes

@@ -84,9 +84,9 @@ def on_disk(rows: pa.RecordBatchReader) -> Rows:
         file.seek(0)
         yield from pa.ipc.open_stream(file)
 
-    found = Rows(batches, size)
-    weakref.finalize(found, file.close)
-    return found
+    drawn = Rows(batches, size)
+    weakref.finalize(drawn, file.close)
+    return drawn
 
 
 def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
@@ -110,8 +110,8 @@ def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def _values(column: pa.Array) -> list[Any]:
     if not pa.types.is_timestamp(column.type):
-        found: list[Any] = column.to_pylist()
-        return found
+        values: list[Any] = column.to_pylist()
+        return values
     # For times, to_pylist would take fifty times as long.
     moments = pc.cast(column, pa.timestamp("us")).to_numpy(zero_copy_only=False).tolist()
     return [moment and moment.replace(tzinfo=UTC) for moment in moments]
@@ -120,27 +120,31 @@ def _values(column: pa.Array) -> list[Any]:
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
     """Return votes as JSON in the format of json.dumps, which would take fifteen times as long."""
     parts: list[Any] = []
-    for mark, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
-        held = lists.flatten()
-        languages = held.field("language").dictionary_encode()
+    for separator, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
+        entries = lists.flatten()
+        languages = entries.field("language").dictionary_encode()
         quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
-        scores = pc.cast(held.field("score"), pa.string())
+        scores = pc.cast(entries.field("score"), pa.string())
         # Scores must have a decimal point, because JSON parsers read a number without one as an integer.
         decimal = pc.binary_join_element_wise(scores, ".0", "")
         scores = pc.fill_null(pc.if_else(pc.match_substring_regex(scores, "[.e]"), scores, decimal), "null")
         pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
-        parts += [f'{mark}"{detector}": [', pc.binary_join(pa.ListArray.from_arrays(_starts(lists), pairs), ", "), "]"]
+        parts += [
+            f'{separator}"{detector}": [',
+            pc.binary_join(pa.ListArray.from_arrays(_starts(lists), pairs), ", "),
+            "]",
+        ]
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
 def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
-    firsts = []
+    first_languages = []
     for lists in votes:
         starts = _starts(lists)
-        there = pc.greater(pc.list_value_length(lists), 0)
-        firsts.append(lists.flatten().field("language").take(pc.if_else(there, starts[:-1], None)))
-    same = reduce(pc.and_, [pc.equal(firsts[0], one) for one in firsts[1:]])
-    return pc.if_else(same, firsts[0], None)
+        has_votes = pc.greater(pc.list_value_length(lists), 0)
+        first_languages.append(lists.flatten().field("language").take(pc.if_else(has_votes, starts[:-1], None)))
+    is_same = reduce(pc.and_, [pc.equal(first_languages[0], languages) for languages in first_languages[1:]])
+    return pc.if_else(is_same, first_languages[0], None)
 
 
 def _starts(lists: pa.ListArray) -> pa.Int32Array:
@@ -216,14 +220,14 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     check_votes(corpus.name, manifest, parts)
     if not frame_size:
-        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
+        raise CorpusError(f"Corpus {corpus.name} contains no posts. Add some with import_corpus.")
     digest = frame_digest(manifest, parts)
     asked, size = size, min(size, frame_size)
     if extends:
         _check_extension(extends, size=size, seed=seed, digest=digest)
-    before = extends.size if extends else 0
-    with full_disk_explained("the draw was not made"), asking(corpus.name, parts, manifest) as store:
-        rows = on_disk(store.query("draw_uniform", seed, size - before, before))
+    previous_size = extends.size if extends else 0
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, parts, manifest) as store:
+        rows = on_disk(store.query("draw_uniform", seed, size - previous_size, previous_size))
     return Sample(
         corpus=corpus,
         design="uniform",
@@ -241,20 +245,19 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
 
 def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:
     if extends.seed != seed:
-        raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
+        raise CorpusError(f"The larger draw must have the same seed as the draw that it extends: {extends.seed!r}.")
     if extends.frame_digest != digest:
         raise CorpusError(
-            f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
+            f"The posts or votes of corpus {extends.corpus} have changed since the draw was made. Make a new draw."
         )
     if extends.size == extends.frame_size:
         raise CorpusError(
-            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already. It is made from the posts that "
-            f"corpus {extends.corpus} held when it was drawn; those that came later are not among them. Open another "
-            "task, which draws from all that there are now."
+            f"The draw already contains all {extends.frame_size:,} posts that corpus {extends.corpus} had when the "
+            "draw was made. To draw posts that were imported later, open another task."
         )
     if size <= extends.size:
         raise CorpusError(
-            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that."
+            f"The draw already contains {extends.size:,} of {extends.frame_size:,} posts. Request more than that."
         )
 
 
@@ -262,7 +265,7 @@ def sample_of(
     corpus: Corpus,
     design: str,
     manifest: Manifest,
-    taken: Taken,
+    draw: Taken,
     seed: str,
     asked: int | None,
     predictor: str = "",
@@ -277,16 +280,16 @@ def sample_of(
         corpus=corpus,
         design=design,
         seed=seed,
-        asked=taken.parameters.get("frame_groups", taken.frame_size) if asked is None else asked,
-        size=len(taken.rows),
+        asked=draw.parameters.get("frame_groups", draw.frame_size) if asked is None else asked,
+        size=len(draw.rows),
         parts=parts,
-        frame_size=taken.frame_size,
+        frame_size=draw.frame_size,
         digest=frame_digest(manifest, parts, predictions),
         detectors=_versions(manifest, parts),
-        rows=taken.rows,
-        language=taken.language,
+        rows=draw.rows,
+        language=draw.language,
         predictor=predictor,
-        parameters=taken.parameters,
+        parameters=draw.parameters,
     )
 
 
@@ -308,14 +311,14 @@ def sample_chosen(
     predictor: the predictor whose labels were used, or ""
     """
     manifest = manifest_of(corpus.name)
-    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
         keys = (key for ids in chosen.values() for key in ids)
         rows = rows_of(store, corpus.name, keys, voted=not manifest.fields)
-    drawn = (
+    draws = (
         Taken(language, frames[language], parameters[language], [rows[key] for key in ids])
         for language, ids in sorted(chosen.items())
     )
-    return [sample_of(corpus, design, manifest, taken, seed, len(taken.rows), predictor) for taken in drawn]
+    return [sample_of(corpus, design, manifest, draw, seed, len(draw.rows), predictor) for draw in draws]
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
@@ -348,9 +351,9 @@ def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
     Raise CorpusError if the size is below 1, or if the seed is empty or too long.
     """
     if size is not None and size < 1:
-        raise CorpusError(f"Draw at least one {noun}.")
+        raise CorpusError(f"The size of the draw must be at least one {noun}.")
     if not 0 < len(seed) <= 64:
-        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+        raise CorpusError(f"The seed has {len(seed)} characters. It must have 1 to 64.")
 
 
 def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
@@ -360,12 +363,12 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
 
     Raise CorpusError if one of the ids is not in the corpus.
     """
-    wanted = sorted(set(ids))
-    store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
-    found = store.query("posts_of" if voted else "records_of")
-    rows = {row["id"]: row for batch in found for row in rows_in(batch)}
-    if unknown := [key for key in wanted if key not in rows]:
-        raise CorpusError(f"Corpus {corpus_name} has no record of {listing(unknown, len(unknown), 'id')}.")
+    sorted_ids = sorted(set(ids))
+    store.rows("wanted", pa.table({"id": pa.array(sorted_ids, pa.string())}))
+    batches = store.query("posts_of" if voted else "records_of")
+    rows = {row["id"]: row for batch in batches for row in rows_in(batch)}
+    if unknown := [key for key in sorted_ids if key not in rows]:
+        raise CorpusError(f"Corpus {corpus_name} does not contain {listing(unknown, len(unknown), 'id')}.")
     return rows
 
 
@@ -386,7 +389,7 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
     keys = list(ids)
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
-    with full_disk_explained("no items were made"), asking(corpus.name, manifest=manifest) as store:
+    with full_disk_explained("no items were created"), asking(corpus.name, manifest=manifest) as store:
         rows = rows_of(store, corpus.name, keys)
     items = {item.key: item for item in _items(corpus, rows.values(), Item)}
     return [items[key] for key in keys]
@@ -407,9 +410,9 @@ def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Ite
     """
     _lock(sample.corpus)
     if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
-        raise CorpusError("This draw has been extended before; extend the larger one.")
-    same = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
-    values = {name: getattr(sample, name) for name in (*same, "detectors", "extends")}
+        raise CorpusError("This draw has already been extended. Extend the larger draw instead.")
+    copied = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
+    values = {name: getattr(sample, name) for name in (*copied, "detectors", "extends")}
     draw = Draw.objects.create(frame_digest=sample.digest, **values)
     return draw, _items(sample.corpus, sample.rows, of)
 
@@ -417,29 +420,29 @@ def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Ite
 def _lock(corpus: Corpus) -> None:
     """Lock the corpus. Otherwise, two draws at the same time could create the same items."""
     if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
-        raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
+        raise CorpusError(f"Corpus {corpus} has been deleted in the meantime, so nothing was drawn.")
 
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
     """Yield the item of each row, in order. Items that no earlier draw has created are created."""
     rows = iter(rows)
-    while drawn := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
+    while new_items := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
         # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
         # would scan all items of the corpus.
-        before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
-        known = {item.key: item for item in before}
-        again = [(item, known[item.key]) for item in drawn if item.key in known]
-        votes = [item.key for item, was in again if was.votes != votes_of(item)]
-        contents = [item.key for item, was in again if _content(was) != _content(item)]
+        existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
+        by_key = {item.key: item for item in existing}
+        redrawn = [(item, by_key[item.key]) for item in new_items if item.key in by_key]
+        votes = [item.key for item, stored in redrawn if stored.votes != votes_of(item)]
+        contents = [item.key for item, stored in redrawn if _content(stored) != _content(item)]
         if votes or contents:
-            which = f"Post {votes[0]}" if votes else f"Record {contents[0]}"
+            noun = f"Post {votes[0]}" if votes else f"Record {contents[0]}"
             raise CorpusError(
-                f"{which} was drawn before, with other {'votes' if votes else 'fields or another language'} than "
-                f"corpus {corpus} has now, and decisions based on those stand; import the files as another corpus, and "
-                "draw from that."
+                f"{noun} was drawn earlier, and its {'votes' if votes else 'fields or language'} in corpus {corpus} "
+                "have changed since. Earlier decisions depend on the old values, so import the files into another "
+                "corpus and draw from that."
             )
-        known |= {item.key: item for item in insert(item for item in drawn if item.key not in known)}
-        yield from (known[item.key] for item in drawn)
+        by_key |= {item.key: item for item in insert(item for item in new_items if item.key not in by_key)}
+        yield from (by_key[item.key] for item in new_items)
 
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:

@@ -42,10 +42,10 @@ def sql_of(name: str) -> str:
     majority_of_voters: becomes the language that more than half of the voters rank first, or und if there is none
     """
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    votes = {name: " + ".join(f"CAST({name} = {other} AS INT)" for other in VOTERS) for name in VOTERS}
-    cases = " ".join(f"WHEN 2 * ({each}) > {len(VOTERS)} THEN {name}" for name, each in votes.items())
+    votes = {name: " + ".join(f"CAST({name} = {other_voter} AS INT)" for other_voter in VOTERS) for name in VOTERS}
+    cases = " ".join(f"WHEN 2 * ({agreement}) > {len(VOTERS)} THEN {name}" for name, agreement in votes.items())
     text = text.replace("majority_of_voters", f"CASE {cases} ELSE 'und' END")
-    return re.sub(r"(\w+\.)?every_voter", lambda found: ", ".join(f"{found[1] or ''}{name}" for name in VOTERS), text)
+    return re.sub(r"(\w+\.)?every_voter", lambda match: ", ".join(f"{match[1] or ''}{name}" for name in VOTERS), text)
 
 
 def check_there(files: Iterable[Path]) -> None:
@@ -54,7 +54,7 @@ def check_there(files: Iterable[Path]) -> None:
     Raise CorpusError if a file is missing.
     """
     if missing := next((file for file in files if not file.exists()), None):
-        raise CorpusError(f"The corpus has lost its file {missing}; restore it from a backup.")
+        raise CorpusError(f"The corpus file {missing} is missing. Restore it from a backup.")
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Store:
         if fields:
             packed = ", ".join(f'"{field}" := "{field}"' for field in fields)
             # If the records have no declared labels, add an empty column, because queries on records select it.
-            more = "" if DECLARED in schema.names else f", NULL::VARCHAR[] AS {DECLARED}"
-            relation = relation.project(f"*, struct_pack({packed}) AS fields{more}")
+            declared_column = "" if DECLARED in schema.names else f", NULL::VARCHAR[] AS {DECLARED}"
+            relation = relation.project(f"*, struct_pack({packed}) AS fields{declared_column}")
         if files:
             relation.create_view(name)
         else:
@@ -94,8 +94,8 @@ class Store:
 
         columns: a mapping from the new column names to the column names in the source
         """
-        named = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
-        self.connection.table(source).project(named).create_view(name)
+        projection = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
+        self.connection.table(source).project(projection).create_view(name)
 
     def first_votes(self) -> None:
         """Define the view `first_votes`.
@@ -162,27 +162,27 @@ def _spark() -> ModuleType:
         return import_module("corpora.engines.spark")
     except ImportError as error:
         raise CorpusError(
-            f"ASSAY_ENGINE is spark, and {error.name} is not installed. Install Assay with its extra, as in "
+            f"ASSAY_ENGINE is spark, but {error.name} is not installed. Install Assay with "
             "`pip install '.[spark]'`, or set ASSAY_ENGINE=duckdb."
         ) from error
 
 
 @contextmanager
-def full_disk_explained(what: str) -> Iterator[None]:
+def full_disk_explained(consequence: str) -> Iterator[None]:
     """Replace an error about a full disk, raised by the system or the engine, with a CorpusError.
 
-    what: the consequence to report, such as "no draw was made"
+    consequence: the consequence to report, such as "nothing was drawn"
     """
     try:
         yield
     except CorpusError:
         raise
     except Exception as error:
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         text = str(error)
-        if full or "No space left" in text or "max_temp_directory_size" in text:
+        if is_full or "No space left" in text or "max_temp_directory_size" in text:
             raise CorpusError(
-                f"The disk is full: {what}. What was there before stays. "
+                f"The disk is full: {consequence}. The existing files are unchanged. "
                 f"Free space in {settings.DATA_DIR} and run the command again."
             ) from error
         raise
@@ -219,18 +219,18 @@ def votes_in(texts: pa.Array) -> pa.Array:
 
     DuckDB converts them, whichever engine is set, because it does not create a Python object for each vote.
     """
-    of_each = ", ".join(
+    lists = ", ".join(
         f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, '
         f"rank: struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', "
         "score := vote[2]::DOUBLE))"
         for detector in VOTERS
     )
-    unpacked = _aside().from_arrow(pa.table({"votes": texts})).project(f"flatten([{of_each}]) AS votes")
-    return unpacked.to_arrow_table()["votes"].combine_chunks()
+    converted = _conversion_connection().from_arrow(pa.table({"votes": texts})).project(f"flatten([{lists}]) AS votes")
+    return converted.to_arrow_table()["votes"].combine_chunks()
 
 
 @cache
-def _aside() -> Any:
+def _conversion_connection() -> Any:
     """Return a DuckDB connection. It is cached, because opening one takes longer than converting a batch of votes."""
     import duckdb
 
@@ -257,5 +257,5 @@ def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str,
         reason = str(error).split("\n")[0].rstrip(".")
         raise CorpusError(
             f"The posts of corpus {corpus_name} cannot be read: {reason}. "
-            f"Check {corpus_dir(corpus_name)} and the room in {Path(settings.DATA_DIR) / 'tmp'}."
+            f"Check {corpus_dir(corpus_name)} and the free space in {Path(settings.DATA_DIR) / 'tmp'}."
         ) from error

@@ -74,8 +74,8 @@ class Store:
 
         columns: a mapping from the new column names to the column names in the source
         """
-        named = [_column(column).alias(new) for new, column in columns.items()]
-        self.session.table(source).select(*named).createOrReplaceTempView(name)
+        selection = [_column(column).alias(new) for new, column in columns.items()]
+        self.session.table(source).select(*selection).createOrReplaceTempView(name)
 
     def first_votes(self) -> None:
         """Define the view `first_votes`.
@@ -85,9 +85,9 @@ class Store:
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
         for detector in VOTERS:
-            first = F.get(F.col(detector), F.lit(0))
-            columns.append(F.coalesce(first["language"], F.lit(UND)).alias(detector))
-            columns.append(first["score"].alias(f"{detector}_score"))
+            best = F.get(F.col(detector), F.lit(0))
+            columns.append(F.coalesce(best["language"], F.lit(UND)).alias(detector))
+            columns.append(best["score"].alias(f"{detector}_score"))
         self.session.table("votes").select(*columns).createOrReplaceTempView("first_votes")
 
     def define(self, name: str, query: str) -> None:
@@ -152,7 +152,7 @@ def opened() -> Iterator[Store]:
         lines = [line.strip(" :") for line in str(error).splitlines() if "error occurred while calling" not in line]
         reason = next(filter(None, lines), type(error).__name__).rstrip(".")
         raise CorpusError(
-            f"Spark has failed: {reason}. Fix that and run the command again, or set ASSAY_ENGINE=duckdb."
+            f"Spark failed: {reason}. Fix the problem and run the command again, or set ASSAY_ENGINE=duckdb."
         ) from error
 
 
@@ -161,8 +161,8 @@ def _session() -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not (submitted or _java()):
         raise CorpusError(
-            "ASSAY_ENGINE is spark, which needs Java 17 or newer, and none is found here. Install it (on Debian "
-            "openjdk-17-jre-headless) or set JAVA_HOME to it, or set ASSAY_ENGINE=duckdb."
+            "ASSAY_ENGINE is spark, which requires Java 17 or newer, but Java was not found. Install it (on Debian: "
+            "openjdk-17-jre-headless), set JAVA_HOME, or set ASSAY_ENGINE=duckdb."
         )
     # Executors must use the same Python interpreter and import path as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -201,25 +201,25 @@ def mapped(
     """
     check_there(files)
     with opened() as store:
-        session, wanted = store.session, from_arrow_schema(schema)
+        session, spark_schema = store.session, from_arrow_schema(schema)
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(batch_rows))
-        at_once = session.sparkContext.defaultParallelism
+        limit = session.sparkContext.defaultParallelism
 
         def work(file: Path) -> pa.Table:
             # Without coalesce(1), Spark could split the file into several tasks, and the rows could change their order.
             frame = session.read.parquet(str(file)).select(*columns).coalesce(1)
-            return frame.mapInArrow(function, wanted).toArrow().cast(schema)
+            return frame.mapInArrow(function, spark_schema).toArrow().cast(schema)
 
-        under_way: deque[Future[pa.Table]] = deque()
-        threads = ThreadPoolExecutor(at_once)
+        pending: deque[Future[pa.Table]] = deque()
+        threads = ThreadPoolExecutor(limit)
         try:
             for file in files:
-                under_way.append(threads.submit(work, file))
-                if len(under_way) == at_once:
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+                pending.append(threads.submit(work, file))
+                if len(pending) == limit:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            if under_way:
+            if pending:
                 session.interruptAll()
             threads.shutdown(cancel_futures=True)

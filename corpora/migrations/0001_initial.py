@@ -35,11 +35,11 @@ class Migration(migrations.Migration):
                 ("key", models.CharField(max_length=200, verbose_name="id")),
                 (
                     "is_deprecated",
-                    models.BooleanField(default=False, help_text="kept for documents that have it, and not offered"),
+                    models.BooleanField(default=False, help_text="existing documents keep it, but it is not offered"),
                 ),
                 (
                     "replaced_by",
-                    models.TextField(blank=True, help_text="ids of the concepts to use in its place, a space between"),
+                    models.TextField(blank=True, help_text="ids of the replacement concepts, separated by spaces"),
                 ),
                 (
                     "broader",
@@ -102,27 +102,32 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "parameters",
-                    models.JSONField(default=dict, help_text="the design's other options, and what it found"),
+                    models.JSONField(
+                        default=dict, help_text="the design's other options, and counts that the draw recorded"
+                    ),
                 ),
                 ("seed", models.CharField(max_length=64)),
-                ("asked", models.PositiveBigIntegerField(default=0, help_text="posts asked for")),
+                ("asked", models.PositiveBigIntegerField(default=0, help_text="number of posts requested")),
                 (
                     "size",
                     models.PositiveBigIntegerField(
-                        help_text="posts drawn; fewer than asked for if the frame is smaller"
+                        help_text="number of posts drawn; lower than requested if the frame is smaller"
                     ),
                 ),
-                ("parts", models.PositiveIntegerField(help_text="the frame is the corpus's first parts, this many")),
-                ("frame_size", models.PositiveBigIntegerField(help_text="posts in the frame")),
+                (
+                    "parts",
+                    models.PositiveIntegerField(
+                        help_text="number of parts in the frame, from the first part of the corpus"
+                    ),
+                ),
+                ("frame_size", models.PositiveBigIntegerField(help_text="number of posts in the frame")),
                 (
                     "frame_digest",
-                    models.CharField(help_text="SHA-256 over the digests of the frame's parts", max_length=64),
+                    models.CharField(help_text="SHA-256 of the digests of the frame's parts", max_length=64),
                 ),
                 (
                     "detectors",
-                    models.JSONField(
-                        default=list, help_text="the versions of the detectors whose votes were drawn with the posts"
-                    ),
+                    models.JSONField(default=list, help_text="the versions of the detectors that voted on the posts"),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
@@ -147,7 +152,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("key", models.CharField(help_text="the post's id in its source", max_length=200, verbose_name="id")),
-                ("text", models.TextField(help_text="the text as people see it, with mentions as @xzy")),
+                ("text", models.TextField(help_text="the text that annotators see, with mentions replaced by @xzy")),
                 ("author", models.CharField(blank=True, help_text="hashed with the installation's key", max_length=64)),
                 ("posted_at", models.DateTimeField(blank=True, null=True)),
                 ("url", models.CharField(blank=True, max_length=2000)),
@@ -169,15 +174,13 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="the labels that came with a record; annotators never see them",
+                        help_text="the labels that a record has in its source; annotators never see them",
                     ),
                 ),
                 ("votes", models.JSONField()),
                 (
                     "letters",
-                    models.PositiveIntegerField(
-                        help_text="letters in the text as the detectors read it; 0 for a record"
-                    ),
+                    models.PositiveIntegerField(help_text="number of letters that the detectors read; 0 for a record"),
                 ),
                 (
                     "corpus",
@@ -199,11 +202,11 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "language",
-                    models.CharField(blank=True, help_text="empty where the source does not say", max_length=16),
+                    models.CharField(blank=True, help_text="empty if the source does not specify it", max_length=16),
                 ),
                 ("text", models.CharField(max_length=500)),
                 ("is_preferred", models.BooleanField()),
-                ("plain", models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")),
+                ("plain", models.BinaryField(help_text="the words from `words_of`, separated by spaces, in UTF-8")),
                 (
                     "concept",
                     models.ForeignKey(
@@ -269,12 +272,14 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.SlugField(max_length=64)),
                 ("version", models.PositiveIntegerField(help_text="1, 2, ... in the order of import")),
-                ("source", models.CharField(help_text="the names of its files", max_length=200)),
+                ("source", models.CharField(help_text="the names of the imported files", max_length=200)),
                 (
                     "sha256",
-                    models.CharField(help_text="of all that it says, in whatever format and order", max_length=64),
+                    models.CharField(
+                        help_text="SHA-256 of the content, independent of format and order", max_length=64
+                    ),
                 ),
-                ("languages", models.JSONField(default=list, help_text="those of its labels")),
+                ("languages", models.JSONField(default=list, help_text="the languages of the labels")),
                 ("imported_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
@@ -297,7 +302,10 @@ class Migration(migrations.Migration):
             name="LabelWord",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("word", models.BinaryField(help_text="as `words_of` has it, UTF-8; bytes, as Label.plain")),
+                (
+                    "word",
+                    models.BinaryField(help_text="a word from `words_of` in UTF-8; stored as bytes like Label.plain"),
+                ),
                 (
                     "label",
                     models.ForeignKey(

@@ -65,18 +65,18 @@ class Phrases:
 
         labels: (concept, label) pairs
         """
-        found: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        concepts_by_terms: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for concept, text in labels:
             if terms := tuple(terms_of(text)):
-                found[terms].add(concept)
+                concepts_by_terms[terms].add(concept)
         # The concepts that have each phrase as a label, by phrase number.
-        self.concepts: list[list[str]] = [sorted(found[terms]) for terms in sorted(found)]
-        self._numbers = {terms: number for number, terms in enumerate(sorted(found))}
+        self.concepts: list[list[str]] = [sorted(concepts_by_terms[terms]) for terms in sorted(concepts_by_terms)]
+        self._numbers = {terms: number for number, terms in enumerate(sorted(concepts_by_terms))}
         lengths: dict[str, set[int]] = defaultdict(set)
-        for terms in found:
+        for terms in concepts_by_terms:
             lengths[terms[0]].add(len(terms))
         # For each term, the lengths of the phrases that start with it, longest first.
-        self._lengths = {term: sorted(of, reverse=True) for term, of in lengths.items()}
+        self._lengths = {term: sorted(term_lengths, reverse=True) for term, term_lengths in lengths.items()}
 
     def found_in(self, terms: Sequence[str]) -> Iterator[int]:
         """Yield the number of a phrase each time it occurs in a text. Phrases inside a longer phrase are not counted.
@@ -112,9 +112,9 @@ class Counts:
         rest: the features in the rest of the document
         """
         counts = Counter(rest)
-        for each in title:
-            counts[each] += TITLE
-        columns = [self._columns.setdefault(each, len(self._columns)) for each in counts]
+        for feature in title:
+            counts[feature] += TITLE
+        columns = [self._columns.setdefault(feature, len(self._columns)) for feature in counts]
         self._rows.append((np.array(columns, np.int32), np.array(list(counts.values()), np.int32)))
 
     def things(self) -> list[Any]:
@@ -147,16 +147,16 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
     rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
     for row in range(len(counts)):
         scores: dict[str, float] = {}
-        for place in range(matrix.indptr[row], matrix.indptr[row + 1]):
-            column = matrix.indices[place]
-            score = round(float(matrix.data[place] * rarity[column]), PLACES)
+        for position in range(matrix.indptr[row], matrix.indptr[row + 1]):
+            column = matrix.indices[position]
+            score = round(float(matrix.data[position] * rarity[column]), PLACES)
             for concept in phrases.concepts[numbers[column]]:
                 scores[concept] = max(score, scores.get(concept, 0.0))
         yield scores
 
 
 def nearest(
-    counts: Counts, labels: Sequence[Sequence[str]], apart: Sequence[str], progress: Callable[[int], object]
+    counts: Counts, labels: Sequence[Sequence[str]], groups: Sequence[str], progress: Callable[[int], object]
 ) -> Iterator[dict[str, float]]:
     """Yield a mapping from labels to scores for each document. It contains the labels of the most similar documents.
 
@@ -165,26 +165,26 @@ def nearest(
 
     counts: how often each term occurs in each document
     labels: the labels of each document; empty for documents whose labels must not be used
-    apart: the group of each document; documents in the same group, such as translations, do not use each other's labels
+    groups: the group of each document; documents in a group, such as translations, do not use each other's labels
     progress: a function that is called with the number of documents processed
     """
     vectors = _normed(counts.matrix())
-    learned = np.array([row for row, of in enumerate(labels) if of], dtype=np.int64)
-    others = vectors[learned].T.tocsr()
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(learned):
-        places[apart[row]].append(place)
+    learned = np.array([row for row, document_labels in enumerate(labels) if document_labels], dtype=np.int64)
+    learned_vectors = vectors[learned].T.tocsr()
+    positions: dict[str, list[int]] = defaultdict(list)
+    for position, row in enumerate(learned):
+        positions[groups[row]].append(position)
     block = max(1, _CELLS // max(1, len(learned)))
     for start in range(0, len(labels), block):
-        alike = (vectors[start : start + block] @ others).toarray()
-        for row, cosines in enumerate(alike, start):
-            cosines[places.get(apart[row], [])] = 0.0
+        similarities = (vectors[start : start + block] @ learned_vectors).toarray()
+        for row, cosines in enumerate(similarities, start):
+            cosines[positions.get(groups[row], [])] = 0.0
             scores: dict[str, float] = defaultdict(float)
-            for place in _greatest(cosines.round(PLACES)):
-                for label in labels[learned[place]]:
-                    scores[label] += float(cosines[place]) ** 2
+            for position in _greatest(cosines.round(PLACES)):
+                for label in labels[learned[position]]:
+                    scores[label] += float(cosines[position]) ** 2
             yield {label: round(score, PLACES) for label, score in scores.items()}
-        progress(len(alike))
+        progress(len(similarities))
 
 
 def _normed(matrix: csr_array) -> csr_array:
@@ -204,9 +204,9 @@ def _greatest(values: np.ndarray) -> np.ndarray:
 
     Equal values stay in their order.
     """
-    least = np.partition(values, -NEIGHBOURS)[-NEIGHBOURS] if len(values) > NEIGHBOURS else 0.0
-    places = np.flatnonzero((values >= least) & (values > 0))
-    return places[np.argsort(-values[places], kind="stable")][:NEIGHBOURS]
+    threshold = np.partition(values, -NEIGHBOURS)[-NEIGHBOURS] if len(values) > NEIGHBOURS else 0.0
+    positions = np.flatnonzero((values >= threshold) & (values > 0))
+    return positions[np.argsort(-values[positions], kind="stable")][:NEIGHBOURS]
 
 
 LABEL_MATCH, NEAREST = "label-match", "nearest"
@@ -251,57 +251,57 @@ def suggest(
     """
     learned_field, _, value = learn_from.partition("=")
     if learn_from and not (learned_field and value):
-        raise CorpusError(f"--learn-from {learn_from}: write FIELD=VALUE, such as split=train.")
+        raise CorpusError(f"--learn-from {learn_from}: expected FIELD=VALUE, such as split=train.")
     unread = sorted({learned_field, apart} - {""})
     _check(corpus_name, manifest_of(corpus_name), unread, learn_from)
     vocabulary = vocabulary_named(vocabulary_name)
-    with changing(corpus_name), full_disk_explained("no suggestions were kept"):
+    with changing(corpus_name), full_disk_explained("no suggestions were saved"):
         manifest = manifest_of(corpus_name)
-        about = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]
-        by_likeness = {NEAREST: _version([*about, learn_from, apart])} if manifest.declared else {}
-        versions = {LABEL_MATCH: _version(about)} | by_likeness
-        there = [known for name, version in versions.items() if (known := manifest.predictions_of(name, version))]
-        if len(there) == len(versions):
-            return Suggested(there, vocabulary, already=True)
-        read = _Read(vocabulary, tuple(each for each in manifest.fields if each not in unread))
-        read.add_all(corpus_name, learn_from, apart, progress)
-        made = []
-        for name, of in read.scores(progress).items():
+        inputs = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]
+        nearest_version = {NEAREST: _version([*inputs, learn_from, apart])} if manifest.declared else {}
+        versions = {LABEL_MATCH: _version(inputs)} | nearest_version
+        existing = [entry for name, version in versions.items() if (entry := manifest.predictions_of(name, version))]
+        if len(existing) == len(versions):
+            return Suggested(existing, vocabulary, already=True)
+        records = _Records(vocabulary, tuple(field for field in manifest.fields if field not in unread))
+        records.add_all(corpus_name, learn_from, apart, progress)
+        created = []
+        for name, scores in records.scores(progress).items():
             source = f"{vocabulary}{f', {learn_from}' if learn_from and name == NEAREST else ''}"
             manifest, predictions = with_rankings(
-                corpus_name, manifest, _cut(of, depth), name=name, version=versions[name], source=source
+                corpus_name, manifest, _best(scores, depth), name=name, version=versions[name], source=source
             )
-            made.append(predictions)
+            created.append(predictions)
         write_manifest(corpus_name, manifest)
-    return Suggested(made, vocabulary, learned=read.learned, outside=read.outside)
+    return Suggested(created, vocabulary, learned=records.learned, outside=records.outside)
 
 
 def _check(corpus_name: str, manifest: Manifest, fields: list[str], learn_from: str) -> None:
     check_records(corpus_name, manifest)
-    if missing := [each for each in fields if each not in manifest.fields]:
+    if missing := [field for field in fields if field not in manifest.fields]:
         raise CorpusError(
-            f"Corpus {corpus_name} has no field {missing[0]!r}; its fields are {', '.join(manifest.fields)}."
+            f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
         )
     if len(fields) == len(manifest.fields):
-        raise CorpusError(f"Of corpus {corpus_name} no field is left to be read as text; leave one of them out.")
+        raise CorpusError(f"No field of corpus {corpus_name} is left to read as text. Remove --learn-from or --apart.")
     if learn_from and not manifest.declared:
         raise CorpusError(
-            f"No labels came with the records of corpus {corpus_name}, so there is nothing to learn from; leave "
-            "--learn-from out for label match alone."
+            f"The records of corpus {corpus_name} have no declared labels to learn from. Remove --learn-from to use "
+            "only label match."
         )
 
 
-def _version(about: list[object]) -> str:
-    return sha256(json.dumps(about).encode()).hexdigest()[:8]
+def _version(inputs: list[object]) -> str:
+    return sha256(json.dumps(inputs).encode()).hexdigest()[:8]
 
 
-def _cut(scores: Iterator[tuple[str, Scores]], depth: int) -> Iterator[tuple[str, Scores]]:
+def _best(scores: Iterator[tuple[str, Scores]], depth: int) -> Iterator[tuple[str, Scores]]:
     """Yield only the `depth` best labels for each document."""
-    for key, of in scores:
-        yield key, {label: of[label] for label in ranked(of)[:depth]}
+    for key, label_scores in scores:
+        yield key, {label: label_scores[label] for label in ranked(label_scores)[:depth]}
 
 
-class _Read:
+class _Records:
     """The records of a corpus, sorted by id and prepared for comparison. The first field is treated as the title."""
 
     def __init__(self, vocabulary: Vocabulary, fields: tuple[str, ...]) -> None:
@@ -339,8 +339,8 @@ class _Read:
             progress(1)
         if learn_from and not self.learned:
             raise CorpusError(
-                f"No record of corpus {corpus_name} with {learn_from} has a label that is a concept of "
-                f"{self.vocabulary}; name another value, or leave --learn-from out."
+                f"No record in corpus {corpus_name} with {learn_from} has a label that is a concept of "
+                f"{self.vocabulary}. Choose another value, or remove --learn-from."
             )
 
     def add(self, row: Mapping[str, Any], *, learns: bool, apart: str) -> None:

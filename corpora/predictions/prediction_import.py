@@ -68,26 +68,26 @@ def import_predictions(
     """
     check_file(path, format)
     checked = partial(_checked, corpus_name, name, version, declared)
-    with taking(corpus_name, f"nothing of {path} was imported", checked) as (directory, manifest):
+    with taking(corpus_name, f"nothing was imported from {path}", checked) as (directory, manifest):
         if (of_records := bool(manifest.fields)) and not columns:
             _check_header(path, format)
-        staged, told, also = directory / _STAGING, Notes(), EVERY_LABEL if of_records else ()
+        staged, notes, valid = directory / _STAGING, Notes(), EVERY_LABEL if of_records else ()
         with Stage(staged, _STAGED) as stage:
-            for line, prediction in read_lines(path, declared, columns, format, told, progress=progress, also=also):
+            for line, prediction in read_lines(path, declared, columns, format, notes, progress=progress, also=valid):
                 stage.add((line, *prediction))
         with asking(corpus_name, manifest=manifest) as store:
             store.view("staged", [staged], _STAGED)
             _check_ids(store, corpus_name, path, of_records)
             strangers = first_ids(store, "predictions_strange")
-            before = manifest.predictions_of(name, version)
-            if before and _is_same(store, directory, before, manifest, classes(declared), path):
-                return Imported(before, *strangers, told, of_records, already=True)
+            previous = manifest.predictions_of(name, version)
+            if previous and _is_same(store, directory, previous, manifest, classes(declared), path):
+                return Imported(previous, *strangers, notes, of_records, already=True)
             file = new_file(directory / "predictions", manifest.predictions)
             write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
         terms = {"rows": manifest.rows, "mapping": classes(declared), "source": path.name}
         manifest, predictions = with_predictions(manifest, file, name=name, version=version, **terms)
         write_manifest(corpus_name, manifest)
-    return Imported(predictions, *strangers, told, of_records)
+    return Imported(predictions, *strangers, notes, of_records)
 
 
 def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:
@@ -99,11 +99,11 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
     check_name(name, version, manifest)
     if manifest.fields and declared:
         raise CorpusError(
-            f"Corpus {corpus_name} holds records, whose classes have no other names here; leave --map out, and rename "
-            "the labels in the file."
+            f"Corpus {corpus_name} contains records, but --map is only for posts. Remove --map and rename the labels "
+            "in the file."
         )
     if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
+        raise CorpusError(f"Corpus {corpus_name} contains no posts. Add some with import_corpus.")
     return manifest
 
 
@@ -112,25 +112,24 @@ def _check_header(path: Path, format: str | None) -> None:
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(
-            f"{path} has no column label; its columns are: {', '.join(header[:20])}. Name it with --column "
-            "label=COLUMN; if these are scores by label, measure the file with `assay evaluate`, which takes it as it "
-            "is."
+            f"{path} has no column label. Its columns are: {', '.join(header[:20])}. Map it with --column "
+            "label=COLUMN. If the columns are scores of labels, use the file with `assay evaluate` instead."
         )
 
 
 def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> None:
     check_repeats(store, path)
-    missing, first = first_ids(store, "predictions_missing")
+    missing, first_missing = first_ids(store, "predictions_missing")
     if missing:
         noun, instead = ("record", "class") if of_records else ("post", "language")
         raise CorpusError(
-            f"{path} lacks {listed(first, missing, noun)}. Write one row for every {noun} of corpus {corpus_name}, "
-            f"with und if the classifier names no {instead}. Nothing of the file was taken."
+            f"{path} lacks {listed(first_missing, missing, noun)}. Write one row for each {noun} in corpus "
+            f"{corpus_name}, with und if the classifier assigns no {instead}. Nothing was imported from the file."
         )
 
 
 def _is_same(
-    store: Store, directory: Path, before: Predictions, manifest: Manifest, mapping: Mapped, path: Path
+    store: Store, directory: Path, previous: Predictions, manifest: Manifest, mapping: Mapped, path: Path
 ) -> bool:
     """Return whether the staged predictions are the same as the earlier ones.
 
@@ -138,15 +137,15 @@ def _is_same(
 
     Raise CorpusError if they differ for a post that the earlier predictions cover.
     """
-    store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
-    changed, first = first_ids(store, "predictions_changed")
-    if changed or before.mapping != mapping:
-        why = f"says something else of {listed(first, changed, 'post')}" if changed else "declares other classes"
+    store.view("earlier", [directory / "predictions" / previous.file], PREDICTIONS_SCHEMA)
+    changed, first_changed = first_ids(store, "predictions_changed")
+    if changed or previous.mapping != mapping:
+        difference = f"the labels of {listed(first_changed, changed, 'post')}" if changed else "the declared classes"
         raise CorpusError(
-            f"{path} {why} than {before} does, which was imported from {before.source}. Import it with another "
-            "--version. Nothing of the file was taken."
+            f"{path} differs from {previous}, which was imported from {previous.source}, in {difference}. Import it "
+            "with another --version. Nothing was imported from the file."
         )
-    return before.posts_sha256 == manifest.posts_sha256
+    return previous.posts_sha256 == manifest.posts_sha256
 
 
 # --- Import of a TREC run as a ranked predictor for a corpus of records.
@@ -194,17 +193,17 @@ def import_ranked(
         return manifest
 
     concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
-    with taking(corpus_name, f"nothing of {path} was imported", checked) as (_, manifest):
+    with taking(corpus_name, f"nothing was imported from {path}", checked) as (_, manifest):
         with asking(corpus_name, manifest=manifest) as store:
             ids = [key for batch in store.query("ids") for key in batch.column("id").to_pylist()]
         run = read_run(path, ids, concepts, progress)
         if run.without == len(ids):
             raise CorpusError(
-                f"{path} has no line of any of the {len(ids):,} records of corpus {corpus_name}; give a run of these."
+                f"{path} contains none of the {len(ids):,} records in corpus {corpus_name}. Check the file."
             )
-        after, predictions = with_rankings(
+        new_manifest, predictions = with_rankings(
             corpus_name, manifest, run.scores.items(), name=name, version=version, source=path.name
         )
-        if after is not manifest:
-            write_manifest(corpus_name, after)
-    return ImportedRun(predictions, run.without, run.outside, after is manifest)
+        if new_manifest is not manifest:
+            write_manifest(corpus_name, new_manifest)
+    return ImportedRun(predictions, run.without, run.outside, new_manifest is manifest)

@@ -48,9 +48,9 @@ class UnknownLabel(RecordError):
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
-        near = f" ({near})" if (near := hint(label)) else ""
-        why = f"stands for {', '.join(coarse)}" if coarse else f"is not a language code known here{near}"
-        super().__init__(f"The label {label!r} {why}.")
+        advice = f" ({advice})" if (advice := hint(label)) else ""
+        reason = f"stands for {', '.join(coarse)}" if coarse else f"is not a known language code{advice}"
+        super().__init__(f"The label {label!r} {reason}.")
         self.label, self.is_wanted = label, True
 
 
@@ -69,22 +69,22 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
         label, _, written = pair.partition("=")
         label, targets = label.strip(), tuple(target.strip() for target in written.split(","))
         if not label or not all(targets):
-            raise RecordError(f"--map {pair}: write LABEL=LABEL, or LABEL=LABEL,LABEL for a class of several.")
+            raise RecordError(f"--map {pair}: expected LABEL=LABEL, or LABEL=LABEL,LABEL for a class of several.")
         if label in declared:
-            raise RecordError(f"--map declares {label} twice; give everything that it stands for in one option.")
-        if strange := [target for target in targets if not is_label(target)]:
-            raise RecordError(f"--map {pair}: {strange[0]!r} is not a label known here, such as de, zh-CN or und.")
+            raise RecordError(f"--map declares {label} twice. Write all its labels in one option.")
+        if invalid := [target for target in targets if not is_label(target)]:
+            raise RecordError(f"--map {pair}: {invalid[0]!r} is not a known label, such as de, zh-CN or und.")
         if len(set(targets)) < len(targets):
-            raise RecordError(f"--map {pair}: it names a label twice.")
+            raise RecordError(f"--map {pair}: a label occurs twice.")
         # The code of a single language cannot be a class, unless the targets were added under it. For example, pt may
         # be declared as pt-BR,pt-PT if an installation added these two under pt.
         if len(targets) > 1 and is_label(label) and not set(targets) <= set(finer(label)):
             raise RecordError(
-                f"--map {pair}: {label} is the label of one language, so a class of several cannot have it; rename the "
-                "class in the file, for example to sh."
+                f"--map {pair}: {label} is the code of one language and cannot stand for several. Rename the class in "
+                "the file, for example to sh."
             )
         if len(targets) > 1 and UND in targets:
-            raise RecordError(f"--map {pair}: a class stands for languages, and {UND} is not a language.")
+            raise RecordError(f"--map {pair}: a class must contain only languages, and {UND} is not a language.")
         declared[label] = targets
     return declared
 
@@ -108,32 +108,32 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
     if (isinstance(value, float) and is_missing(value)) or (value is None and of_records):
         value = ""
     if not isinstance(value, str):
-        raise RecordError("The label is missing." if value is None else "The label is not a string.")
+        raise RecordError("The label is missing." if value is None else "The label must be a string.")
     label = tidy(value)
     if not label and of_records:
         return UND, False
-    instead = "class" if of_records else "language"
+    noun = "class" if of_records else "language"
     if not label:
-        raise RecordError(f"The label is empty; write {UND} if the classifier names no {instead}.")
+        raise RecordError(f"The label is empty. Write {UND} if the classifier assigns no {noun}.")
     bare = label.removeprefix(FASTTEXT_PREFIX)
-    way: str | None
+    code: str | None
     if of_records:
-        way = whole(bare) if label in declared or not is_missing(label) else None
+        code = whole(bare) if label in declared or not is_missing(label) else None
     else:
         # The label is looked up as a code of another standard only if it is not valid as it is written.
-        ways = chain((label, bare), map(code_of, (label,)))
-        way = next((way for way in ways if way in declared or is_label(way) or way in also), None)
-    if way is None and is_missing(label):
+        codes = chain((label, bare), map(code_of, (label,)))
+        code = next((code for code in codes if code in declared or is_label(code) or code in also), None)
+    if code is None and is_missing(label):
         raise RecordError(
-            f"The label is {label}, which another program writes where there is none; write {UND} if the classifier "
-            f"names no {instead}."
+            f"The label is {label}, which other programs write for a missing value. Write {UND} if the classifier "
+            f"assigns no {noun}."
         )
-    if way is None:
+    if code is None:
         raise UnknownLabel(bare[:40])
-    if way in declared:
-        targets = declared[way]
-        return targets[0] if len(targets) == 1 else way, False
-    return way, not of_records and way != value.strip()
+    if code in declared:
+        targets = declared[code]
+        return targets[0] if len(targets) == 1 else code, False
+    return code, not of_records and code != value.strip()
 
 
 def read_score(value: object) -> float | None:
@@ -166,14 +166,14 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
     folded: dict[str, str] = {}
     for coarse in sorted(labels_of):
         for label in sorted(labels_of[coarse] - {coarse}):
-            other = folded.setdefault(label, coarse)
-            if other != coarse:
+            previous = folded.setdefault(label, coarse)
+            if previous != coarse:
                 raise CorpusError(
-                    f"The label {label} is in two classes, {other} and {coarse}; declare it in one of them."
+                    f"The label {label} is in two classes, {previous} and {coarse}. Declare it in only one of them."
                 )
     for coarse, holder in folded.items():
         if coarse in labels_of:
-            raise CorpusError(f"{coarse} stands for several labels and is part of {holder}; declare one class of all.")
+            raise CorpusError(f"The class {coarse} is itself part of the class {holder}. Declare a single class.")
     return folded
 
 
@@ -196,14 +196,11 @@ class Notes:
     def sentences(self) -> list[str]:
         if not self.understood:
             return []
-        pairs = [f"{label} as {taken}" for (label, taken), _ in self.understood.most_common(NAMED)]
-        more = f" and {len(self.understood) - NAMED:,} more" if len(self.understood) > NAMED else ""
+        pairs = [f"{label} as {stored}" for (label, stored), _ in self.understood.most_common(NAMED)]
+        remaining = f" and {len(self.understood) - NAMED:,} more" if len(self.understood) > NAMED else ""
         total = self.understood.total()
-        of, them = ("label of 1 row was", "it") if total == 1 else (f"labels of {total:,} rows were", "them")
-        return [
-            f"The {of} understood without --map: {', '.join(pairs)}{more}. Declare {them} with --map where something "
-            "else is meant."
-        ]
+        labels = "label of 1 row was" if total == 1 else f"labels of {total:,} rows were"
+        return [f"The {labels} converted without --map: {', '.join(pairs)}{remaining}. Use --map if this is wrong."]
 
 
 def read_predictions(
@@ -226,19 +223,19 @@ def read_predictions(
     """
     check_file(path, format)
     labels: dict[str, str] = {}
-    first: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     repeats: list[tuple[str, int, int]] = []
-    total, told = 0, Notes()
-    for line, (key, label, _) in read_lines(path, declared, columns, format, told, also=also, only=only):
+    total, notes = 0, Notes()
+    for line, (key, label, _) in read_lines(path, declared, columns, format, notes, also=also, only=only):
         if key in labels:
             total += 1
             if len(repeats) < NAMED:
-                repeats.append((key, line, first[key]))
+                repeats.append((key, line, first_lines[key]))
             continue
-        labels[key], first[key] = label, line
+        labels[key], first_lines[key] = label, line
     if total:
         raise repeated(path, repeats, total)
-    return labels, told
+    return labels, notes
 
 
 def read_lines(
@@ -246,7 +243,7 @@ def read_lines(
     declared: Mapped,
     columns: dict[str, str] | None,
     format: str | None,
-    told: Notes,
+    notes: Notes,
     *,
     progress: Progress | None = None,
     also: Collection[str] = (),
@@ -254,17 +251,17 @@ def read_lines(
 ) -> Iterator[tuple[int, Prediction]]:
     """Yield each prediction in a file with its line number.
 
-    told: the object that collects the notes on the file
+    notes: the object that collects the notes on the file
     only: the wanted ids, or None for all; rows with other ids are skipped
 
     Raise CorpusError if a row is invalid. All unknown labels are reported in one error.
     """
-    written = format or format_of(path) or ""
-    places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
+    file_format = format or format_of(path) or ""
+    file_columns = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
     unknown = _UnknownLabels()
-    read = partial(_read, declared, also, only, told, unknown)
-    rows = judged(read_rows(path, written, places, MAX_LINE, progress), read)
-    for line, prediction in all_sound(path, written, rows):
+    read_row = partial(_read, declared, also, only, notes, unknown)
+    rows = judged(read_rows(path, file_format, file_columns, MAX_LINE, progress), read_row)
+    for line, prediction in all_sound(path, file_format, rows):
         if isinstance(prediction, UnknownLabel):
             unknown.add(line, prediction)
         elif prediction:
@@ -275,9 +272,9 @@ def read_lines(
 
 def _read(
     declared: Mapped,
-    also: Collection[str],
-    only: Container[str] | None,
-    told: Notes,
+    valid_labels: Collection[str],
+    wanted_ids: Container[str] | None,
+    notes: Notes,
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
 ) -> Prediction | UnknownLabel | None:
@@ -286,13 +283,13 @@ def _read(
     Raise RecordError if the row is wanted but invalid.
     """
     key = read_id(raw.get("id"))
-    is_wanted = only is None or key in only
-    told.outside += not is_wanted
+    is_wanted = wanted_ids is None or key in wanted_ids
+    notes.outside += not is_wanted
     try:
-        label, is_understood = read_label(raw.get("label"), declared, also)
+        label, is_understood = read_label(raw.get("label"), declared, valid_labels)
         score = read_score(raw.get("score"))
     except UnknownLabel as error:
-        unknown.swapped += is_label(key) or key in {*declared, *also}
+        unknown.swapped += is_label(key) or key in {*declared, *valid_labels}
         error.is_wanted = is_wanted
         return error
     except RecordError:
@@ -300,7 +297,7 @@ def _read(
             raise
         return None
     if is_wanted and is_understood:
-        told.understood[raw["label"].strip(), label] += 1
+        notes.understood[raw["label"].strip(), label] += 1
     return (key, label, score) if is_wanted else None
 
 
@@ -330,18 +327,17 @@ class _UnknownLabels:
         lines = list(self.first.values())[:NAMED]
         if self.swapped * 2 > self.rows:
             raise CorpusError(
-                f"{path}: the columns seem to be swapped: in {self.swapped:,} rows, the first in line {self.line:,}, "
-                "the id is a language code and the label is none. Put the id first, then the label; or name the "
-                "columns of a file with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the "
-                "file was taken."
+                f"The columns of {path} seem to be swapped: in {self.swapped:,} rows (the first is line "
+                f"{self.line:,}), the id is a language code but the label is not. Write the id before the label, or "
+                "map the columns with --column id=COLUMN and --column label=COLUMN. Nothing was imported from the file."
             )
         if self.first:
-            reasons = " ".join(f"Line {line:,}: {why}" for line, why in lines)
-            more = " There are more." if len(self.first) > NAMED else ""
+            reasons = " ".join(f"Line {line:,}: {reason}" for line, reason in lines)
+            remaining = " There are more." if len(self.first) > NAMED else ""
             raise CorpusError(
-                f"{path} has labels that are not known here. {reasons}{more} Say what they stand for with --map "
-                f"{_example(next(iter(self.first)))}; if line 1 is a header, name its columns with --column. "
-                "Nothing of the file was taken."
+                f"{path} contains unknown labels. {reasons}{remaining} Declare them with --map "
+                f"{_example(next(iter(self.first)))}. If line 1 is a header, map its columns with --column. "
+                "Nothing was imported from the file."
             )
 
 

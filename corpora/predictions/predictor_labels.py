@@ -59,15 +59,15 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     """
     if Predictor(spelled).voted:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
-        known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
-        return Predictor(spelled, mapping=known)
-    found = find_imported(corpus_name, spelled)
-    if found.ranked:
+        mapping = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
+        return Predictor(spelled, mapping=mapping)
+    predictions = find_imported(corpus_name, spelled)
+    if predictions.ranked:
         raise CorpusError(
-            f"The predictor {found} ranks labels for the records of corpus {corpus_name}, and this needs one that "
-            "gives each a single label; name another."
+            f"The predictor {predictions} of corpus {corpus_name} ranks labels, but a predictor that assigns one label "
+            "per record is required. Choose another."
         )
-    return Predictor(found.name, found.version, found.mapping)
+    return Predictor(predictions.name, predictions.version, predictions.mapping)
 
 
 def find_imported(corpus_name: str, spelled: str) -> Predictions:
@@ -77,19 +77,23 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
     """
     manifest = manifest_of(corpus_name)
     name, _, version = spelled.partition("@")
-    found = [each for each in manifest.predictions if each.name == name and version in ("", each.version)]
-    if len(found) > 1:
-        versions = ", ".join(map(str, found))
-        raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
-    if not found:
-        there = [*VOTERS, MAJORITY, *map(str, manifest.predictions)]
-        near = get_close_matches(spelled, there, n=1)
-        meant = f"Did you mean {near[0]}? " if near else ""
+    matches = [
+        predictions
+        for predictions in manifest.predictions
+        if predictions.name == name and version in ("", predictions.version)
+    ]
+    if len(matches) > 1:
+        versions = ", ".join(map(str, matches))
+        raise CorpusError(f"The predictor {name} of corpus {corpus_name} has several versions. Use one of {versions}.")
+    if not matches:
+        names = [*VOTERS, MAJORITY, *map(str, manifest.predictions)]
+        similar = get_close_matches(spelled, names, n=1)
+        hint = f"Did you mean {similar[0]}? " if similar else ""
         raise CorpusError(
-            f"There is no predictor {spelled!r} for corpus {corpus_name}; available: {', '.join(there)}. {meant}"
+            f"Corpus {corpus_name} has no predictor {spelled!r}. Available predictors: {', '.join(names)}. {hint}"
             f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
         )
-    return found[0]
+    return matches[0]
 
 
 def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = False) -> None:
@@ -103,11 +107,11 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
     check_spelling("predictor", "name", name)
     check_spelling("predictor", "version", version)
     if Predictor(name).voted:
-        raise CorpusError(f"{name} is a predictor that every corpus has; choose another name.")
-    known = manifest.predictions_of(name, version)
-    if known and known.ranked != ranked:
-        does = "ranks labels" if known.ranked else "gives each post or record one label"
-        raise CorpusError(f"{known} is a predictor that {does}; choose another name or version.")
+        raise CorpusError(f"{name} is the name of a built-in predictor. Choose another name.")
+    existing = manifest.predictions_of(name, version)
+    if existing and existing.ranked != ranked:
+        behaviour = "ranks labels" if existing.ranked else "assigns one label to each post or record"
+        raise CorpusError(f"The predictor {existing} already exists and {behaviour}. Choose another name or version.")
 
 
 def knows(predictor: Predictor, code: str) -> bool:
@@ -115,8 +119,8 @@ def knows(predictor: Predictor, code: str) -> bool:
 
     The majority can if more than half of the detectors can.
     """
-    by = VOTERS if predictor.name == MAJORITY else (predictor.name,)
-    return 2 * sum(code in VOTERS[detector].languages for detector in by) > len(by)
+    detectors = VOTERS if predictor.name == MAJORITY else (predictor.name,)
+    return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
@@ -126,20 +130,20 @@ def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -
     """
     if predictor.voted:
         check_votes(corpus_name, manifest)
-    known = _entry(corpus_name, predictor, manifest)
-    if known and known.posts_sha256 != manifest.posts_sha256:
+    entry = _entry(corpus_name, predictor, manifest)
+    if entry and entry.posts_sha256 != manifest.posts_sha256:
         raise CorpusError(
-            f"The predictions of {predictor} cover {known.rows:,} of {manifest.rows:,} posts of corpus {corpus_name}; "
-            "import them again with import_predictions, for all posts."
+            f"The predictions of {predictor} cover only {entry.rows:,} of {manifest.rows:,} posts in corpus "
+            f"{corpus_name}. Import predictions for all posts with import_predictions."
         )
-    return known
+    return entry
 
 
 def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
-    known = None if predictor.voted else manifest.predictions_of(predictor.name, predictor.version)
-    if known is None and not predictor.voted:
-        raise CorpusError(f"There are no predictions of {predictor} for corpus {corpus_name}; see import_predictions.")
-    return known
+    entry = None if predictor.voted else manifest.predictions_of(predictor.name, predictor.version)
+    if entry is None and not predictor.voted:
+        raise CorpusError(f"Corpus {corpus_name} has no predictions by {predictor}. Use import_predictions.")
+    return entry
 
 
 @contextmanager
@@ -162,16 +166,18 @@ def predicting(
     """
     manifest = manifest or manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
-    entries = {name: (check_complete if complete else _entry)(corpus_name, by, manifest) for name, by in views.items()}
+    entries = {
+        name: (check_complete if complete else _entry)(corpus_name, source, manifest) for name, source in views.items()
+    }
     with asking(corpus_name, manifest=manifest) as store:
-        for name, by in views.items():
-            _view(store, name, corpus_name, by, entries[name])
+        for name, source in views.items():
+            _view(store, name, corpus_name, source, entries[name])
         yield store
 
 
-def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known: Predictions | None) -> None:
-    if known:
-        store.view(name, [corpus_dir(corpus_name) / "predictions" / known.file], PREDICTIONS_SCHEMA)
+def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry: Predictions | None) -> None:
+    if entry:
+        store.view(name, [corpus_dir(corpus_name) / "predictions" / entry.file], PREDICTIONS_SCHEMA)
         return
     store.first_votes()
     if predictor.name in VOTERS:
@@ -192,22 +198,22 @@ def predicted_labels(
     Raise CorpusError if one of `ids` is not in the corpus or has no prediction.
     """
     needed, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
-    wanted = list(dict.fromkeys([*needed, *also]))
+    all_ids = list(dict.fromkeys([*needed, *also]))
     with (
         full_disk_explained("the predictions were not read"),
         predicting(corpus_name, predictor, manifest, complete=False) as store,
     ):
-        store.rows("asked", pa.table({"id": pa.array(wanted, pa.string())}))
-        found: dict[str, str | None] = {}
+        store.rows("asked", pa.table({"id": pa.array(all_ids, pa.string())}))
+        labels: dict[str, str | None] = {}
         for batch in store.query("predicted_of"):
-            found.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
-    if missing := [key for key in needed if found[key] is None]:
+            labels.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
+    if missing := [key for key in needed if labels[key] is None]:
         check_complete(corpus_name, predictor, manifest)
         raise CorpusError(
-            f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}. Import them, or list those "
-            "that have vanished from their source with --vanished."
+            f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}. Import them, or list posts "
+            "that no longer exist in their source with --vanished."
         )
-    return {key: label for key in wanted if (label := found[key]) is not None}
+    return {key: label for key in all_ids if (label := labels[key]) is not None}
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
@@ -259,7 +265,7 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
     manifest = manifest_of(corpus_name)
     check_posts(corpus_name, manifest)
     if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
+        raise CorpusError(f"Corpus {corpus_name} contains no posts. Add some with import_corpus.")
     check_votes(corpus_name, manifest)
     with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
         store.first_votes()

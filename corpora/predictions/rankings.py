@@ -46,12 +46,12 @@ def joined(rankings: Iterable[Ranking]) -> list[str]:
     parts: dict[str, list[float]] = {}
     for ranking in rankings:
         if len(set(ranking)) < len(ranking):
-            raise ValueError("A ranking has a label twice; give each label one rank.")
+            raise ValueError("A ranking contains a label twice. Each label must have one rank.")
         for rank, label in enumerate(ranking, 1):
             parts.setdefault(label, []).append(1 / rank)
     # The result of fsum does not depend on the order of the rankings. With an ordinary sum, rounding could give equal
     # scores different values.
-    return ranked({label: fsum(each) for label, each in parts.items()})
+    return ranked({label: fsum(label_scores) for label, label_scores in parts.items()})
 
 
 # --- TREC runs.
@@ -98,24 +98,24 @@ def read_run(
     check_file(path, _FORMAT)
     scores: dict[str, dict[str, float]] = {document: {} for document in documents}
     outside: dict[str, set[str]] = {}
-    known: dict[str, str] = {}  # A label occurs in thousands of lines. They all share one string to save memory.
+    interned: dict[str, str] = {}  # A label occurs in thousands of lines. They all share one string to save memory.
     system = ""
     for number, line in text_lines(path, _FORMAT, progress):
         try:
             document, written, score, system = _cells(line, system)
-            label = known.get(written) or known.setdefault(written, _label(written, labels))
-            found = scores.get(document)
-            if label in (outside.setdefault(document, set()) if found is None else found):
-                raise RecordError(f"{document} has the label {label} twice; give each label one score.")
+            label = interned.get(written) or interned.setdefault(written, _label(written, labels))
+            document_scores = scores.get(document)
+            if label in (outside.setdefault(document, set()) if document_scores is None else document_scores):
+                raise RecordError(f"{document} has the label {label} twice. Each label must have one score.")
         except (RecordError, VocabularyError) as error:
             raise faulty(path, _FORMAT, number, str(error)) from error
-        if found is None:
+        if document_scores is None:
             outside[document].add(label)
         else:
-            found[label] = score
+            document_scores[label] = score
     if not system:
         raise no_rows(path)
-    return Run(system, scores, list(outside), sum(not found for found in scores.values()))
+    return Run(system, scores, list(outside), sum(not document_scores for document_scores in scores.values()))
 
 
 def _cells(line: str, system: str) -> tuple[str, str, float, str]:
@@ -128,16 +128,16 @@ def _cells(line: str, system: str) -> tuple[str, str, float, str]:
     # An id may contain a no-break space, so the line is split only at ASCII white space, which bytes.split does.
     cells = [cell.decode() for cell in line.encode().split()]
     if len(cells) != len(CELLS):
-        raise RecordError(f"The row has {fields_said(cells)} where a run has {len(CELLS)}: {', '.join(CELLS)}.")
+        raise RecordError(f"The row has {fields_said(cells)}, but a run has {len(CELLS)}: {', '.join(CELLS)}.")
     document, _, label, _, written, name = cells
     if system and name != system:
         raise RecordError(
-            f"the system is {name[:SHOWN]!r}, and {system[:SHOWN]!r} in the lines before; put the lines of each system "
-            "into a file of their own."
+            f"The system is {name[:SHOWN]!r}, but earlier lines have {system[:SHOWN]!r}. Write each system to a "
+            "separate file."
         )
     score = read_number(written)
     if score is None or not isfinite(score):
-        raise RecordError(f"{written[:SHOWN]!r} is not a score; write a finite number such as 0.93.")
+        raise RecordError(f"{written[:SHOWN]!r} is not a score. Write a finite number such as 0.93.")
     return document, label, score, name
 
 
@@ -145,7 +145,7 @@ def _label(written: str, labels: Collection[str] | None) -> str:
     if labels is None:
         return read_key(written, "label")
     if written not in labels:
-        raise RecordError(f"{written[:SHOWN]!r} is not one of the {len(labels):,} labels; correct it, or leave it out.")
+        raise RecordError(f"{written[:SHOWN]!r} is not one of the {len(labels):,} labels. Correct or remove it.")
     return written
 
 
@@ -162,19 +162,19 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
 
     Raise CorpusError if the corpus has no such predictor, or if the predictor does not rank labels.
     """
-    known = find_imported(corpus_name, spelled)
-    if not known.ranked:
+    predictions = find_imported(corpus_name, spelled)
+    if not predictions.ranked:
         raise CorpusError(
-            f"The predictor {known} of corpus {corpus_name} gives each record a single label and ranks none; import "
-            "ranked labels with import_predictions --ranked."
+            f"The predictor {predictions} of corpus {corpus_name} assigns one label per record, but ranked labels are "
+            "required. Import them with import_predictions --ranked."
         )
-    found: dict[str, list[str]] = {key: [] for key in ids}
+    labels: dict[str, list[str]] = {key: [] for key in ids}
     with full_disk_explained("the ranked labels were not read"), asking(corpus_name) as store:
-        store.view("ranked", [_file(corpus_name, known)], RANKED_SCHEMA)
-        store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
+        store.view("ranked", [_file(corpus_name, predictions)], RANKED_SCHEMA)
+        store.rows("asked", pa.table({"id": pa.array(list(labels), pa.string())}))
         for batch in store.query("ranked_of"):
-            found |= {row["id"]: row["labels"] for row in batch.to_pylist()}
-    return found
+            labels |= {row["id"]: row["labels"] for row in batch.to_pylist()}
+    return labels
 
 
 def with_rankings(
@@ -193,9 +193,9 @@ def with_rankings(
     """
     check_name(name, version, manifest, ranked=True)
     table = _table(scores)
-    before = manifest.predictions_of(name, version)
-    if before and _is_same(corpus_name, before, manifest, table, source):
-        return manifest, before
+    previous = manifest.predictions_of(name, version)
+    if previous and _is_same(corpus_name, previous, manifest, table, source):
+        return manifest, previous
     file = new_file(corpus_dir(corpus_name) / "predictions", manifest.predictions)
     pq.write_table(table, file)
     sync(file)
@@ -206,11 +206,11 @@ def with_rankings(
 
 
 def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
-    rows = sorted((key, ranked(of), of) for key, of in scores if of)
+    rows = sorted((key, ranked(label_scores), label_scores) for key, label_scores in scores if label_scores)
     columns = [
         [key for key, _, _ in rows],
         [labels for _, labels, _ in rows],
-        [[of[label] for label in labels] for _, labels, of in rows],
+        [[label_scores[label] for label in labels] for _, labels, label_scores in rows],
     ]
     return pa.table(
         [pa.array(column, field.type) for column, field in zip(columns, RANKED_SCHEMA, strict=True)],
@@ -218,23 +218,23 @@ def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
     )
 
 
-def _is_same(corpus_name: str, before: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
+def _is_same(corpus_name: str, previous: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
     """Return whether the predictor already has the same labels.
 
     Return False if the labels are the same but the corpus has grown.
 
     Raise CorpusError if the labels of a record that was already in the corpus differ.
     """
-    earlier, now = (
+    earlier, current = (
         {row.pop("id"): row for row in rows.to_pylist()}
-        for rows in (pq.read_table(_file(corpus_name, before), schema=RANKED_SCHEMA), table)
+        for rows in (pq.read_table(_file(corpus_name, previous), schema=RANKED_SCHEMA), table)
     )
-    grown = before.posts_sha256 != manifest.posts_sha256
-    asked = earlier if grown else earlier | now
-    if changed := sorted(key for key in asked if earlier.get(key) != now.get(key)):
+    grown = previous.posts_sha256 != manifest.posts_sha256
+    compared = earlier if grown else earlier | current
+    if changed := sorted(key for key in compared if earlier.get(key) != current.get(key)):
         raise CorpusError(
-            f"{source} says something else of {listed(changed, len(changed), 'record')} than {before} does, which was "
-            f"imported from {before.source}. Import it with another --version. Nothing of the file was taken."
+            f"{source} differs from {previous}, which was imported from {previous.source}, in "
+            f"{listed(changed, len(changed), 'record')}. Import it with another --version. Nothing was imported."
         )
     return not grown
 

@@ -40,7 +40,7 @@ _MAGIC = {
     b"PK\x05\x06": "zip",
 }
 # Unsupported formats, with their names and the commands that unpack them.
-_OTHERS = {
+_UNSUPPORTED = {
     b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"),
     b"Rar!\x1a\x07": ("RAR", "unrar x"),
     b"\x04\x22\x4d\x18": ("LZ4", "lz4 -d"),
@@ -67,20 +67,20 @@ def packing_of(path: Path, start: bytes) -> str | None:
             return packing
     if len(start) > 3 and 0x50 <= start[0] <= 0x5F and start[1:4] == _SKIPPED:
         return "zstd"
-    for magic, (name, command) in _OTHERS.items():
+    for magic, (name, command) in _UNSUPPORTED.items():
         if start.startswith(magic):
             raise CorpusError(
-                f"{path} is compressed by {name}, which is not read here; unpack it with {command}, and name that file."
+                f"{path} is compressed with {name}, which is not supported. Unpack it with {command} and use that file."
             )
     if start.startswith(_OLD_OFFICE):
         raise _spreadsheet(path)
-    if (named := PACKED.get(path.suffix.lower())) and start:
-        raise CorpusError(f"{path} is named as {named} but does not begin as {named} does; check the file.")
+    if (expected := PACKED.get(path.suffix.lower())) and start:
+        raise CorpusError(f"{path} has the suffix of a {expected} file, but its content is not {expected}. Check it.")
     return None
 
 
 def _spreadsheet(path: Path) -> CorpusError:
-    return CorpusError(f"{path} is a spreadsheet; save it as CSV (“CSV UTF-8”), and name that file.")
+    return CorpusError(f"{path} is a spreadsheet. Save it as CSV (“CSV UTF-8”) and use that file.")
 
 
 class _Reader(io.RawIOBase):
@@ -90,8 +90,8 @@ class _Reader(io.RawIOBase):
     taken: a function that is called with the number of bytes after each read
     """
 
-    def __init__(self, source: Any, taken: "Progress") -> None:
-        self.source, self.taken = source, taken
+    def __init__(self, source: Any, progress: "Progress") -> None:
+        self.source, self.taken = source, progress
 
     def readable(self) -> bool:
         return True
@@ -134,13 +134,13 @@ def _zip(path: Path, file: BinaryIO) -> Any:
     names = _files_in(archive)
     if len(names) != 1:
         raise CorpusError(
-            f"{path} is a ZIP file of {len(names):,} files, and one is read; unpack it, and name the files."
+            f"{path} is a ZIP file with {len(names):,} files, but it must contain one. Unpack it and use those files."
         )
     try:
         return archive.open(names[0])
     except (RuntimeError, NotImplementedError) as error:  # The file needs a password or uses an unsupported method.
         raise CorpusError(
-            f"{path} is a ZIP file that cannot be read ({error}); unpack it, and name that file."
+            f"{path} is a ZIP file that cannot be read ({error}). Unpack it and use that file."
         ) from error
 
 
@@ -177,10 +177,10 @@ def format_of(path: Path) -> str | None:
     The format is given by the suffix before the compression suffix. If a ZIP file's name has no such suffix, the name
     of its only file is used.
     """
-    known = SUFFIXES.get(unpacked(path).suffix.lower())
-    if not known and path.suffix.lower() == ".zip" and len(inside := members_of(path)) == 1:
-        known = SUFFIXES.get(Path(inside[0]).suffix.lower())
-    return known
+    format = SUFFIXES.get(unpacked(path).suffix.lower())
+    if not format and path.suffix.lower() == ".zip" and len(members := members_of(path)) == 1:
+        format = SUFFIXES.get(Path(members[0]).suffix.lower())
+    return format
 
 
 def unpacked(path: Path) -> Path:
@@ -199,18 +199,18 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
         if path.is_dir():
             if folder:
                 return
-            raise CorpusError(f"{path} is a directory; name the files in it.")
+            raise CorpusError(f"{path} is a folder. Specify the files in it instead.")
         if not path.is_file():
-            raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
+            raise CorpusError(f"{path} does not exist or is not a regular file.")
         with path.open("rb") as file:
             if not file.read(1):
                 raise CorpusError(f"{path} is empty.")
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix.lower() in SPREADSHEETS:
-        raise CorpusError(f"{path} is a spreadsheet; save it as CSV (“CSV UTF-8”), and name that file.")
+        raise _spreadsheet(path)
     if not (format or format_of(path)):
-        raise CorpusError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
+        raise CorpusError(f"The file name {path} does not show the format. Add --format {'|'.join(FORMATS)}.")
 
 
 @contextmanager
@@ -260,9 +260,9 @@ class Bound:
     def check(self, count: int) -> None:
         if count > self.most:
             raise CorpusError(
-                f"{self.path} has {self.size:,} bytes and holds more than {self.most:,}; what is packed may hold "
-                f"{MOST_TIMES} times its size, or {AT_LEAST >> 20} MB. If these are texts all the same, unpack it, or "
-                "write it as JSONL, and name that."
+                f"{self.path} has {self.size:,} bytes, but its content exceeds the limit of {self.most:,} bytes, which "
+                f"is {MOST_TIMES} times the file's size or {AT_LEAST >> 20} MB. If the content is valid, unpack the "
+                "file or save it as JSONL, and use that file."
             )
 
 
@@ -275,13 +275,13 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
         raise CorpusError(f"{path} cannot be read as {format}: {first_line(error)}.") from error
     except MemoryError as error:
         raise CorpusError(
-            f"{path} needs more memory than there is for one page of it; write it with smaller pages, or as JSONL."
+            f"There is not enough memory for a page of {path}. Save it with smaller pages, or as JSONL."
         ) from error
     except OSError as error:
         if error.errno is not None:  # The operating system reported an error, such as a missing permission.
             raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
         raise CorpusError(
-            f"{path} is cut off or damaged ({first_line(error)}); nothing of it was imported. Fetch it again."
+            f"{path} is truncated or damaged ({first_line(error)}), so nothing was imported. Download it again."
         ) from error
 
 
@@ -312,22 +312,22 @@ def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosi
     try:
         with zipfile.ZipFile(path) as archive:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
-            wanted = [entry for entry in entries if _ends(entry.filename, suffix)]
-            if not wanted:
+            matches = [entry for entry in entries if _ends(entry.filename, suffix)]
+            if not matches:
                 inside = [entry.filename for entry in entries if _ends(entry.filename, ".zip")]
                 raise CorpusError(
-                    f"{path} holds ZIP files such as {inside[0]}; unpack it, and import these."
+                    f"{path} contains ZIP files such as {inside[0]}. Unpack it and import those."
                     if inside
-                    else f"{path} holds no {kind} file; each document is one in a ZIP file, or one by itself."
+                    else f"{path} contains no {kind} file. Each document must be a separate {kind} file."
                 )
             bound = Bound(path)
-            for entry in wanted:
+            for entry in matches:
                 bound.take(min(entry.file_size, longest))
                 content = archive.read(entry) if entry.file_size <= longest else None
                 yield PurePosixPath(entry.filename), content
     # zipfile raises RuntimeError if a file needs a password.
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise CorpusError(f"{path} is cut off, damaged or locked ({error}); nothing of it was imported.") from error
+        raise CorpusError(f"{path} is truncated, damaged or encrypted ({error}), so nothing was imported.") from error
 
 
 def _ends(name: str, suffix: str) -> bool:

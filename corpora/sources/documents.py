@@ -61,7 +61,7 @@ def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
     elif path.suffix.lower() == ".xml":
         yield f"{path.resolve().parent.name}-{path.stem}", path.read_bytes() if path.stat().st_size <= longest else None
     else:
-        raise CorpusError(f"{path} is neither an XML file nor a ZIP file of such; stories come in these.")
+        raise CorpusError(f"{path} is neither an XML file nor a ZIP file of XML files, so it contains no stories.")
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:
@@ -72,25 +72,25 @@ def read_story(key: str, content: bytes) -> dict[str, Any]:
     try:
         story = read_xml(content)
     except XmlError as error:
-        raise StoryError(f"In line {error.line:,}, {error}.") from error
+        raise StoryError(f"Line {error.line:,}: {error}.") from error
     if story.tag != "newsitem":
-        raise StoryError(f"The XML is <{story.tag}> and not <newsitem>.")
+        raise StoryError(f"The root element is <{story.tag}>, but <newsitem> is required.")
     if (text := story.find("text")) is None:
-        raise StoryError("The story has no <text>.")
+        raise StoryError("The story has no <text> element.")
     topics = [code.get("code", "") for codes in story.iter("codes") if codes.get("class") == TOPICS for code in codes]
-    found = {
+    columns = {
         "id": key,
         "language": story.get(_LANGUAGE),
-        "title": _said(story.find("title")),
-        "headline": _said(story.find("headline")),
-        "body": "\n".join(filter(None, (_said(paragraph) for paragraph in text.iter("p")))),
+        "title": _text_of(story.find("title")),
+        "headline": _text_of(story.find("headline")),
+        "body": "\n".join(filter(None, (_text_of(paragraph) for paragraph in text.iter("p")))),
         "topics": topics,
         "posted_at": story.get("date"),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
-def _said(element: ElementTree.Element | None) -> str | None:
+def _text_of(element: ElementTree.Element | None) -> str | None:
     return None if element is None else " ".join("".join(element.itertext()).split())
 
 
@@ -117,9 +117,9 @@ class Documents:
 
 
 DOCUMENTS = {
-    "rcv": Documents("stories of Reuters' corpora, XML or ZIP files", COLUMNS, read_stories),
+    "rcv": Documents("stories from the Reuters corpora: XML or ZIP files", COLUMNS, read_stories),
     "eurlex": Documents(
-        "acts of EURLEX57K, folders, ZIP files or lines",
+        "acts from EURLEX57K: folders, ZIP files or JSON lines",
         eurlex.COLUMNS,
         eurlex.read_acts,
         fields=eurlex.FIELDS,
@@ -129,7 +129,7 @@ DOCUMENTS = {
         folder=True,
     ),
     "multi_eurlex": Documents(
-        "acts of MultiEURLEX, lines",
+        "acts from MultiEURLEX: JSON lines",
         eurlex.COLUMNS_OF_MULTI,
         eurlex.read_multilingual_acts,
         fields=eurlex.FIELDS_OF_MULTI,
@@ -140,20 +140,20 @@ DOCUMENTS = {
 
 
 def terms_of(
-    format: str | None, known: Manifest | None, fields: tuple[str, ...], language: str, labels: str
+    format: str | None, manifest: Manifest | None, fields: tuple[str, ...], language: str, labels: str
 ) -> tuple[tuple[str, ...], str, str]:
     """Return the fields, the language and the name of the label column for an import.
 
     Values that the user named are kept. If no fields were named, they are those of the corpus. All other missing values
     are the defaults of the document format.
 
-    known: the manifest of the corpus, or None for a new corpus
+    manifest: the manifest of the corpus, or None for a new corpus
     fields, language, labels: what the user named; empty if nothing was named
     """
-    if (own := DOCUMENTS.get(format or "")) is None:
+    if (kind := DOCUMENTS.get(format or "")) is None:
         return fields, language, labels
-    fields = fields or (known.fields if known else ()) or own.fields
-    return fields, language or own.language, labels or (own.labels if known is None or known.declared else "")
+    fields = fields or (manifest.fields if manifest else ()) or kind.fields
+    return fields, language or kind.language, labels or (kind.labels if manifest is None or manifest.declared else "")
 
 
 def read_any(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
@@ -161,13 +161,15 @@ def read_any(path: Path, format: str, columns: Columns, max_line: int, progress:
 
     Raise CorpusError if the path cannot be read.
     """
-    if (own := DOCUMENTS.get(format)) is None:
+    if (documents := DOCUMENTS.get(format)) is None:
         yield from read_rows(path, format, columns, max_line, progress)
         return
-    named = {field: columns.named[field] for field, _ in places_in(path, list(own.columns), columns)}
+    column_names = {field: columns.named[field] for field, _ in places_in(path, list(documents.columns), columns)}
     with damage_explained(path, format):
-        for number, read in own.read(path, max_line, progress):
-            yield number, read if isinstance(read, Fault) else {field: read.get(named[field]) for field in named}
+        for number, document in documents.read(path, max_line, progress):
+            if not isinstance(document, Fault):
+                document = {field: document.get(name) for field, name in column_names.items()}
+            yield number, document
 
 
 # --- Parsing of untrusted XML. A document must not declare a document type.
@@ -177,7 +179,7 @@ def read_any(path: Path, format: str, columns: Columns, max_line: int, progress:
 
 
 # A function that is called with the name, the attributes and the line number of each element.
-Seen = Callable[[str, dict[str, str], int], None]
+ElementCallback = Callable[[str, dict[str, str], int], None]
 
 
 _ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
@@ -194,10 +196,10 @@ class XmlError(ValueError):
         self.line = line
 
 
-def check_xml(content: bytes, seen: Seen | None = None) -> None:
+def check_xml(content: bytes, on_element: ElementCallback | None = None) -> None:
     """Check that XML is well-formed and does not declare a document type.
 
-    seen: a function that is called for each element; it receives the element's name as `namespace name`
+    on_element: a function that is called for each element; it receives the element's name as `namespace name`
 
     Raise XmlError if the check fails.
     """
@@ -205,29 +207,29 @@ def check_xml(content: bytes, seen: Seen | None = None) -> None:
 
     def refuse(*_declared: object) -> None:
         raise XmlError(
-            "it declares a document type (DOCTYPE), whose entities may fill the memory; write it without, for example "
-            "with xmllint --noent --dropdtd",
+            "the document has a DOCTYPE, which is not allowed because its entities can fill the memory; remove it, for "
+            "example with xmllint --noent --dropdtd",
             parser.CurrentLineNumber,
         )
 
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
-    if seen is not None:
-        parser.StartElementHandler = lambda name, attributes: seen(name, attributes, parser.CurrentLineNumber)
+    if on_element is not None:
+        parser.StartElementHandler = lambda name, attributes: on_element(name, attributes, parser.CurrentLineNumber)
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        if where := _line_of_other_encoding(content):
+        if line := _line_of_other_encoding(content):
             raise XmlError(
-                "the text is not UTF-8; save it as UTF-8, or declare its encoding in the first line, as in "
+                "the text is not UTF-8; save it as UTF-8, or declare the encoding in the first line, for example "
                 '<?xml version="1.0" encoding="ISO-8859-1"?>',
-                where,
+                line,
             ) from None
-        raise XmlError(f"this is not XML ({expat.ErrorString(error.code)})", error.lineno) from None
+        raise XmlError(f"the file is not valid XML ({expat.ErrorString(error.code)})", error.lineno) from None
     except (LookupError, ValueError) as error:
         if isinstance(error, XmlError):
             raise
-        raise XmlError(f"its encoding cannot be read ({error}); save it as UTF-8", 1) from None
+        raise XmlError(f"the declared encoding is not supported ({error}); save the file as UTF-8", 1) from None
 
 
 def _line_of_other_encoding(content: bytes) -> int:

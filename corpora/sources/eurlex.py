@@ -28,27 +28,27 @@ TEXTS = ("header", "recitals", "main_body", "attachments")
 # In EURLEX57K, 99.4% of the acts have at most this many concepts, and systems are evaluated on at most this many.
 MOST_CONCEPTS = 10
 
-_BETWEEN = "\n\n"
+_SEPARATOR = "\n\n"
 # An empty line inside an article is replaced with this invisible character, because empty lines separate articles.
-_NOTHING = "\u00a0"
+_FILLER = "\u00a0"
 
 
 def joined(articles: Iterable[str]) -> str:
     """Join articles into one text, with empty lines between them. `articles_of` reverses this."""
-    return _BETWEEN.join("\n".join(map(_kept, article.split("\n"))) for article in articles)
+    return _SEPARATOR.join("\n".join(map(_fill_empty, article.split("\n"))) for article in articles)
 
 
 def articles_of(text: str) -> list[str]:
     """Split a text that was made by `joined` into its articles."""
-    return ["\n".join(map(_released, part.split("\n"))) for part in text.split(_BETWEEN)] if text else []
+    return ["\n".join(map(_restore_empty, part.split("\n"))) for part in text.split(_SEPARATOR)] if text else []
 
 
-def _kept(line: str) -> str:
-    return line if line.strip(_NOTHING) else line + _NOTHING
+def _fill_empty(line: str) -> str:
+    return line if line.strip(_FILLER) else line + _FILLER
 
 
-def _released(line: str) -> str:
-    return line if line.strip(_NOTHING) else line[:-1]
+def _restore_empty(line: str) -> str:
+    return line if line.strip(_FILLER) else line[:-1]
 
 
 def published(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ LEVELS = ("all_levels", "level_1", "level_2", "level_3")
 FIELDS_OF_MULTI = ("body", "celex_id", "split")
 COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
 
-_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # keys that were renamed, with their new names
+_RENAMED = {"type": "document_type", "concepts": "eurovoc_concepts"}  # keys that were renamed, with their new names
 _MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
 _SPLITS = {"train", "dev", "test"}
 # The number of an act; the name of the file if it contains only this act, otherwise ""; the split in the name of the
@@ -87,31 +87,31 @@ def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
     Raise CorpusError if there is no act, or if the path is damaged.
     """
     for number, file, split, content in _acts(path, longest, progress):
-        what = "file" if file else "line"
-        raw = content if isinstance(content, Fault) else object_of(content, KEYS, what)
+        unit = "file" if file else "line"
+        raw = content if isinstance(content, Fault) else object_of(content, KEYS, unit)
         if isinstance(raw, Fault):
-            yield number, Fault(_named(file, raw.reason))
+            yield number, Fault(_with_name(file, raw.reason))
             continue
         try:
             yield number, _act(raw, file, split)
         except RecordError as error:
-            yield number, Fault(_named(file or raw.get("celex_id"), str(error)))
+            yield number, Fault(_with_name(file or raw.get("celex_id"), str(error)))
 
 
 def _acts(path: Path, longest: int, progress: Progress) -> Iterator[_Act]:
     if path.is_dir():
         files = files_in(path)
         if not any(map(_is_act, files)):
-            inside = [file for file in files if file.is_dir() and any(map(_is_act, files_in(file)))]
-            do = f"name the folders in it, such as {inside[0]}" if inside else "name the folder that has them"
-            raise CorpusError(f"{path} holds no file <celex_id>.json; {do}.")
+            subfolders = [file for file in files if file.is_dir() and any(map(_is_act, files_in(file)))]
+            folders = f"the folders in it, such as {subfolders[0]}" if subfolders else "the folder that contains them"
+            raise CorpusError(f"{path} contains no file <celex_id>.json. Specify {folders}.")
         for number, file in enumerate(files, 1):
             yield number, file.name, _split(name_of(path)), _content(file, longest, progress)
     elif zipfile.is_zipfile(path):
         for number, (name, content) in enumerate(entries_of(path, ".json", longest), 1):
             progress(min(len(content or b""), path.stat().st_size))
-            told = _too_long(longest) if content is None else content
-            yield number, name.name, _split(name.parent.name or path.stem), told
+            document = _too_long(longest) if content is None else content
+            yield number, name.name, _split(name.parent.name or path.stem), document
     elif _is_act(path):
         yield 1, path.name, _split(name_of(path.parent)), _content(path, longest, progress)
     else:
@@ -126,7 +126,7 @@ def _is_act(file: Path) -> bool:
 
 def _content(file: Path, longest: int, progress: Progress) -> bytes | Fault:
     if not _is_act(file) or not file.is_file():
-        return Fault("It is no act; acts are files <celex_id>.json, and nothing else is in their folder.")
+        return Fault("This is not an act. The folder must contain only files named <celex_id>.json.")
     size = file.stat().st_size
     progress(size)
     return file.read_bytes() if size <= longest else _too_long(longest)
@@ -141,11 +141,11 @@ def _split(name: str) -> str:
 
     For example, return `train` for train.jsonl.
     """
-    found = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
-    return found.pop() if len(found) == 1 else ""
+    splits = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
+    return splits.pop() if len(splits) == 1 else ""
 
 
-def _named(name: object, reason: str) -> str:
+def _with_name(name: object, reason: str) -> str:
     return f"{name}: {reason}" if isinstance(name, str) and name else reason
 
 
@@ -158,15 +158,15 @@ def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
     Raise RecordError for the first rule that the act breaks.
     """
     if isinstance(raw.get("text"), dict):
-        raise RecordError("The act is of MultiEURLEX, with its text by language; import it with --format multi_eurlex.")
-    act = {key: raw.get(key, raw.get(_TODAY.get(key, key), ...)) for key in KEYS}
+        raise RecordError("The act is from MultiEURLEX, with one text per language. Use --format multi_eurlex.")
+    act = {key: raw.get(key, raw.get(_RENAMED.get(key, key), ...)) for key in KEYS}
     _check_keys(act)
     celex = _text("celex_id", act["celex_id"])
     if file and Path(file).stem != celex:
-        raise RecordError(f"The file holds the act {celex[:40]!r}; a file is named by the celex_id of its act.")
+        raise RecordError(f"The file contains the act {celex[:40]!r}. The file name must be the celex_id of its act.")
     if not isinstance(act["main_body"], list):
         raise RecordError(
-            f"The main_body is {kind_of(act['main_body'])}; it must be a list of strings, an article each."
+            f"The main_body is {kind_of(act['main_body'])}. It must be a list of strings, one for each article."
         )
     texts = {key: _text(key, act[key]) for key in ("title", "header", "recitals", "attachments", "type")}
     texts["main_body"] = joined(_text("article of the main_body", article) for article in act["main_body"])
@@ -177,14 +177,14 @@ def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
 
 
 def _check_keys(act: Mapping[str, Any]) -> None:
-    if lacking := [key for key, value in act.items() if value is ...]:
-        also = f" (today {_TODAY[lacking[0]]})" if lacking[0] in _TODAY else ""
-        raise RecordError(f"The act has no key {lacking[0]}{also}; an act has {', '.join(act)}, empty or not.")
+    if missing := [key for key, value in act.items() if value is ...]:
+        alternative = f" (or {_RENAMED[missing[0]]})" if missing[0] in _RENAMED else ""
+        raise RecordError(f"The act has no key {missing[0]}{alternative}. Required keys are: {', '.join(act)}.")
 
 
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise RecordError(f"The {key} is {kind_of(value)}; it must be a string.")
+        raise RecordError(f"The {key} is {kind_of(value)}. It must be a string.")
     return checked(key, value)
 
 
@@ -194,18 +194,18 @@ def _concepts(key: str, value: object) -> list[str]:
     Raise RecordError if an id is repeated or has spaces around it, because a corpus would silently drop these.
     """
     if not isinstance(value, list):
-        raise RecordError(f"The {key} are {kind_of(value)}; they must be a list of strings.")
-    found = set[str]()
+        raise RecordError(f"{key} is {kind_of(value)}. It must be a list of strings.")
+    seen_concepts = set[str]()
     for concept in value:
         if not isinstance(concept, str):
-            raise RecordError(f'One of the {key} is {kind_of(concept)}; each must be a string, as in "1402".')
+            raise RecordError(f'{key} contains {kind_of(concept)}. Each value must be a string, such as "1402".')
         if not concept or concept != concept.strip():
             raise RecordError(
-                f"One of the {key}, {concept[:40]!r}, is empty or has spaces around it; write an id alone."
+                f"{key} contains {concept[:40]!r}, which is empty or has spaces around it. Write only the id."
             )
-        if concept in found:
-            raise RecordError(f"The {key} have {concept[:40]!r} twice; name each once.")
-        found.add(concept)
+        if concept in seen_concepts:
+            raise RecordError(f"{key} contains {concept[:40]!r} twice. Remove one of them.")
+        seen_concepts.add(concept)
     return value
 
 
@@ -217,7 +217,7 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
     Raise CorpusError if the file is damaged.
     """
     number = 0
-    for place, line in values_of(path, longest, progress):
+    for line_number, line in values_of(path, longest, progress):
         if not isinstance(line, Fault) and line.isspace():
             continue
         raw = line if isinstance(line, Fault) else object_of(line, _MULTI)
@@ -226,10 +226,10 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
             records = [raw] if isinstance(raw, Fault) else list(_multilingual(raw, _split(path.name)))
         except RecordError as error:
             assert not isinstance(raw, Fault)
-            records = [Fault(_named(raw.get("celex_id"), str(error)))]
+            records = [Fault(_with_name(raw.get("celex_id"), str(error)))]
         for record in records:
             number += 1
-            yield number, Fault(f"Line {place:,}: {record.reason}") if isinstance(record, Fault) else record
+            yield number, Fault(f"Line {line_number:,}: {record.reason}") if isinstance(record, Fault) else record
 
 
 def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
@@ -240,24 +240,24 @@ def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]
     act = {key: raw.get(key, ...) for key in _MULTI}
     _check_keys(act)
     celex, texts, concepts = _text("celex_id", act["celex_id"]), act["text"], act["eurovoc_concepts"]
-    for key, value, by in (("text", texts, "languages"), ("eurovoc_concepts", concepts, "levels")):
+    for key, value, key_kind in (("text", texts, "languages"), ("eurovoc_concepts", concepts, "levels")):
         if not isinstance(value, dict):
-            raise RecordError(f"The {key} of MultiEURLEX is an object by {by}, and here {kind_of(value)}.")
-    if lacking := [level for level in LEVELS if level not in concepts]:
-        raise RecordError(f"The eurovoc_concepts have no {lacking[0]}; they have {', '.join(LEVELS)}, empty or not.")
-    told = {level: _concepts(level, concepts[level]) for level in LEVELS} | {
+            raise RecordError(f"The {key} is {kind_of(value)}. It must be an object with {key_kind} as keys.")
+    if missing := [level for level in LEVELS if level not in concepts]:
+        raise RecordError(f"eurovoc_concepts has no {missing[0]}. Required keys are: {', '.join(LEVELS)}.")
+    shared = {level: _concepts(level, concepts[level]) for level in LEVELS} | {
         "celex_id": celex,
         "split": _text("split", raw.get("split", split)),
         "posted_at": read_time(act["publication_date"]),
     }
-    there = {code: text for code, text in texts.items() if text is not None}
-    if not there:
+    translations = {code: text for code, text in texts.items() if text is not None}
+    if not translations:
         raise RecordError("The act has no text in any language.")
-    for code, text in there.items():
+    for code, text in translations.items():
         key = f"{celex}-{code}"
         try:
             if not _text("text", text).strip():
-                raise RecordError("The text is empty; write null where there is none.")
-            yield told | {"id": key, "language": read_language(code), "body": text}
+                raise RecordError("The text is empty. Write null if there is no text.")
+            yield shared | {"id": key, "language": read_language(code), "body": text}
         except RecordError as error:
             yield Fault(f"{key}: {error}")

@@ -72,32 +72,34 @@ def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, st
         field, _, column = pair.partition("=")
         if field not in fields or not column:
             raise CorpusError(
-                f"--column {pair}: write FIELD=COLUMN with one of {', '.join(fields)}, in one word, such as "
-                f"{pair if pair in fields else next(iter(fields))}=my_column."
+                f"--column {pair}: expected FIELD=COLUMN without spaces, for example "
+                f"{pair if pair in fields else next(iter(fields))}=my_column. The fields are: {', '.join(fields)}."
             )
         columns[field] = column
     return columns
 
 
-def lacks(path: Path, missing: Collection[str], there: Sequence[str], columns: Columns) -> CorpusError:
+def lacks(path: Path, missing: Collection[str], header: Sequence[str], columns: Columns) -> CorpusError:
     """Return the error for a file in which columns are missing.
 
     missing: the missing columns
-    there: the columns that the file has
+    header: the columns that the file has
     """
-    others = {column.casefold(): column for column in there if column not in columns.named.values()}
-    lacking = {field: column for field, column in columns.named.items() if column in missing}
-    near = {field: get_close_matches(column.casefold(), others, 1) for field, column in lacking.items()}
-    meant = {field: others[names[0]] for field, names in near.items() if names}
-    meant = meant or {next(iter(lacking)): next(iter(others.values()), "body")}
-    do = " ".join(
-        f"--labels {name}" if field == DECLARED else f"--column {field}={name}" for field, name in meant.items()
+    unused = {column.casefold(): column for column in header if column not in columns.named.values()}
+    missing_columns = {field: column for field, column in columns.named.items() if column in missing}
+    matches = {field: get_close_matches(column.casefold(), unused, 1) for field, column in missing_columns.items()}
+    nearest = {field: unused[names[0]] for field, names in matches.items() if names}
+    nearest = nearest or {next(iter(missing_columns)): next(iter(unused.values()), "body")}
+    advice = " ".join(
+        f"--labels {name}" if field == DECLARED else f"--column {field}={name}" for field, name in nearest.items()
     )
-    have = ", ".join(there) or "none"
-    return CorpusError(f"{_lacking(path, missing)}; its columns are: {have}. Say which is which, for example {do}.")
+    column_names = ", ".join(header) or "none"
+    return CorpusError(
+        f"{_missing_message(path, missing)}. Its columns are: {column_names}. Map them, for example with {advice}."
+    )
 
 
-def _lacking(path: Path, missing: Collection[str]) -> str:
+def _missing_message(path: Path, missing: Collection[str]) -> str:
     return f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
 
 
@@ -109,9 +111,9 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
     if repeated := sorted(
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
     ):
-        raise CorpusError(f"{path} has the column {repeated[0]} twice; rename one of them.")
+        raise CorpusError(f"{path} has the column {repeated[0]} twice. Rename one of them.")
     if len(header) == 1 and ";" in header[0]:
-        raise CorpusError(f"{path} has semicolons between its columns; save it with commas, or with tabs as .tsv.")
+        raise CorpusError(f"The columns of {path} are separated by semicolons. Use commas, or tabs in a .tsv file.")
     missing = [
         column
         for field, column in columns.named.items()
@@ -119,17 +121,18 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
     ]
     if missing:
         if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
-            only = f"is the one cell {header[0][:40]!r}" if header else "is blank"
-            separator = "a tab" if format_of(path) == "tsv" else "a comma"
+            content = f"contains only the cell {header[0][:40]!r}" if header else "is blank"
+            separator = "tabs" if format_of(path) == "tsv" else "commas"
             raise CorpusError(
-                f"{path}: its first line {only}, where {' and '.join(columns.named[name] for name in columns.needed)} "
-                f"are wanted; put {separator} between the cells."
+                f"The first line of {path} {content}, but the columns "
+                f"{' and '.join(columns.named[name] for name in columns.needed)} are required. Separate cells by "
+                f"{separator}."
             )
         if any(map(_is_value, header)):
             raise CorpusError(
-                f"{_lacking(path, missing)}: its first line seems to be a row already, and not the names of the "
-                f"columns. Put a line before it that names them, such as {_named(path, header, columns)}; with "
-                "--column the row would be lost."
+                f"{_missing_message(path, missing)}. The first line seems to be a row, not the column names. Add a "
+                f"first line with the column names, such as {_example_header(path, header, columns)}. If you used "
+                "--column instead, the row would be lost."
             )
         raise lacks(path, missing, header, columns)
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
@@ -140,7 +143,7 @@ def _is_value(cell: str) -> bool:
     return cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY
 
 
-def _named(path: Path, header: Sequence[str], columns: Columns) -> str:
+def _example_header(path: Path, header: Sequence[str], columns: Columns) -> str:
     separator = "<tab>" if format_of(path) == "tsv" else ","
     names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
     return separator.join(names)
@@ -172,10 +175,10 @@ def read_rows(
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    wanted = tuple(columns.named.items())
-    lacking = [columns.named[field] for field in columns.needed]
-    first: dict[str, Any] | None = None
-    several = False
+    named = tuple(columns.named.items())
+    missing = [columns.named[field] for field in columns.needed]
+    first_value: dict[str, Any] | None = None
+    has_several = False
     for number, line in lines:
         if isinstance(line, Fault):
             yield number, line
@@ -186,38 +189,38 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
         if isinstance(value, Fault):
             yield number, value
         else:
-            found = {field: at(value, column) for field, column in wanted}
-            first, several = value if first is None else first, first is not None
-            lacking = [column for column in lacking if at(value, column) is ABSENT]
-            yield number, {field: None if read is ABSENT else read for field, read in found.items()}
-    if first is not None and lacking:
-        if not several and len(lacking) == len(columns.needed):
-            _check_wrapped(path, first)
-        raise lacks(path, lacking, list(names_in(first)), columns)
+            values = {field: at(value, column) for field, column in named}
+            first_value, has_several = value if first_value is None else first_value, first_value is not None
+            missing = [column for column in missing if at(value, column) is ABSENT]
+            yield number, {field: None if value is ABSENT else value for field, value in values.items()}
+    if first_value is not None and missing:
+        if not has_several and len(missing) == len(columns.needed):
+            _check_wrapped(path, first_value)
+        raise lacks(path, missing, list(names_in(first_value)), columns)
 
 
-def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
+def _check_wrapped(path: Path, document: dict[str, Any]) -> None:
     """Raise CorpusError if a file's only object contains the rows in a nested list."""
-    if keys := next(_lists_of_objects(only), ()):
+    if keys := next(_lists_of_objects(document), ()):
         steps = "".join(f".{key}" if _PLAIN_KEY.fullmatch(key) else f".[{json.dumps(key)}]" for key in keys)
         raise CorpusError(
-            f"{path} is one JSON object, whose rows seem to be in {'.'.join(keys)!r}. Write them one a line, for "
-            f"example with jq -c '{steps}[]' {path.name} > rows.jsonl, and name that file."
+            f"{path} is a single JSON object, and its rows seem to be in {'.'.join(keys)!r}. Write one row per line, "
+            f"for example with jq -c '{steps}[]' {path.name} > rows.jsonl, and use that file."
         )
 
 
 def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield the keys that lead to each list of objects. Outer lists come first."""
-    for key, held in value.items():
-        if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
+    for key, content in value.items():
+        if isinstance(content, list) and content and all(isinstance(element, dict) for element in content):
             yield (key,)
-    for key, held in value.items():
-        if isinstance(held, dict):
-            yield from ((key, *keys) for keys in _lists_of_objects(held))
+    for key, content in value.items():
+        if isinstance(content, dict):
+            yield from ((key, *keys) for keys in _lists_of_objects(content))
 
 
 def _no_header(path: Path) -> CorpusError:
-    return CorpusError(f"{path}: its first line cannot be read as a header; check the format.")
+    return CorpusError(f"Cannot read the first line of {path} as a header. Check --format.")
 
 
 def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
@@ -245,21 +248,21 @@ def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, f
             cells, header = chain([(number, header)], cells), names[: len(header)]
     if isinstance(header, Fault):
         raise _no_header(path)
-    places = places_in(path, header, columns)
+    indexes = places_in(path, header, columns)
     for line, row in cells:
         if isinstance(row, Fault):
             yield line, row
         elif not row:
             continue
         elif len(row) != len(header):
-            yield line, Fault(f"The row has {fields_said(row)} where the header has {len(header):,}.")
+            yield line, Fault(f"The row has {fields_said(row)}, but the header has {len(header):,}.")
         else:
             try:
                 "".join(row).encode()
             except UnicodeEncodeError:
                 yield line, Fault(NOT_UTF8)
             else:
-                yield line, {field: row[place] for field, place in places}
+                yield line, {field: row[index] for field, index in indexes}
 
 
 _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator[Row]]] = {
@@ -271,19 +274,19 @@ _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator
 
 def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | None) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
-        places = places_in(path, file.schema_arrow.names, columns)
-        names = [file.schema_arrow.names[place] for _, place in places]
+        indexes = places_in(path, file.schema_arrow.names, columns)
+        names = [file.schema_arrow.names[index] for _, index in indexes]
         texts = _texts(file.schema, names)
     bound = Bound(path)
     # The file stores a value that many rows share only once. Dictionary encoding does the same in memory.
     with pq.ParquetFile(path, read_dictionary=texts) as file:
-        told = _unpacked(file.metadata, names)
+        unpacked_size = _unpacked_size(file.metadata, names)
         # Millions of identical rows take almost no space in the file, but they take as long to read as different rows.
-        bound.check(max(told, file.metadata.num_rows * _LEAST_ROW))
+        bound.check(max(unpacked_size, file.metadata.num_rows * _LEAST_ROW))
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
-        at_once = max(1, min(1000, _BATCH * rows // max(told, 1)))
-        for batch in file.iter_batches(at_once, columns=names):
-            values = {field: _in_microseconds(batch.column(columns.named[field])) for field, _ in places}
+        batch_rows = max(1, min(1000, _BATCH * rows // max(unpacked_size, 1)))
+        for batch in file.iter_batches(batch_rows, columns=names):
+            values = {field: _in_microseconds(batch.column(columns.named[field])) for field, _ in indexes}
             for number in range(batch.num_rows):
                 line += 1
                 raw = {field: _value(column, number, max_line) for field, column in values.items()}
@@ -299,8 +302,10 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
 
 def _texts(schema: Any, names: list[str]) -> list[str]:
     """Return the Parquet paths of those named columns that contain text."""
-    found = (schema.column(number) for number in range(len(schema)))
-    return [each.path for each in found if each.physical_type == "BYTE_ARRAY" and each.path.split(".")[0] in names]
+    columns = (schema.column(number) for number in range(len(schema)))
+    return [
+        column.path for column in columns if column.physical_type == "BYTE_ARRAY" and column.path.split(".")[0] in names
+    ]
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -312,7 +317,7 @@ def _is_list(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
-def _unpacked(metadata: Any, names: list[str]) -> int:
+def _unpacked_size(metadata: Any, names: list[str]) -> int:
     """Return the uncompressed size of the named columns, according to the file's metadata (bytes)."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
@@ -356,7 +361,7 @@ def _plain(value: Any) -> Any:
         return int(value) if value == value.to_integral_value() and not value.as_tuple().exponent else str(value)
     if isinstance(value, UUID):
         return str(value)
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+    return [_plain(element) for element in value] if isinstance(value, list) else value
 
 
 def _size(values: pa.Array) -> int:
@@ -406,13 +411,14 @@ def sample(path: Path, format: str | None = None) -> Sample:
     Raise CorpusError if the file cannot be read, or if its format is unknown.
     """
     check_file(path, format)
-    known = format or format_of(path) or ""
-    columns = list(dict.fromkeys(filter(None, header_of(path, known, ROWS))))
+    known_format = format or format_of(path) or ""
+    columns = list(dict.fromkeys(filter(None, header_of(path, known_format, ROWS))))
     if not columns:
-        raise CorpusError(f"{path} has no columns: its first line names none.")
-    found = read_rows(path, known, Columns({name: name for name in columns}, needed=()))
+        raise CorpusError(f"The first line of {path} contains no column names.")
+    rows_read = read_rows(path, known_format, Columns({name: name for name in columns}, needed=()))
     rows = [
-        row.reason if isinstance(row, Fault) else [row.get(name) for name in columns] for _, row in islice(found, ROWS)
+        row.reason if isinstance(row, Fault) else [row.get(name) for name in columns]
+        for _, row in islice(rows_read, ROWS)
     ]
     return Sample(columns, rows)
 
@@ -434,9 +440,9 @@ def _names(path: Path, format: str, objects: int) -> Iterable[str]:
             return list(file.schema_arrow.names)
     if format == "jsonl":
         lines = (line for _, line in values_of(path, MAX_LINE) if isinstance(line, Fault) or not line.isspace())
-        read = (object_of(line, ()) for line in lines if not isinstance(line, Fault))
-        first = islice((each for each in read if not isinstance(each, Fault)), objects)
-        return list(chain.from_iterable(map(names_in, first)))
+        values = (object_of(line, ()) for line in lines if not isinstance(line, Fault))
+        objects_read = islice((value for value in values if not isinstance(value, Fault)), objects)
+        return list(chain.from_iterable(map(names_in, objects_read)))
     _, header = next(_cells(lines_of(path, MAX_LINE), format), (1, []))
     if isinstance(header, Fault):
         raise _no_header(path)

@@ -31,13 +31,13 @@ class TooManyRejected(CorpusError):
     status = REJECTED
 
 
-def too_many(count: int, rows: int, most: float) -> bool:
-    """Return whether the share of rejected rows exceeds `most`.
+def too_many(count: int, rows: int, max_share: float) -> bool:
+    """Return whether the share of rejected rows exceeds `max_share`.
 
     count: the number of rejected rows
     rows: the number of all rows
     """
-    return count > most * rows
+    return count > max_share * rows
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Rejected:
     rows: int = 0
     first: tuple[int, str] = (0, "")
 
-    def check_hopeless(self, most: float) -> None:
+    def check_hopeless(self, max_share: float) -> None:
         """Stop reading if many of the rows that were read, and most of them, were rejected.
 
         Without this check, a single unclosed quote could cost an hour of reading and a list of millions of rejected
@@ -65,29 +65,29 @@ class Rejected:
 
         Raise TooManyRejected if the limits are exceeded.
         """
-        if self.count < HOPELESS or not too_many(self.count, self.rows, max(most, 0.5)):
+        if self.count < HOPELESS or not too_many(self.count, self.rows, max(max_share, 0.5)):
             return
         line, reason = self.first
         raise TooManyRejected(
-            f"Nothing of {self.path} was taken: {self.count:,} of its first {self.rows:,} rows were rejected, and the "
-            f"others were not read; the first is line {line:,}: {reason} Fix the file, or take the other rows alone "
-            "with --max-rejects 100%."
+            f"Nothing was imported from {self.path}, because {self.count:,} of the first {self.rows:,} rows were "
+            f"rejected. The other rows were not read. First rejected row: line {line:,}: {reason} Fix the file, or "
+            "import only the valid rows with --max-rejects 100%."
         )
 
-    def check(self, most: float) -> None:
+    def check(self, max_share: float) -> None:
         """Check the number of rejected rows at the end of a file.
 
-        Raise TooManyRejected if their share exceeds `most`.
+        Raise TooManyRejected if their share exceeds `max_share`.
         """
-        if not too_many(self.count, self.rows, most):
+        if not too_many(self.count, self.rows, max_share):
             return
         line, reason = self.first
-        were = "was" if self.count == 1 else "were"
+        verb = "was" if self.count == 1 else "were"
         raise TooManyRejected(
-            f"Nothing of {self.path} was taken: {self.count:,} of its {self.rows:,} rows {were} rejected, more than "
-            f"--max-rejects {most:.4g} allows; the first is line {line:,}: {reason} "
-            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}. Fix the file and "
-            "run the command again, or take the other rows alone with a higher --max-rejects."
+            f"Nothing was imported from {self.path}, because {self.count:,} of its {self.rows:,} rows {verb} rejected, "
+            f"which exceeds --max-rejects {max_share:.4g}. First rejected row: line {line:,}: {reason} "
+            f"{encoding_hint(self.path, self.format)}All rejected rows are listed in {self.listed}. Fix the file and "
+            "run the command again, or import only the valid rows with a higher --max-rejects."
         )
 
     def nothing_accepted(self) -> CorpusError:
@@ -95,15 +95,12 @@ class Rejected:
         if not self.count:
             return no_rows(self.path)
         line, reason = self.first
-        many = f"all of its {self.count:,} rows were rejected, the first" if self.count > 1 else _ONLY
-        hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
+        rejected = f"all of its {self.count:,} rows were" if self.count > 1 else "its only row was"
+        hint = "Map the columns with --column. " if reason.endswith("is missing.") else ""
         return TooManyRejected(
-            f"Nothing was accepted of {self.path}: {many} at line {line:,}: {reason} {hint}"
-            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}."
+            f"Nothing was imported from {self.path}, because {rejected} rejected. First rejected row: line {line:,}: "
+            f"{reason} {hint}{encoding_hint(self.path, self.format)}All rejected rows are listed in {self.listed}."
         )
-
-
-_ONLY = "its only row was rejected,"
 
 
 @dataclass
@@ -124,7 +121,7 @@ class RejectLog(Rejected):
 
 
 def no_rows(path: Path) -> CorpusError:
-    return CorpusError(f"{path} holds no rows.")
+    return CorpusError(f"{path} contains no rows.")
 
 
 def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
@@ -133,9 +130,9 @@ def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> C
     line, reason: the line of the first faulty row, and what is wrong with it
     count: the number of faulty rows
     """
-    more = f"It is the first of {count:,} rows with faults. " if count > 1 else ""
+    total = f"This is the first of {count:,} invalid rows. " if count > 1 else ""
     hint = encoding_hint(path, format)
-    return CorpusError(f"{path}, line {line:,}: {reason} {more}{hint}Nothing of the file was taken.")
+    return CorpusError(f"{path}, line {line:,}: {reason} {total}{hint}Nothing was imported from the file.")
 
 
 def text_lines(path: Path, format: str, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
@@ -163,9 +160,9 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
     repeats: the first repeats, as (id, line, line of the first occurrence) tuples
     total: the number of repeats
     """
-    named = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in repeats]
+    repeated_ids = [f"{key} (line {line:,}, first in line {first_line:,})" for key, line, first_line in repeats]
     return CorpusError(
-        f"{path} repeats {listed(named, total, 'id')}. Keep one row for each id. Nothing of the file was taken."
+        f"{path} repeats {listed(repeated_ids, total, 'id')}. Keep one row for each id. Nothing was imported."
     )
 
 
@@ -179,19 +176,19 @@ def encoding_hint(path: Path, format: str) -> str:
     with opened(path) as file:
         start = file.read(_LONGEST)
     if looks_like_utf16(start):
-        return _saved("UTF-16")
+        return _encoding_advice("UTF-16")
     with opened(path) as file:
-        strange = list(islice(_not_utf8(file), _LOOKED_AT))
-    if not strange:
+        lines = list(islice(_not_utf8(file), _LOOKED_AT))
+    if not lines:
         return ""
-    name = _guessed(b"".join(strange))
+    name = _guess_encoding(b"".join(lines))
     if not name:
-        return "The file is not UTF-8, and seems to be in an encoding of another script: save it as UTF-8. "
-    return _saved(name)
+        return "The file is not UTF-8 and seems to use an encoding for a non-Latin script. Save it as UTF-8. "
+    return _encoding_advice(name)
 
 
-def _saved(name: str) -> str:
-    return f"The file seems to be {name}: save it as UTF-8, for example with iconv -f {name} -t UTF-8. "
+def _encoding_advice(name: str) -> str:
+    return f"The file seems to be {name}. Save it as UTF-8, for example with iconv -f {name} -t UTF-8. "
 
 
 def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
@@ -208,12 +205,12 @@ def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _guessed(text: bytes) -> str:
+def _guess_encoding(text: bytes) -> str:
     """Return the probable encoding of a text, judging by its bytes above 0x7F. Return "" unless its script is Latin.
 
     In Latin scripts, letters with accents are usually isolated, whereas letters of other scripts are consecutive.
     """
-    pairs = sum(one > 0x7F and other > 0x7F for one, other in pairwise(text))
+    pairs = sum(byte > 0x7F and next_byte > 0x7F for byte, next_byte in pairwise(text))
     high = sum(byte > 0x7F for byte in text)
     if pairs * 2 > high:
         return ""

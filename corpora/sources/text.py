@@ -17,9 +17,9 @@ from corpora.core.records import kind_of
 from corpora.sources.compression import Progress, first_line, looks_like_utf16, opened
 
 MAX_LINE = 1 << 20  # maximum length of a line (bytes)
-_LOOKED_AT = 1 << 16  # The layout of a file is detected from this many bytes at its start.
+_INSPECTED = 1 << 16  # The layout of a file is detected from this many bytes at its start.
 _CHUNK = 1 << 18  # number of bytes read in one step when JSON values are split
-NOT_UTF8, NUL = "The row is not UTF-8.", "The row holds a NUL character, which databases refuse."
+NOT_UTF8, NUL = "The row is not UTF-8.", "The row contains a NUL character, which databases cannot store."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def values_of(path: Path, limit: int, progress: Progress | None = None) -> Itera
     """
     with text_of(path, progress) as (file, start):
         check_encoding(path, start[:4096])
-        yield from (_lines if _is_one_a_line(start) else _values)(file, limit)
+        yield from (_lines if _has_one_value_per_line(start) else _values)(file, limit)
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[Bina
     If its lines end in CR alone, they are converted to end in LF.
     """
     with opened(path, progress) as file:
-        start = file.peek(_LOOKED_AT)[:_LOOKED_AT]  # type: ignore[attr-defined]
+        start = file.peek(_INSPECTED)[:_INSPECTED]  # type: ignore[attr-defined]
         if b"\r" in start and b"\n" not in start:
             yield io.BufferedReader(_OfCr(file), 1 << 18), start.replace(b"\r", b"\n")
         else:
@@ -92,12 +92,12 @@ class _OfCr(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        read = self.file.read(len(buffer)).replace(b"\r", b"\n")
-        buffer[: len(read)] = read
-        return len(read)
+        content = self.file.read(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(content)] = content
+        return len(content)
 
 
-def _is_one_a_line(start: bytes) -> bool:
+def _has_one_value_per_line(start: bytes) -> bool:
     """Return whether a file seems to have one value per line.
 
     start: the first bytes of the file
@@ -105,7 +105,7 @@ def _is_one_a_line(start: bytes) -> bool:
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"["):
         return False
-    first, newline, _ = text.partition(b"\n")
+    first_line_bytes, newline, _ = text.partition(b"\n")
     if not newline or not text.startswith(b"{"):
         return True
     try:
@@ -115,8 +115,8 @@ def _is_one_a_line(start: bytes) -> bool:
     except ValueError:
         # Either the first object continues beyond `start`, or the first line is broken. In a file with one value per
         # line, a broken first line must not prevent the other lines from being read.
-        return len(start) < _LOOKED_AT or first.strip() != b"{"
-    return end <= len(first.decode(errors="replace"))
+        return len(start) < _INSPECTED or first_line_bytes.strip() != b"{"
+    return end <= len(first_line_bytes.decode(errors="replace"))
 
 
 # The characters that matter outside of a string and inside of one.
@@ -140,19 +140,19 @@ class _Scan:
 
     def take(self, chunk: bytes) -> Iterator[Line]:
         """Yield the values that end in the next chunk of the file."""
-        at = begin = 0
+        position = begin = 0
         if self.is_escaped:
-            at, self.is_escaped = 1, False
-        while found := (_IN_STRING if self.in_string else _MARK).search(chunk, at):
-            mark, place = found[0], found.start()
-            if not self.first and not self.in_string and self._is_strange(chunk[at:place]):
+            position, self.is_escaped = 1, False
+        while match := (_IN_STRING if self.in_string else _MARK).search(chunk, position):
+            mark, start = match[0], match.start()
+            if not self.first and not self.in_string and self._is_strange(chunk[position:start]):
                 yield self._stray()
-            at = place + 1
+            position = start + 1
             if mark == b"\n":
                 self.line += 1
             elif mark == b"\\":
-                at += 1
-                self.is_escaped = at > len(chunk)
+                position += 1
+                self.is_escaped = position > len(chunk)
             elif mark == b'"':
                 if not self.first and not self.is_stray:
                     yield self._stray()
@@ -162,7 +162,7 @@ class _Scan:
                     self.base = self.depth = 1
                     continue
                 if self.depth == self.base:
-                    self.first, begin, self.is_stray = self.line, place, False
+                    self.first, begin, self.is_stray = self.line, start, False
                 self.depth += 1
             elif self.depth <= self.base:
                 self.base = self.depth = 0
@@ -170,18 +170,18 @@ class _Scan:
             else:
                 self.depth -= 1
                 if self.depth == self.base:
-                    self._hold(chunk[begin:at])
+                    self._hold(chunk[begin:position])
                     yield self.first, self._value()
         if self.first:
             self._hold(chunk[begin:])
-        elif not self.in_string and self._is_strange(chunk[at:]):
+        elif not self.in_string and self._is_strange(chunk[position:]):
             yield self._stray()
 
     def end(self) -> Iterator[Line]:
         if self.first or self.base:
             yield (
                 self.first or self.line,
-                Fault("This is not JSON: it is not closed where the file ends, which seems to be cut off."),
+                Fault("The JSON is not closed at the end of the file. The file is probably truncated."),
             )
 
     def _is_strange(self, between: bytes) -> bool:
@@ -189,7 +189,7 @@ class _Scan:
 
     def _stray(self) -> Line:
         self.is_stray = True
-        return self.line, Fault("Something that is not a JSON object stands here; each row must be one.")
+        return self.line, Fault("There is text outside of a JSON object. Each row must be a JSON object.")
 
     def _hold(self, piece: bytes) -> None:
         if len(self.held) <= self.limit:
@@ -219,7 +219,7 @@ def check_encoding(path: Path, start: bytes) -> None:
     """
     if looks_like_utf16(start):
         raise CorpusError(
-            f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
+            f"{path} is not UTF-8 but probably UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
         )
 
 
@@ -227,40 +227,38 @@ class _Doubled(Exception):
     """The error for an object that has a key twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Doubled(next(key for key in found if keys.count(key) > 1))
-    return found
+        raise _Doubled(next(key for key in mapping if keys.count(key) > 1))
+    return mapping
 
 
-def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[str, Any] | Fault:
+def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[str, Any] | Fault:
     """Parse a JSON object. Return a Fault if the content is not one.
 
     keys: the keys of the example that the Fault shows
-    what: the unit that contains the object, such as `line`, for the Fault
+    unit: the unit that contains the object, such as `line`, for the Fault
     """
     try:
-        value = json.loads(content.decode(), object_pairs_hook=_object)
+        value = json.loads(content.decode(), object_pairs_hook=_object_from_pairs)
     except _Doubled as error:
-        return Fault(f"The {what} has the key {error.args[0]!r} twice.")
+        return Fault(f"The {unit} has the key {error.args[0]!r} twice.")
     except UnicodeDecodeError as error:
-        return Fault(f"The {what} is not UTF-8 (byte {error.start + 1}).")
+        return Fault(f"The {unit} is not UTF-8 (byte {error.start + 1}).")
     except (ValueError, RecursionError) as error:
         if "set_int_max_str_digits" in str(error):
             return Fault(
-                f"The {what} is not JSON that can be read: it has a number of thousands of digits. Save it as text."
+                f"The {unit} contains a number with thousands of digits, which cannot be read. Save it as text."
             )
         if _is_object(content.rstrip().removesuffix(b",")):
-            return Fault(f"The {what} ends with a comma, as in an array; take the comma at the end of each {what} off.")
-        return Fault(f"The {what} is not JSON: {first_line(error)}.")
+            return Fault(f"The {unit} ends with a comma. Remove the comma at the end of each {unit}.")
+        return Fault(f"The {unit} is not valid JSON: {first_line(error)}.")
     if not isinstance(value, dict):
         example = json.dumps(dict.fromkeys(keys, "..."))
-        row = "row" if what == "line" else what
-        return Fault(
-            f"The {what} is not a JSON object, but {kind_of(value)}; each {row} must be one, such as {example}."
-        )
+        row = "row" if unit == "line" else unit
+        return Fault(f"The {unit} is {kind_of(value)}. Each {row} must be a JSON object, such as {example}.")
     return value
 
 
@@ -275,19 +273,19 @@ def at(value: dict[str, Any], column: str) -> Any:
     """Return the value at a key or at a dotted path such as data.text, or ABSENT if there is none."""
     if column in value:
         return value[column]
-    found: Any = value
+    current: Any = value
     for key in column.split("."):
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(current, dict) or key not in current:
             return ABSENT
-        found = found[key]
-    return found
+        current = current[key]
+    return current
 
 
 def names_in(value: dict[str, Any]) -> Iterator[str]:
     """Yield the columns of an object, in the form that `at` accepts. Keys of nested objects become dotted paths."""
-    for key, held in value.items():
-        if isinstance(held, dict) and held and "." not in key:
-            yield from (f"{key}.{name}" for name in names_in(held))
+    for key, content in value.items():
+        if isinstance(content, dict) and content and "." not in key:
+            yield from (f"{key}.{name}" for name in names_in(content))
         else:
             yield key
 
@@ -305,7 +303,7 @@ ESCAPED = ("utf-8", "surrogateescape")
 
 Cells = tuple[int, list[str] | Fault]
 _ATTEMPTS = 8
-_ANEW = "the lines after this one are read again."
+_RESUMED = "The following lines are read separately."
 
 
 class _Feed:
@@ -329,12 +327,12 @@ class _Feed:
 
     def __next__(self) -> str:
         self.ended = True
-        given = self.again.popleft() if self.again else (*next(self.lines), 0)
-        line = given[1]
-        if self.taken and (isinstance(line, Fault) or given[2] == _ATTEMPTS or self.size + len(line) > self.limit):
-            self.again.appendleft(given)
+        entry = self.again.popleft() if self.again else (*next(self.lines), 0)
+        line = entry[1]
+        if self.taken and (isinstance(line, Fault) or entry[2] == _ATTEMPTS or self.size + len(line) > self.limit):
+            self.again.appendleft(entry)
             raise StopIteration
-        self.taken.append(given)
+        self.taken.append(entry)
         if isinstance(line, Fault):
             raise StopIteration
         self.ended = False
@@ -383,16 +381,16 @@ def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
             fault = cast(Fault, feed.taken[0][1])
         except csv.Error as error:
             fault = _fault(feed, error)
-        number, last = feed.taken[0][0], feed.taken[-1][0]
+        number, last_line = feed.taken[0][0], feed.taken[-1][0]
         if width is None:
             width = len(row)
-        elif not fault and last > number and len(row) != width:
-            found = f"which makes {fields_said(row)} where the header has {width:,}"
-            fault = Fault(f"A quote is opened in this row and closed in line {last:,}, {found}; {_ANEW}")
-        elif not fault and feed.is_doubtful():
+        elif not fault and last_line > number and len(row) != width:
+            fields = f"{fields_said(row)}, but the header has {width:,}"
             fault = Fault(
-                "The row holds a quote that may be the end of one opened in a row before, which was rejected."
+                f"A quote is opened in this row and closed in line {last_line:,}. This makes {fields}. {_RESUMED}"
             )
+        elif not fault and feed.is_doubtful():
+            fault = Fault("The row contains a quote that may close a quote from an earlier row, which was rejected.")
         if fault:
             feed.return_all_but_first()
         yield number, fault or row
@@ -400,10 +398,11 @@ def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
 
 def _fault(feed: _Feed, error: csv.Error) -> Fault:
     if feed.ended:
-        return Fault(f"A quote is opened in this row and not closed; {_ANEW}")
+        return Fault(f"A quote is opened in this row and not closed. {_RESUMED}")
     if len(feed.taken) > 1:
-        return Fault(f"A quote is opened in this row and not rightly closed by line {feed.taken[-1][0]:,}; {_ANEW}")
-    return Fault(f"The row is not CSV: {error}.")
+        line = feed.taken[-1][0]
+        return Fault(f"A quote is opened in this row and not closed correctly by line {line:,}. {_RESUMED}")
+    return Fault(f"The row is not valid CSV: {error}.")
 
 
 def fields_said(row: list[str]) -> str:

@@ -38,16 +38,16 @@ Taken = TypeVar("Taken")
 
 
 @contextmanager
-def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
+def taking(name: str, consequence: str, check: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
     """Lock a corpus and yield its directory and manifest.
 
-    what: the consequence to report if the disk is full, such as "nothing of a.csv was imported"
-    checked: a function that returns the manifest or raises an error if the import is impossible; it is called before
+    consequence: the consequence to report if the disk is full, such as "nothing was imported from a.csv"
+    check: a function that returns the manifest or raises an error if the import is impossible; it is called before
         anything is written, and again while the corpus is locked
     """
-    checked()
-    with changing(name) as directory, full_disk_explained(what):
-        yield directory, checked()
+    check()
+    with changing(name) as directory, full_disk_explained(consequence):
+        yield directory, check()
 
 
 def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
@@ -62,17 +62,19 @@ def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iter
             yield line, Fault(str(error))
 
 
-def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: float) -> Iterator[tuple[int, Taken]]:
+def accepted(
+    rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, max_share: float
+) -> Iterator[tuple[int, Taken]]:
     """Yield the valid rows, and log the faulty ones.
 
-    most: the maximum share of rejected rows
+    max_share: the maximum share of rejected rows
 
     Raise CorpusError if there are no rows. Raise TooManyRejected before the end of the file if it is clearly unusable.
     """
     for line, row in rows:
         log.rows += 1
         if log.count >= HOPELESS:
-            log.check_hopeless(most)
+            log.check_hopeless(max_share)
         if isinstance(row, Fault):
             log.add(line, row.reason)
         else:
@@ -87,14 +89,14 @@ def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]
     Raise CorpusError if there are no rows. If a row is faulty, raise CorpusError at the end of the file, so that the
     error can include the number of faulty rows.
     """
-    first, faults, line = (0, ""), 0, 0
+    first_fault, fault_count, line = (0, ""), 0, 0
     for line, row in rows:
         if isinstance(row, Fault):
-            first, faults = first if faults else (line, row.reason), faults + 1
-        elif not faults:
+            first_fault, fault_count = first_fault if fault_count else (line, row.reason), fault_count + 1
+        elif not fault_count:
             yield line, row
-    if faults:
-        raise faulty(path, format, *first, faults)
+    if fault_count:
+        raise faulty(path, format, *first_fault, fault_count)
     if not line:
         raise no_rows(path)
 
@@ -147,12 +149,12 @@ def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 
-def new_file(folder: Path, known: Iterable[Predictions | Scores]) -> Path:
+def new_file(folder: Path, entries: Iterable[Predictions | Scores]) -> Path:
     """Return a path for a new file.
 
     The manifest does not use it yet, so existing files can stay until the new one is committed.
     """
-    return folder / part_name(1 + max((int(Path(each.file).stem) for each in known), default=0))
+    return folder / part_name(1 + max((int(Path(entry.file).stem) for entry in entries), default=0))
 
 
 def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
@@ -174,24 +176,24 @@ def stage(
     manifest: Manifest,
     language: str = "",
     may_be_empty: Collection[str] = (),
-    most: float = 1.0,
+    max_share: float = 1.0,
 ) -> None:
     """Write valid rows to the staging file, and log faulty ones.
 
     language: the language declared for the whole file
     may_be_empty: the fields that may be empty
-    most: the maximum share of rejected rows
+    max_share: the maximum share of rejected rows
     """
     key, fields = settings.AUTHOR_KEY.encode(), manifest.fields
     schema = _staged_schema(manifest)
-    own = [(name, fields.index(name) if name in fields else None) for name in schema.names[1:]]
+    columns = [(name, fields.index(name) if name in fields else None) for name in schema.names[1:]]
 
     def read(raw: dict[str, Any]) -> Record:
         return read_record(raw, key, fields, language, manifest.declared, may_be_empty)
 
     with Stage(directory / _STAGING, schema) as staged:
-        for line, record in accepted(judged(rows, read), log, most):
-            values = (getattr(record, name) if place is None else record.fields[place] for name, place in own)
+        for line, record in accepted(judged(rows, read), log, max_share):
+            values = (getattr(record, name) if index is None else record.fields[index] for name, index in columns)
             staged.add((line, *values), len(record.text))
 
 
@@ -208,27 +210,29 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
     """
     duplicates = 0
     fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
-    query, other = ("repeats_of_records", _OTHER[manifest.declared]) if fields else ("repeats", "another text")
+    query, difference = (
+        ("repeats_of_records", _DIFFERENCES[manifest.declared]) if fields else ("repeats", "another text")
+    )
     with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
         store.view("staged", [directory / _STAGING], _staged_schema(manifest), fields)
         repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
         writer = PartWriter(directory / "parts", len(manifest.parts), schema)
-        next_line, same = next(repeats, (None, False))
+        next_line, is_duplicate = next(repeats, (None, False))
         for batch in staged.iter_batches(_BATCH_ROWS):
             keep = []
             for line, key in zip(batch.column("line").to_pylist(), batch.column("id").to_pylist(), strict=True):
                 keep.append(line != next_line)
                 if line == next_line:
-                    if same:
+                    if is_duplicate:
                         duplicates += 1
                     else:
-                        log.add(line, f"The id {key} came before with {other}; the first is kept.")
-                    next_line, same = next(repeats, (None, False))
+                        log.add(line, f"The id {key} already occurred with {difference}. The first row is kept.")
+                    next_line, is_duplicate = next(repeats, (None, False))
             writer.write(batch.filter(pa.array(keep)).select(schema.names))
         return writer.close(), duplicates
 
 
-_OTHER = {False: "other fields or another language", True: "other fields, another language or other labels"}
+_DIFFERENCES = {False: "other fields or another language", True: "other fields, another language or other labels"}
 
 
 class PartWriter:

@@ -41,7 +41,7 @@ def corpora_there() -> list[dict[str, Any]]:
     predictors: the names of the imported predictors
     fault: what is wrong with the corpus, or ""
     """
-    return [_row(found) for found in _entries()]
+    return [_row(entry) for entry in _entries()]
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class _Entry:
 
 
 def _entries() -> list[_Entry]:
-    known = {
+    rows = {
         corpus.name: corpus for corpus in Corpus.objects.annotate(draw_count=Count("draws"), drawn=Sum("draws__size"))
     }
-    return [_entry(name, known.get(name)) for name in sorted({*known, *corpora_on_disk()})]
+    return [_entry(name, rows.get(name)) for name in sorted({*rows, *corpora_on_disk()})]
 
 
 def _entry(name: str, row: Any) -> _Entry:
@@ -77,31 +77,31 @@ def _entry(name: str, row: Any) -> _Entry:
         return _Entry(name, row, None, str(error))
     fault = ""
     if manifest and row is None:
-        fault = "It is on disk and not in the database: import its files again, or delete it."
+        fault = "The corpus is on disk but not in the database. Import its files again, or delete it."
     # A corpus that was created by an import of judgments has draws but no manifest.
     if manifest is None and not (row and row.draw_count):
-        fault = "It is in the database and not on disk: restore its folder, or delete it."
+        fault = "The corpus is in the database but not on disk. Restore its folder, or delete it."
     return _Entry(name, row, manifest, fault)
 
 
-def _row(found: _Entry) -> dict[str, Any]:
-    row = found.row
-    there = found.manifest or Manifest(licence="", text_may_leave=False, source="")
+def _row(entry: _Entry) -> dict[str, Any]:
+    row = entry.row
+    manifest = entry.manifest or Manifest(licence="", text_may_leave=False, source="")
     return {
-        "corpus": found.name,
-        "holds": found.holds,
-        "rows": row.drawn if found.holds == JUDGMENTS else there.rows,
-        "files": len(there.sources),
-        "fields": list(there.fields),
-        "voted": sum(votes.rows for votes in there.votes),
-        "agreed": sum(votes.unanimous for votes in there.votes),
-        "predictors": [str(each) for each in there.predictions],
-        "licence": there.licence,
-        "text_may_leave": there.text_may_leave,
-        "source": there.source,
+        "corpus": entry.name,
+        "holds": entry.holds,
+        "rows": row.drawn if entry.holds == JUDGMENTS else manifest.rows,
+        "files": len(manifest.sources),
+        "fields": list(manifest.fields),
+        "voted": sum(votes.rows for votes in manifest.votes),
+        "agreed": sum(votes.unanimous for votes in manifest.votes),
+        "predictors": [str(predictions) for predictions in manifest.predictions],
+        "licence": manifest.licence,
+        "text_may_leave": manifest.text_may_leave,
+        "source": manifest.source,
         "draws": row.draw_count if row else 0,
         "created_at": row.created_at if row else None,
-        "fault": found.fault,
+        "fault": entry.fault,
     }
 
 
@@ -122,35 +122,35 @@ def predictors_there(name: str = "") -> list[dict[str, Any]]:
 
     Raise CorpusError if there is no such corpus.
     """
-    there = {found.name: found for found in _entries()}
-    if name and name not in there:
-        raise CorpusError(f"There is no corpus {name!r}; available: {', '.join(there) or 'none'}.")
-    chosen = [there[name]] if name else there.values()
+    entries = {entry.name: entry for entry in _entries()}
+    if name and name not in entries:
+        raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(entries) or 'none'}.")
+    selected = [entries[name]] if name else entries.values()
     return [
         row
-        for found in chosen
-        if found.manifest and found.holds != JUDGMENTS
-        for row in _predictors(found.name, found.manifest)
+        for entry in selected
+        if entry.manifest and entry.holds != JUDGMENTS
+        for row in _predictors(entry.name, entry.manifest)
     ]
 
 
 def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
     voted = sum(votes.rows for votes in manifest.votes)
-    whole = {"corpus": name, "of": manifest.rows}
+    common = {"corpus": name, "of": manifest.rows}
     built_in = {"posts": voted, "complete": voted == manifest.rows, "ranked": False, "classes": [], "source": ""}
     imported = [
         {
-            **whole,
-            "predictor": str(each),
-            "posts": each.rows,
-            "complete": each.posts_sha256 == manifest.posts_sha256,
-            "ranked": each.ranked,
-            "classes": sorted(each.mapping),
-            "source": each.source,
+            **common,
+            "predictor": str(predictions),
+            "posts": predictions.rows,
+            "complete": predictions.posts_sha256 == manifest.posts_sha256,
+            "ranked": predictions.ranked,
+            "classes": sorted(predictions.mapping),
+            "source": predictions.source,
         }
-        for each in manifest.predictions
+        for predictions in manifest.predictions
     ]
-    return [*({**whole, "predictor": built, **built_in} for built in (*VOTERS, MAJORITY) if voted), *imported]
+    return [*({**common, "predictor": voter, **built_in} for voter in (*VOTERS, MAJORITY) if voted), *imported]
 
 
 # --- Declared labels, which the records already have in their source.
@@ -196,8 +196,8 @@ def check_declared(corpus_name: str) -> None:
     """
     if not manifest_of(corpus_name).declared:
         raise CorpusError(
-            f"Corpus {corpus_name} has no labels that came with its records; import it with --labels COLUMN, or have "
-            "people label what a --predictor finds."
+            f"The records of corpus {corpus_name} have no declared labels. Import them with --labels COLUMN, or select "
+            "records with --predictor and have people label them."
         )
 
 
@@ -215,16 +215,17 @@ def declared_records(
     check_records(corpus_name, manifest)
     if missing := [field for field in fields if field not in manifest.fields]:
         raise CorpusError(
-            f"Corpus {corpus_name} has no field {missing[0]!r}; its fields are {', '.join(manifest.fields)}."
+            f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
         )
     with asking(corpus_name, manifest=manifest) as store:
-        there = {row["language"] for batch in store.query("declared_counts") for row in batch.to_pylist()}
-        wanted = sorted(there if languages is None else languages)
-        if strange := [language for language in wanted if language not in there]:
+        present = {row["language"] for batch in store.query("declared_counts") for row in batch.to_pylist()}
+        selected = sorted(present if languages is None else languages)
+        if absent := [language for language in selected if language not in present]:
             raise CorpusError(
-                f"Corpus {corpus_name} has no records in {strange[0]}; it has them in {', '.join(sorted(there))}."
+                f"Corpus {corpus_name} has no records in {absent[0]}. Available languages: "
+                f"{', '.join(sorted(present))}."
             )
-        store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+        store.rows("wanted", pa.table({"language": pa.array(selected, pa.string())}))
         for batch in store.query("declared_records"):
             yield from batch.to_pylist()
 
@@ -242,19 +243,19 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
     """
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is None and not corpus_dir(name).exists():
-        known = Corpus.objects.order_by("name").values_list("name", flat=True)
-        raise CorpusError(f"There is no corpus {name!r}; available: {', '.join(known) or 'none'}.")
+        names = Corpus.objects.order_by("name").values_list("name", flat=True)
+        raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}.")
     if corpus and (draws := corpus.draws.count()):
         raise CorpusError(
-            f"Corpus {name} cannot be deleted, since posts or records were drawn from it (draws: {draws:,}). "
-            f"`assay draws {name}` lists them with the tasks that ask about them; without those tasks it can be."
+            f"Corpus {name} cannot be deleted because posts or records were drawn from it (draws: {draws:,}). Delete "
+            f"the tasks that use these draws first. `assay draws {name}` lists them."
         )
     manifest = read_manifest(name)
     return {
         "corpus": name,
         "rows": manifest.rows if manifest else 0,
         "files": len(manifest.sources) if manifest else 0,
-        "predictors": [str(each) for each in manifest.predictions] if manifest else [],
+        "predictors": [str(predictions) for predictions in manifest.predictions] if manifest else [],
     }
 
 
@@ -264,9 +265,9 @@ def delete_corpus(name: str) -> dict[str, Any]:
     with changing(name) as directory:
         with transaction.atomic():
             # Lock the row, so that concurrent draws must wait.
-            found = list(Corpus.objects.select_for_update().filter(name=name))
-            gone = corpus_to_delete(name)
-            for corpus in found:
+            corpora = list(Corpus.objects.select_for_update().filter(name=name))
+            deleted = corpus_to_delete(name)
+            for corpus in corpora:
                 corpus.items.all().delete()
                 corpus.delete()
         (directory / "manifest.json").unlink(missing_ok=True)
@@ -274,9 +275,9 @@ def delete_corpus(name: str) -> dict[str, Any]:
         for path in (directory / "rejects").iterdir():
             path.unlink()
     if directory.exists():
-        raise CorpusError(f"Corpus {name} is deleted, but for what could not be removed of {directory}; remove it.")
+        raise CorpusError(f"Corpus {name} was deleted, but files remain in {directory}. Remove that folder.")
     sync(corpora_dir())
-    return gone
+    return deleted
 
 
 def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
@@ -285,12 +286,12 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
     Raise CorpusError if the predictions must not be deleted.
     """
     if spelled in (*VOTERS, MAJORITY):
-        raise CorpusError(f"{spelled} is made of the detectors' votes, and posts are drawn with these: it stays.")
+        raise CorpusError(f"{spelled} cannot be deleted because it consists of the detectors' votes, which draws need.")
     predictor = find_imported(name, spelled)
     if draws := Draw.objects.filter(corpus__name=name, predictor=str(predictor)).count():
         raise CorpusError(
-            f"{predictor} cannot be deleted, since posts of corpus {name} were drawn by it (draws: {draws:,}), and "
-            "what is measured on them needs its labels."
+            f"{predictor} cannot be deleted because it was used to draw posts from corpus {name} (draws: {draws:,}). "
+            "Measurements on these posts need its labels."
         )
     return {"corpus": name, "predictor": str(predictor), "posts": predictor.rows}
 
@@ -299,8 +300,8 @@ def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
     """Delete a predictor from a corpus's manifest and from disk, and return what was deleted."""
     manifest_of(name)
     with changing(name):
-        gone = predictions_to_delete(name, spelled)
+        deleted = predictions_to_delete(name, spelled)
         manifest = manifest_of(name)
-        kept = tuple(each for each in manifest.predictions if str(each) != gone["predictor"])
-        write_manifest(name, replace(manifest, predictions=kept))
-    return gone
+        rest = tuple(entry for entry in manifest.predictions if str(entry) != deleted["predictor"])
+        write_manifest(name, replace(manifest, predictions=rest))
+    return deleted

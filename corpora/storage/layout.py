@@ -43,21 +43,21 @@ def corpus_dir(name: str) -> Path:
     Raise CorpusError if the name is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
+        raise CorpusError(f"{name!r} is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or underscores.")
     return corpora_dir() / name
 
 
-def check_spelling(of: str, what: str, value: str) -> None:
+def check_spelling(noun: str, property: str, value: str) -> None:
     """Check the name or version of a predictor or scorer.
 
-    of: the kind of thing, for the error message
-    what: `name` or `version`
+    noun: the kind of thing, for the error message
+    property: `name` or `version`
 
     Raise CorpusError if the value is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
         raise CorpusError(
-            f"{value!r} cannot be a {of}'s {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
+            f"{value!r} is not a valid {noun} {property}. Use 1 to 64 letters, digits, dots, hyphens or underscores."
         )
 
 
@@ -275,7 +275,7 @@ class Manifest:
 
     def predictions_of(self, name: str, version: str) -> Predictions | None:
         """Return a predictor's entry, or None if there is no such predictor."""
-        return next((known for known in self.predictions if (known.name, known.version) == (name, version)), None)
+        return next((entry for entry in self.predictions if (entry.name, entry.version) == (name, version)), None)
 
 
 def read_manifest(name: str) -> Manifest | None:
@@ -291,9 +291,9 @@ def read_manifest(name: str) -> Manifest | None:
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
         raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
         # The following keys are missing in older manifests, or if they do not apply.
-        for of in (predictions := raw.get("predictions", ())):
-            of["mapping"] = {label: tuple(targets) for label, targets in of["mapping"].items()}
-        raw["predictions"] = tuple(Predictions(**of) for of in predictions)
+        for entry in (predictions := raw.get("predictions", ())):
+            entry["mapping"] = {label: tuple(targets) for label, targets in entry["mapping"].items()}
+        raw["predictions"] = tuple(Predictions(**entry) for entry in predictions)
         raw["fields"] = tuple(raw.get("fields", ()))
         if threads := raw.get("threads"):
             raw["threads"] = Threads(**threads | {"declared": tuple(tuple(row) for row in threads["declared"])})
@@ -302,9 +302,9 @@ def read_manifest(name: str) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{path} cannot be read: {error}. Restore it, or the right to read it.") from error
+        raise CorpusError(f"{path} cannot be read: {error}. Restore the file or its permissions.") from error
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorpusError(f"{path} is not the manifest of a corpus, or not all of it. Restore it.") from error
+        raise CorpusError(f"{path} is not a complete corpus manifest. Restore the file.") from error
 
 
 def manifest_of(name: str) -> Manifest:
@@ -315,8 +315,8 @@ def manifest_of(name: str) -> Manifest:
     manifest = read_manifest(name)
     if manifest is None:
         raise CorpusError(
-            f"There is no corpus {name!r}; make one with `assay import_corpus {name} FILE --licence LICENCE`, or one "
-            "of pairs of message and reply with import_threads."
+            f"The corpus {name!r} does not exist. Create it with `assay import_corpus {name} FILE --licence LICENCE`, "
+            "or with import_threads for pairs of a message and a reply."
         )
     return manifest
 
@@ -336,10 +336,10 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 def _written(manifest: Manifest) -> dict[str, Any]:
     """Return a manifest as JSON values. The program's version is added, and keys that do not apply are omitted."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
-    for of in (raw, *raw["sources"], *raw["predictions"]):
+    for entry in (raw, *raw["sources"], *raw["predictions"]):
         for name in ("fields", "language", "declared", "ranked", "threads", "scores"):
-            if name in of and not of[name]:
-                del of[name]
+            if name in entry and not entry[name]:
+                del entry[name]
     return raw
 
 
@@ -358,9 +358,9 @@ def with_predictions(
     """
     digest, of_posts = digest_of(file), manifest.posts_sha256
     predictions = Predictions(name, version, file.name, sha256=digest, posts_sha256=of_posts, **terms)
-    before = manifest.predictions_of(name, version)
-    others = (known for known in manifest.predictions if known != before)
-    return replace(manifest, predictions=(*others, predictions)), predictions
+    previous = manifest.predictions_of(name, version)
+    remaining = (entry for entry in manifest.predictions if entry != previous)
+    return replace(manifest, predictions=(*remaining, predictions)), predictions
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:
@@ -370,8 +370,8 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
     """
     if not manifest.fields:
         raise CorpusError(
-            f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
-            "own, with import_corpus --fields."
+            f"Corpus {corpus_name} contains posts, but records with several fields are required. Import records into "
+            "another corpus with import_corpus --fields."
         )
 
 
@@ -382,8 +382,8 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
     """
     if manifest.threads is None:
         raise CorpusError(
-            f"Corpus {corpus_name} was not made of threads; this needs pairs of message and reply. Make a corpus of "
-            "them with import_threads."
+            f"Corpus {corpus_name} was not imported from threads, but pairs of a message and a reply are required. "
+            "Create such a corpus with import_threads."
         )
     return manifest.threads
 
@@ -396,11 +396,11 @@ def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None
     Raise CorpusError if votes are missing or were cast by other detectors.
     """
     if len(manifest.votes) < len(manifest.parts[:parts]):
-        raise CorpusError(f"Corpus {name} has posts without votes; run `assay prelabel {name}`.")
-    if other := next((votes for votes in manifest.votes[:parts] if votes.versions.keys() != VOTERS.keys()), None):
+        raise CorpusError(f"Some posts in corpus {name} have no votes. Run `assay prelabel {name}`.")
+    if outdated := next((votes for votes in manifest.votes[:parts] if votes.versions.keys() != VOTERS.keys()), None):
         raise CorpusError(
-            f"The detectors {', '.join(other.versions)} voted on corpus {name}, and now there are {', '.join(VOTERS)}; "
-            f"run `assay prelabel {name} --again`."
+            f"The votes on corpus {name} are from the detectors {', '.join(outdated.versions)}, but the current ones "
+            f"are {', '.join(VOTERS)}. Run `assay prelabel {name} --again`."
         )
 
 
@@ -411,6 +411,6 @@ def check_posts(corpus_name: str, manifest: Manifest) -> None:
     """
     if manifest.fields:
         raise CorpusError(
-            f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "
-            "needs a corpus of posts."
+            f"Corpus {corpus_name} contains records (fields: {' '.join(manifest.fields)}) with declared languages, but "
+            "a corpus of posts is required."
         )

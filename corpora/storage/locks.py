@@ -31,7 +31,7 @@ def changing(name: str) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(directory, error) from error
     with lock:
-        _take(lock, name)
+        _acquire(lock, name)
         try:
             for folder in _FOLDERS:
                 (directory / folder).mkdir(exist_ok=True)
@@ -46,15 +46,15 @@ def changing(name: str) -> Iterator[Path]:
             # command tries again to remove the files.
             with suppress(OSError, CorpusError):
                 # Keep the list of rejected rows so that users can read it, unless a different CorpusError was raised.
-                why = sys.exception()
-                names_it = isinstance(why, TooManyRejected) or not isinstance(why, CorpusError)
+                raised = sys.exception()
+                keep_lists = isinstance(raised, TooManyRejected) or not isinstance(raised, CorpusError)
                 manifest = read_manifest(name)
-                _sweep(directory, manifest, lists_stay=names_it)
+                _sweep(directory, manifest, lists_stay=keep_lists)
                 if manifest is None:
                     _remove_empty(directory)
 
 
-def _take(lock: TextIO, name: str) -> None:
+def _acquire(lock: TextIO, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # After this command opened the lock file, another command may have deleted the file with an empty corpus.
@@ -64,13 +64,13 @@ def _take(lock: TextIO, name: str) -> None:
     except OSError as error:
         raise _unwritable(Path(lock.name).parent, error) from error
     if not free:
-        raise CorpusError(f"Another command is changing corpus {name} now; wait until it has ended.")
+        raise CorpusError(f"Another command is changing the corpus {name}. Wait until it has finished.")
 
 
 def _unwritable(directory: Path, error: OSError) -> CorpusError:
     return CorpusError(
-        f"{directory} cannot be written: {error.strerror or error}. What was there before stays. Make sure that you "
-        "may write there and that the disk has room, then run the command again."
+        f"Cannot write to {directory}: {error.strerror or error}. The existing files are unchanged. Check the folder's "
+        "permissions and the free disk space, and run the command again."
     )
 
 
@@ -89,18 +89,18 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
 
     lists_stay: keep lists of rejected rows that are not empty
     """
-    named: set[str] = set()
+    listed: set[str] = set()
     if manifest:
-        named |= {f"parts/{part.name}" for part in manifest.parts}
-        named |= {f"votes/{votes.name}" for votes in manifest.votes}
-        named |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
-        named |= {f"scores/{scores.file}" for scores in manifest.scores}
-        named |= {f"left_out/{manifest.threads.file}"} if manifest.threads else set()
-        named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
+        listed |= {f"parts/{part.name}" for part in manifest.parts}
+        listed |= {f"votes/{votes.name}" for votes in manifest.votes}
+        listed |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
+        listed |= {f"scores/{scores.file}" for scores in manifest.scores}
+        listed |= {f"left_out/{manifest.threads.file}"} if manifest.threads else set()
+        listed |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
     for folder in _FOLDERS:
         for path in (directory / folder).iterdir():
             stays = lists_stay and folder == "rejects" and path.stat().st_size
-            if f"{folder}/{path.name}" not in named and not stays:
+            if f"{folder}/{path.name}" not in listed and not stays:
                 path.unlink()
     if manifest is None:  # The corpus was deleted, so unfinished votes on it are not needed.
         shutil.rmtree(directory / "voting", ignore_errors=True)

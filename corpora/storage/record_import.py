@@ -66,7 +66,7 @@ class Outcome:
 
 
 @dataclass
-class _Noted:
+class _Counts:
     """Counts for an Outcome, which are made while the rows are read."""
 
     count: int = 0
@@ -104,63 +104,65 @@ def open_corpus(
     Raise CorpusError if the licence or another required value is missing, or if a value contradicts the existing
     manifest.
     """
-    known = read_manifest(name)
-    _check_fields(name, known, fields)
-    _check_declared(name, known, declared, known.fields if known else fields)
-    _check_language(language, known.fields if known else fields)
-    if known is None:
+    existing = read_manifest(name)
+    _check_fields(name, existing, fields)
+    _check_declared(name, existing, declared, existing.fields if existing else fields)
+    _check_language(language, existing.fields if existing else fields)
+    if existing is None:
         if not licence.strip():
-            raise CorpusError("A corpus needs a licence; say which with --licence, for example CC-BY-4.0.")
+            raise CorpusError("A new corpus needs a licence. Set it with --licence, for example --licence CC-BY-4.0.")
         if text_may_leave is None and not is_free(licence):
             raise CorpusError(
-                f"May texts under the licence {licence!r} leave this installation in an export? "
-                "Answer with --text-may-leave or --text-stays."
+                f"It is not known whether exports may contain texts under the licence {licence!r}. "
+                "Add --text-may-leave or --text-stays."
             )
         leaves = is_free(licence) if text_may_leave is None else text_may_leave
         return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source, fields=fields, declared=declared)
-    if licence.strip() != known.licence:
+    if licence.strip() != existing.licence:
         raise CorpusError(
-            f"Corpus {name} is under {known.licence!r}, not {licence!r}; import the files into another corpus."
+            f"Corpus {name} has the licence {existing.licence!r}, not {licence!r}. Import into another corpus."
         )
-    if text_may_leave is not None and text_may_leave != known.text_may_leave:
-        was = "may leave" if known.text_may_leave else "stays"
-        raise CorpusError(f"Corpus {name} was imported as one whose text {was}; import the files into another corpus.")
-    if source and source != known.source:
-        raise CorpusError(f"Corpus {name} has the source {known.source!r}, not {source!r}; import into another corpus.")
-    return known
+    if text_may_leave is not None and text_may_leave != existing.text_may_leave:
+        option = "--text-may-leave" if existing.text_may_leave else "--text-stays"
+        raise CorpusError(f"Corpus {name} was imported with {option}. Import the files into another corpus.")
+    if source and source != existing.source:
+        raise CorpusError(f"Corpus {name} has another source, {existing.source!r}. Import into another corpus.")
+    return existing
 
 
-def _check_fields(name: str, known: Manifest | None, fields: tuple[str, ...]) -> None:
-    for each in fields:
-        if each in RESERVED:
+def _check_fields(name: str, existing: Manifest | None, fields: tuple[str, ...]) -> None:
+    for column in fields:
+        if column in RESERVED:
             raise CorpusError(
-                f"No field can be called {each}, since every corpus has that column; call it otherwise and say which "
-                f"column of the file it is, for example --fields body --column body={each}."
+                f"The field name {column} is reserved for a column that every corpus has. Choose another name and map "
+                f"it to the file's column, for example --fields body --column body={column}."
             )
-        if not FIELD_NAME.fullmatch(each):
+        if not FIELD_NAME.fullmatch(column):
             raise CorpusError(
-                f"No field can be called {each!r}; use up to 30 small letters, digits and underscores, a letter "
-                "first, and say with --column which column of the file it is."
+                f"{column!r} is not a valid field name. Use up to 30 lower-case letters, digits and underscores, "
+                "starting with a letter, and map the name to the file's column with --column."
             )
-        if fields.count(each) > 1:
-            raise CorpusError(f"The field {each} is named twice in --fields; name each once.")
-    if known and fields and fields != known.fields:
-        have = f"records of the fields {' '.join(known.fields)}" if known.fields else "posts, which have one text"
+        if fields.count(column) > 1:
+            raise CorpusError(f"--fields contains {column} twice. Remove one of them.")
+    if existing and fields and fields != existing.fields:
+        content = f"records with the fields {' '.join(existing.fields)}" if existing.fields else "posts"
         raise CorpusError(
-            f"Corpus {name} holds {have}, not records of {' '.join(fields)}; import the files into another corpus."
+            f"Corpus {name} contains {content}, not records with {' '.join(fields)}. Import into another corpus."
         )
 
 
-def _check_declared(name: str, known: Manifest | None, declared: bool, fields: tuple[str, ...]) -> None:
+def _check_declared(name: str, existing: Manifest | None, declared: bool, fields: tuple[str, ...]) -> None:
     if declared and not fields:
         raise CorpusError(
-            "Labels come with records alone. Leave --labels out, or name the records' fields with --fields; what a "
-            "classifier says of posts is imported with import_predictions."
+            "Only records can have declared labels. Remove --labels or add --fields. To import a classifier's labels "
+            "for posts, use import_predictions."
         )
-    if known and declared != known.declared:
-        have = "labels that came with its records" if known.declared else "no labels that came with its records"
-        do = "name their column with --labels" if known.declared else "leave --labels out"
-        raise CorpusError(f"Corpus {name} has {have}; {do}, or import the files into another corpus.")
+    if existing and declared != existing.declared:
+        state = "declared labels" if existing.declared else "no declared labels"
+        advice = "Name the column of labels with --labels" if existing.declared else "Remove --labels"
+        raise CorpusError(
+            f"The records of corpus {name} have {state}. {advice}, or import the files into another corpus."
+        )
 
 
 def _check_language(language: str, fields: tuple[str, ...]) -> None:
@@ -168,8 +170,8 @@ def _check_language(language: str, fields: tuple[str, ...]) -> None:
         return
     if not fields:
         raise CorpusError(
-            "A language is declared for records alone; of a post the detectors and people say it. "
-            "Leave --language out, or name the records' fields with --fields."
+            "Only records can have a declared language. The language of posts is detected. "
+            "Remove --language or add --fields."
         )
     try:
         read_language(language)
@@ -206,19 +208,19 @@ def import_files(
 
     Raise CorpusError if a file cannot be imported. The files before it remain imported.
     """
-    own = DOCUMENTS.get(format or "")
+    documents = DOCUMENTS.get(format or "")
     for path in paths:
-        check_file(path, format, folder=bool(own and own.folder))
+        check_file(path, format, folder=bool(documents and documents.folder))
     terms: dict[str, Any] = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
-    opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
-    opened()  # If the import is impossible, fail before anything is written.
+    open_manifest = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
+    open_manifest()  # If the import is impossible, fail before anything is written.
     with changing(name) as directory:
-        manifest = opened()
-        known = {column: column for column in columns_of(manifest.fields, manifest.declared)}
-        mapping = known | (columns or {}) | ({DECLARED: declared} if declared else {})
+        manifest = open_manifest()
+        same_names = {column: column for column in columns_of(manifest.fields, manifest.declared)}
+        mapping = same_names | (columns or {}) | ({DECLARED: declared} if declared else {})
         for path in paths:
             file = _File(path, format or format_of(path) or "", mapping, language)
-            with full_disk_explained(f"nothing of {path} was imported"):
+            with full_disk_explained(f"nothing was imported from {path}"):
                 outcome, manifest = _import(name, directory, manifest, file, max_line, max_rejects, progress)
             # The row is created after each file, because the command may fail at the next file. If the command was
             # killed before it could create the row, running it again does so.
@@ -243,18 +245,18 @@ def _import(
 ) -> tuple[Outcome, Manifest]:
     path, format, columns, language = file
     digest = digest_of(path)
-    for number, known in enumerate(manifest.sources, start=1):
-        if (known.sha256, known.format, known.columns, known.language) == (digest, format, columns, language):
+    for number, entry in enumerate(manifest.sources, start=1):
+        if (entry.sha256, entry.format, entry.columns, entry.language) == (digest, format, columns, language):
             progress(size_of(path))
-            return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
+            return Outcome(entry, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
-    noted = _Noted()
+    notes = _Counts()
     with rejects.open("w", encoding="utf-8") as listed:
         log = RejectLog(path, format, rejects, file=listed)
-        wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
+        required = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
-        read = noted.among(read_any(path, format, wanted, max_line, progress))
-        stage(directory, read, log, manifest, language, may_be_empty, max_rejects)
+        rows = notes.among(read_any(path, format, required, max_line, progress))
+        stage(directory, rows, log, manifest, language, may_be_empty, max_rejects)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
     if not accepted and not duplicates:
@@ -267,4 +269,4 @@ def _import(
         sync(directory / folder)
     sync(rejects)
     write_manifest(name, manifest)
-    return Outcome(source, rejects, formulas=(noted.count, noted.first), authorless=noted.authorless), manifest
+    return Outcome(source, rejects, formulas=(notes.count, notes.first), authorless=notes.authorless), manifest

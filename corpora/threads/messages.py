@@ -36,16 +36,16 @@ LEAST_CERTAINTY = 0.7
 UNKNOWN, CIRCLE, DELETED, LOW, EMPTY, UNCERTAIN = "unknown_parent", "circle", "deleted", "low", "empty", "uncertain"
 REASONS = {
     UNKNOWN: "answers a message that is not in the files",
-    CIRCLE: "answers a message that answers it in turn",
-    DELETED: "a side was deleted or removed",
-    LOW: "a side has a score under 1",
-    EMPTY: "a side is empty",
-    UNCERTAIN: "no language is certain enough",
+    CIRCLE: "is part of a cycle of replies",
+    DELETED: "the message or reply was deleted or removed",
+    LOW: "the message or reply has a score below 1",
+    EMPTY: "the message or reply is empty",
+    UNCERTAIN: "the language is too uncertain",
 }
 # If one of these reasons applies, no pair exists.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
-_SAID = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+_BOOLEANS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
 class Message(NamedTuple):
@@ -99,10 +99,10 @@ def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
     thread = read_id(raw.get("thread"), "thread")
     turns = raw.get("turns")
     if not isinstance(turns, list):
-        raise RecordError(f"The turns are {kind_of(turns)}; they must be a list of strings.")
+        raise RecordError(f"The turns are {kind_of(turns)}. They must be a list of strings.")
     language = _name("language", raw.get("language"))
-    read = [_text(turn) for turn in turns]
-    for number, text in enumerate(read, start=1):
+    texts = [_text(turn) for turn in turns]
+    for number, text in enumerate(texts, start=1):
         deleted = is_notice(text)
         parent = turn_id(thread, number - 1) if number > 1 else ""
         yield Message(
@@ -135,7 +135,7 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise RecordError(f"The text is {kind_of(value)}; it must be a string.")
+        raise RecordError(f"The text is {kind_of(value)}. It must be a string.")
     return checked("text", value)
 
 
@@ -143,7 +143,7 @@ def _name(field: str, value: object) -> str:
     if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The {field} is {kind_of(value)}; it must be a string.")
+        raise RecordError(f"The {field} is {kind_of(value)}. It must be a string.")
     return tidy(checked(field, str(value)))
 
 
@@ -152,15 +152,15 @@ def _is_low(value: object) -> bool:
     if score is None:
         return False
     if math.isnan(score):
-        raise RecordError(f"The score {str(value)[:40]!r} is not a number; leave it empty where there is none.")
+        raise RecordError(f"The score {str(value)[:40]!r} is not a number. Leave the cell empty if there is no score.")
     return score < LEAST_SCORE
 
 
 def _deleted(value: object) -> bool:
-    said = _SAID.get(str(value).strip().lower() if value is not None else "")
-    if said is None:
-        raise RecordError(f"Whether it is deleted is {str(value)[:40]!r}; it must be true or false.")
-    return said
+    deleted = _BOOLEANS.get(str(value).strip().lower() if value is not None else "")
+    if deleted is None:
+        raise RecordError(f"The value of deleted is {str(value)[:40]!r}. It must be true or false.")
+    return deleted
 
 
 def is_notice(text: str) -> bool:

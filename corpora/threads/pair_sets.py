@@ -72,14 +72,14 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
         _stage(store, staged)
         store.view("kept", [staged], _KEPT)
         counts = store.found("kept_by_language")
-        wanted = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs]
-        if not wanted:
-            most = max((row["pairs"] for row in counts), default=0)
+        languages = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs]
+        if not languages:
+            largest = max((row["pairs"] for row in counts), default=0)
             raise CorpusError(
-                f"No language of corpus {corpus_name} has {plan.least_pairs:,} pairs that are kept, the most have "
-                f"{most:,}; ask for fewer with --least-pairs."
+                f"No language in corpus {corpus_name} has {plan.least_pairs:,} pairs after filtering. The largest "
+                f"number is {largest:,}. Set --least-pairs to a smaller number."
             )
-        store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+        store.rows("wanted", pa.table({"language": pa.array(languages, pa.string())}))
         store.define("exported", "pairs_exported")
         draw_splits(store, corpus_name, plan)
         store.view("left_out", [corpus_dir(corpus_name) / "left_out" / threads.file], LEFT_OUT_SCHEMA)
@@ -126,19 +126,19 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
     Raise CorpusError if a message is in no thread.
     """
     edges = store.query("messages_and_threads").read_all()
-    said, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
+    messages, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
     if "" in thread.dictionary.to_pylist():
         raise CorpusError(
-            f"Some messages of corpus {corpus_name} are in no thread, so threads cannot be kept apart; import the "
-            "corpus with --column thread=COLUMN, or leave --apart thread out."
+            f"Some messages in corpus {corpus_name} have no thread, so --apart thread is not possible. Import the "
+            "corpus with --column thread=COLUMN, or remove --apart thread."
         )
-    size = len(said.dictionary)
-    ends = said.indices.to_numpy(), thread.indices.to_numpy() + size
+    size = len(messages.dictionary)
+    ends = messages.indices.to_numpy(), thread.indices.to_numpy() + size
     graph = scipy.sparse.coo_array((np.ones(len(edges), bool), ends), shape=(size + len(thread.dictionary),) * 2)
     _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     # The digests are sorted, so the first digest of each component is its smallest.
-    _, first, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
-    return pa.table({"said": said.dictionary, "part": said.dictionary.take(pa.array(first[inverse]))})
+    _, first_indexes, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
+    return pa.table({"said": messages.dictionary, "part": messages.dictionary.take(pa.array(first_indexes[inverse]))})
 
 
 # --- Files with the replies that a system suggests, in the format of MRS.
@@ -181,8 +181,8 @@ class Suggested:
         """Return the most specific key in `replies` that matches a record's texts, or None if no key matches."""
         message, reference = compared(message), compared(reference)
         codes = dict.fromkeys((language, published_code(language, [language]), ""))
-        tried = ((code, message, said) for said in (reference, None) for code in codes)
-        return next((key for key in tried if key in self.replies), None)
+        candidates = ((code, message, answer) for answer in (reference, None) for code in codes)
+        return next((key for key in candidates if key in self.replies), None)
 
 
 def read_suggested(path: Path) -> Suggested:
@@ -190,22 +190,22 @@ def read_suggested(path: Path) -> Suggested:
 
     Raise CorpusError if a file does not have the format of MRS.
     """
-    found = Suggested()
+    suggested = Suggested()
     for file in _files(path):
         language = _language(file)
-        found.files[file.name] = digest_of(file)
+        suggested.files[file.name] = digest_of(file)
         for example in examples(file):
             replies = tuple(filter(None, map(cell, example.replies)))
             if not replies:
-                found.told["none"] += 1
+                suggested.told["none"] += 1
                 continue
             key = (language, compared(example.message), compared(example.reference) or None)
-            if key in found.replies:
-                found.told["repeated"] += found.replies[key] != replies
+            if key in suggested.replies:
+                suggested.told["repeated"] += suggested.replies[key] != replies
                 continue
-            found.replies[key] = replies
-            found.told["fewer"] += len(replies) < MOST
-    return found
+            suggested.replies[key] = replies
+            suggested.told["fewer"] += len(replies) < MOST
+    return suggested
 
 
 def examples(path: Path) -> Iterator[Example]:
@@ -217,7 +217,7 @@ def examples(path: Path) -> Iterator[Example]:
         cells = line.split("\t")
         if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
             reason = (
-                "this is no prediction: it must have a message, the reference reply and up to "
+                "The line must contain a message, the reference reply and up to "
                 f"{MOST} suggested replies, separated by tabs."
             )
             raise faulty(path, "tsv", number, reason)
@@ -228,11 +228,11 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise CorpusError(f"There is no file or folder {path}; name one with what a system suggests.")
-    found = sorted(path.glob(f"*{OF_LANGUAGE}"))
-    if not found:
-        raise CorpusError(f"The folder {path} has no file such as en{OF_LANGUAGE}; name another, or the file itself.")
-    return found
+        raise CorpusError(f"{path} does not exist. Specify a file or folder with suggested replies.")
+    files = sorted(path.glob(f"*{OF_LANGUAGE}"))
+    if not files:
+        raise CorpusError(f"The folder {path} contains no file such as en{OF_LANGUAGE}. Specify another folder.")
+    return files
 
 
 def _language(file: Path) -> str:

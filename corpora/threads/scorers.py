@@ -74,7 +74,7 @@ def filter_digest(manifest: Manifest) -> str:
     It is computed from the names of the scorers, their thresholds and the digests of their scores. If two draws have
     different filter digests, their sets of kept and dropped pairs may differ.
     """
-    lines = sorted(f"{each.name}\t{each.threshold!r}\t{each.sha256}\n" for each in manifest.scores)
+    lines = sorted(f"{scores.name}\t{scores.threshold!r}\t{scores.sha256}\n" for scores in manifest.scores)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -97,7 +97,7 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
 
 
 def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
-    return [corpus_dir(corpus_name) / "scores" / each.file for each in manifest.scores]
+    return [corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
@@ -109,18 +109,18 @@ def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[st
 
 def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     """Return a mapping from pair id to the pair's scores and the scorers that drop it."""
-    found: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
+    rows_by_pair: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
-        store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
+        store.rows("asked", pa.table({"id": pa.array(list(rows_by_pair), pa.string())}))
         for row in store.found("scores_asked"):
-            found[row["id"]].append(row)
+            rows_by_pair[row["id"]].append(row)
     return {
         key: Filtered(
             {row["scorer"]: row["score"] for row in rows},
             tuple(row["scorer"] for row in rows if row["dropped"]),
             tuple(row["scorer"] for row in rows if row["lacking"]),
         )
-        for key, rows in found.items()
+        for key, rows in rows_by_pair.items()
     }
 
 
@@ -187,24 +187,24 @@ def import_scores(
     """
     check_file(path, format)
     check_spelling("scorer", "name", name)
-    with taking(corpus_name, f"nothing of {path} was imported", partial(_checked, corpus_name)) as (
+    with taking(corpus_name, f"nothing was imported from {path}", partial(_checked, corpus_name)) as (
         directory,
         manifest,
     ):
-        before = next((known for known in manifest.scores if known.name == name), None)
+        previous = next((entry for entry in manifest.scores if entry.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
         file = new_file(directory / "scores", manifest.scores)
         scores = Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
         scores, outside, first = _written(corpus_name, manifest, staged, file, path, scores)
-        if already := before is not None and (before.threshold, before.sha256) == (threshold, scores.sha256):
-            scores = before
+        if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
+            scores = previous
         else:
-            _check_undrawn(corpus_name, before)
-            manifest = replace(manifest, scores=(*(each for each in manifest.scores if each != before), scores))
+            _check_undrawn(corpus_name, previous)
+            manifest = replace(manifest, scores=(*(entry for entry in manifest.scores if entry != previous), scores))
             write_manifest(corpus_name, manifest)
     dropped = filter_counts(corpus_name, manifest)["dropped"]
-    replaced = None if already else before
+    replaced = None if already else previous
     draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
     return Imported(scores, manifest.rows, empty, outside, first, dropped, draws, replaced, already)
 
@@ -223,34 +223,34 @@ def _written(
         store.view("staged", [staged], _STAGED)
         check_repeats(store, path)
         store.define("sides", f"sides_of_{scores.of}s")
-        outside, first = first_ids(store, "scores_outside")
+        outside, first_outside = first_ids(store, "scores_outside")
         rows = store.size("staged") - outside
         if not rows:
             other = PAIR if scores.of == MESSAGE else MESSAGE
             raise CorpusError(
-                f"{path} has a score of none of the {scores.of}s of corpus {corpus_name}; give a file of their scores, "
-                f"or say with --of {other} that the ids are of {other}s."
+                f"{path} contains no scores for {scores.of}s of corpus {corpus_name}. Check the file, or add --of "
+                f"{other} if its ids belong to {other}s."
             )
         write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
         store.view("scored", [file], SCORES_SCHEMA)
-        [counts] = store.found("scores_counted")
-    counts = {"rows": rows, "lacking": counts["lacking"], "dropped": counts["dropped"]}
-    return replace(scores, sha256=digest_of(file), **counts), outside, first
+        [row_counts] = store.found("scores_counted")
+    row_counts = {"rows": rows, "lacking": row_counts["lacking"], "dropped": row_counts["dropped"]}
+    return replace(scores, sha256=digest_of(file), **row_counts), outside, first_outside
 
 
-def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
-    if before and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
+def _check_undrawn(corpus_name: str, previous: Scores | None) -> None:
+    if previous and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
         raise CorpusError(
-            f"The scores of {before.name} decided which pairs of corpus {corpus_name} are kept when something was "
-            f"drawn from it (draws: {draws:,}), so they stay: they are from {before.source} with the threshold "
-            f"{before.threshold:g}. Import these under another name."
+            f"The scores of {previous.name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
+            f"replaced, because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new scores "
+            "with another --name."
         )
 
 
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
     """Write the scores to the staging file, and return the number of rows without a score."""
-    places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
-    rows = judged(read_rows(path, format, places, MAX_LINE, progress), _read)
+    file_columns = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
+    rows = judged(read_rows(path, format, file_columns, MAX_LINE, progress), _read)
     empty = 0
     with Stage(staged, _STAGED) as stage:
         for line, (key, score) in all_sound(path, format, rows):
@@ -269,6 +269,6 @@ def _read(raw: Mapping[str, Any]) -> tuple[str, float | None]:
     key, score = message_id(raw.get("id")), read_number(raw.get("score"))
     if score is not None and not 0 <= score <= 1:
         raise RecordError(
-            f"The score is {str(raw['score'])[:40]}; it must be a number from 0 to 1, or empty where there is none."
+            f"The score is {str(raw['score'])[:40]}. It must be a number from 0 to 1, or empty if there is no score."
         )
     return key, score

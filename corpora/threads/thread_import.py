@@ -77,31 +77,31 @@ class Reading:
     progress: Progress
 
 
-def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
+def stage(staged: Path, logs: list[RejectLog], reading: Reading) -> None:
     """Write the messages in the files to the staging file, and log the invalid rows of each file."""
     with Stage(staged, MESSAGES_SCHEMA) as stage:
         for number, log in enumerate(logs):
-            for line, read in accepted(_read(log.path, log.format, how), log, how.max_rejects):
-                for turn, message in enumerate(read, start=1):
-                    place = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
-                    row = place | message._asdict()
+            for line, messages_read in accepted(_read(log.path, log.format, reading), log, reading.max_rejects):
+                for turn, message in enumerate(messages_read, start=1):
+                    position = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
+                    row = position | message._asdict()
                     stage.add([row[name] for name in MESSAGES_SCHEMA.names], len(message.text))
 
 
-def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
+def _read(path: Path, format: str, reading: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
     """Yield the messages in each row. A row holds either one message or a list of turns."""
-    turns = _has_turns(path, format, how)
+    turns = _has_turns(path, format, reading)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
-    named = Columns({field: how.columns.get(field, field) for field in fields}, needed)
+    file_columns = Columns({field: reading.columns.get(field, field) for field in fields}, needed)
     key = settings.AUTHOR_KEY.encode()
-    read = (lambda raw: list(read_turns(raw))) if turns else (lambda raw: [read_message(raw, key)])
-    return judged(read_rows(path, format, named, how.max_line, how.progress), read)
+    read_row = (lambda raw: list(read_turns(raw))) if turns else (lambda raw: [read_message(raw, key)])
+    return judged(read_rows(path, format, file_columns, reading.max_line, reading.progress), read_row)
 
 
-def _has_turns(path: Path, format: str, how: Reading) -> bool:
+def _has_turns(path: Path, format: str, reading: Reading) -> bool:
     """Return whether the rows of a file hold lists of turns, judging by the first row that can be read."""
-    named = Columns({"turns": how.columns.get("turns", "turns")}, ())
-    rows = read_rows(path, format, named, how.max_line)
+    file_columns = Columns({"turns": reading.columns.get("turns", "turns")}, ())
+    rows = read_rows(path, format, file_columns, reading.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 
@@ -122,10 +122,10 @@ def find_circles(store: Store) -> None:
     cycle.
     """
     store.keep("links", "messages_linked")
-    reach, before = 1, -1
-    while (links := store.size("links")) and not (links == before and reach >= links):
+    distance, previous = 1, -1
+    while (links := store.size("links")) and not (links == previous and distance >= links):
         store.keep_anew("links", "messages_followed")
-        reach, before = 2 * reach, links
+        distance, previous = 2 * distance, links
     store.keep("circles", "messages_in_circles")
 
 
@@ -188,18 +188,18 @@ def import_threads(
     """
     for path in paths:
         check_file(path, format)
-    opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source, fields=FIELDS)
-    with taking(name, "no pairs were imported", opened) as (directory, manifest):
-        given = [(digest_of(path), format or format_of(path) or "") for path in paths]
+    check = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source, fields=FIELDS)
+    with taking(name, "no pairs were imported", check) as (directory, manifest):
+        file_digests = [(digest_of(path), format or format_of(path) or "") for path in paths]
         if manifest.parts or manifest.threads:
-            _check_same(name, manifest, given, columns or {}, least_certainty)
+            _check_same(name, manifest, file_digests, columns or {}, least_certainty)
             progress(sum(map(size_of, paths)))
             # If an earlier call was interrupted, it may have created the files but not the row in the database.
             Corpus.objects.get_or_create(name=name)
             return Outcome(manifest, _lists(directory, manifest), already=True)
-        _check_once(paths, given)
-        how = Reading(columns or {}, max_line, max_rejects, progress)
-        manifest = _make(name, directory, manifest, paths, given, how, least_certainty)
+        _check_once(paths, file_digests)
+        reading = Reading(columns or {}, max_line, max_rejects, progress)
+        manifest = _make(name, directory, manifest, paths, file_digests, reading, least_certainty)
         if not manifest.parts:
             raise CorpusError(_nothing(manifest, paths))
         write_manifest(name, manifest)
@@ -210,8 +210,8 @@ def import_threads(
 def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
     """Return the manifest's entry for threads as JSON values."""
     threads = asdict(check_pairs(name, manifest))
-    told = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
-    return told | {"declared": [asdict(each) for each in disagreements(check_pairs(name, manifest))]}
+    entry = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
+    return entry | {"declared": [asdict(row) for row in disagreements(check_pairs(name, manifest))]}
 
 
 def disagreements(threads: Threads) -> list[Disagreement]:
@@ -219,35 +219,35 @@ def disagreements(threads: Threads) -> list[Disagreement]:
 
     Declared languages are converted to our codes. If a declared language cannot be converted, it is kept as written.
     """
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for declared, language, number in threads.declared:
         if declared != UND:
-            found.setdefault(code_of(declared) or declared, Counter())[language] += number
-    told = []
-    for declared, languages in found.items():
-        others = Counter({code: pairs for code, pairs in languages.items() if not agrees(declared, code)})
-        most = max(others.items(), key=lambda each: (each[1], each[0]), default=("", 0))
-        told.append(Disagreement(declared, languages.total(), languages.total() - others.total(), most))
-    return sorted(told, key=lambda each: (-each.pairs, each.language))
+            counts.setdefault(code_of(declared) or declared, Counter())[language] += number
+    result = []
+    for declared, languages in counts.items():
+        differing = Counter({code: pairs for code, pairs in languages.items() if not agrees(declared, code)})
+        most_frequent = max(differing.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        result.append(Disagreement(declared, languages.total(), languages.total() - differing.total(), most_frequent))
+    return sorted(result, key=lambda item: (-item.pairs, item.language))
 
 
 def _check_same(
-    name: str, manifest: Manifest, given: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
+    name: str, manifest: Manifest, digests: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
 ) -> None:
     """Check that the corpus was created from these files with these options.
 
     Raise CorpusError if it was not.
     """
-    made = [(known.sha256, known.format) for known in manifest.sources]
-    if manifest.threads is None or made != given or any(known.columns != columns for known in manifest.sources):
+    sources = [(entry.sha256, entry.format) for entry in manifest.sources]
+    if manifest.threads is None or sources != digests or any(entry.columns != columns for entry in manifest.sources):
         raise CorpusError(
-            f"Corpus {name} is made of {', '.join(known.name for known in manifest.sources)} already. Replies may "
-            "answer messages in other files, so give all files in one call, and make another corpus of them."
+            f"Corpus {name} was already created from {', '.join(entry.name for entry in manifest.sources)}. All files "
+            "of a corpus must be imported in one call, so import them into another corpus."
         )
     if manifest.threads.least_certainty != least_certainty:
         raise CorpusError(
-            f"Corpus {name} was made with --least-certainty {manifest.threads.least_certainty:g}, not "
-            f"{least_certainty:g}; make another corpus."
+            f"Corpus {name} was created with --least-certainty {manifest.threads.least_certainty:g}, not "
+            f"{least_certainty:g}. Create another corpus."
         )
 
 
@@ -255,25 +255,24 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
     """Return the error message for files from which no pair was kept."""
     threads = check_pairs("", manifest)
     if not threads.messages:
-        return f"{paths[0]} holds no messages."
+        return f"{paths[0]} contains no messages."
     if not threads.replies:
-        none = f"None of the {threads.messages:,} messages answers another"
         return (
-            f"{none if threads.messages > 1 else 'The only message answers no other'}; say which column names the "
-            "message that one answers with --column parent_id=COLUMN."
+            f"None of the messages is a reply (messages: {threads.messages:,}). Specify the column with the id of the "
+            "parent message with --column parent_id=COLUMN."
         )
     why = "; ".join(f"{REASONS[reason]}: {count:,}" for reason, count in threads.left_out.items())
-    answers = "1 message that answers" if threads.replies == 1 else f"{threads.replies:,} messages that answer"
-    return f"No pair is left of {answers} another: {why}. Nothing was imported."
+    replies = "The only reply was" if threads.replies == 1 else f"All {threads.replies:,} replies were"
+    return f"{replies} omitted ({why}). Nothing was imported."
 
 
-def _check_once(paths: list[Path], given: list[tuple[str, str]]) -> None:
-    if twice := [path for number, path in enumerate(paths) if given[number] in given[:number]]:
-        raise CorpusError(f"{twice[0]} is given twice, or another file is the same; name each once.")
+def _check_once(paths: list[Path], file_digests: list[tuple[str, str]]) -> None:
+    if repeated := [path for number, path in enumerate(paths) if file_digests[number] in file_digests[:number]]:
+        raise CorpusError(f"{repeated[0]} occurs twice, or another file has the same content. Specify each file once.")
 
 
 def _lists(directory: Path, manifest: Manifest) -> list[Path]:
-    return [directory / "rejects" / reject_name(n) for n, known in enumerate(manifest.sources, 1) if known.rejects]
+    return [directory / "rejects" / reject_name(n) for n, entry in enumerate(manifest.sources, 1) if entry.rejects]
 
 
 def _make(
@@ -281,7 +280,7 @@ def _make(
     directory: Path,
     manifest: Manifest,
     paths: list[Path],
-    given: list[tuple[str, str]],
+    file_digests: list[tuple[str, str]],
     how: Reading,
     least_certainty: float,
 ) -> Manifest:
@@ -289,7 +288,7 @@ def _make(
     staged = directory / _STAGING
     with ExitStack() as files:
         logs = []
-        for number, (path, (_, format)) in enumerate(zip(paths, given, strict=True), 1):
+        for number, (path, (_, format)) in enumerate(zip(paths, file_digests, strict=True), 1):
             listed = directory / "rejects" / reject_name(number)
             file = files.enter_context(listed.open("w", encoding="utf-8"))
             logs.append(RejectLog(path, format, listed, file=file))
@@ -307,7 +306,7 @@ def _make(
     for folder in ("parts", "left_out", "rejects"):
         sync(directory / folder)
     sources = []
-    for number, (log, (digest, _)) in enumerate(zip(logs, given, strict=True)):
+    for number, (log, (digest, _)) in enumerate(zip(logs, file_digests, strict=True)):
         counts = {"rows": log.rows, "duplicates": duplicates[number], "rejects": log.count}
         counts["accepted"] = found.accepted[number]
         sources.append(source_of(log.path, digest, log.format, how.columns, **counts))
@@ -326,7 +325,7 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
                 duplicates[row["file"]] += 1
             else:
                 logs[row["file"]].add(
-                    row["line"], f"The id {row['id']} came before with another message; the first is kept."
+                    row["line"], f"The id {row['id']} already occurred with a different message. The first one is kept."
                 )
     return duplicates
 
@@ -348,17 +347,17 @@ class _Pairs:
         self.declared = Counter[tuple[str, str]]()
 
     def take(self, rows: list[dict[str, Any]]) -> None:
-        asked = [row for row in rows if not row["reason"]]
-        rankings = VOTERS["fasttext"].vote([joined(row["message"], row["reply"]) for row in asked], 1)
-        for row, ranking in zip(asked, rankings, strict=True):
+        candidates = [row for row in rows if not row["reason"]]
+        rankings = VOTERS["fasttext"].vote([joined(row["message"], row["reply"]) for row in candidates], 1)
+        for row, ranking in zip(candidates, rankings, strict=True):
             row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
             if not ranking or row["certainty"] <= self.least_certainty:
                 row["reason"] = UNCERTAIN
-        kept = [self._record(row) for row in asked if not row["reason"]]
-        self.parts.write(pa.RecordBatch.from_pylist(kept, schema=_SCHEMA))
-        left = [row for row in rows if row["reason"]]
-        self.left_out.update(row["reason"] for row in left)
-        self.others.write_batch(pa.RecordBatch.from_pylist(left, schema=LEFT_OUT_SCHEMA))
+        records = [self._record(row) for row in candidates if not row["reason"]]
+        self.parts.write(pa.RecordBatch.from_pylist(records, schema=_SCHEMA))
+        omitted = [row for row in rows if row["reason"]]
+        self.left_out.update(row["reason"] for row in omitted)
+        self.others.write_batch(pa.RecordBatch.from_pylist(omitted, schema=LEFT_OUT_SCHEMA))
 
     def _record(self, row: dict[str, Any]) -> dict[str, Any]:
         self.accepted[row["file"]] += 1

@@ -29,21 +29,21 @@ def vocabularies_there() -> list[dict[str, Any]]:
 
     The keys are vocabulary, version, concepts, schemes, languages, source, sha256 and imported_at.
     """
-    found = Vocabulary.objects.annotate(
+    vocabularies = Vocabulary.objects.annotate(
         concept_count=Count("concepts", distinct=True), scheme_count=Count("schemes", distinct=True)
     )
     return [
         {
-            "vocabulary": each.name,
-            "version": each.version,
-            "concepts": each.concept_count,
-            "schemes": each.scheme_count,
-            "languages": each.languages,
-            "source": each.source,
-            "sha256": each.sha256,
-            "imported_at": each.imported_at,
+            "vocabulary": vocabulary.name,
+            "version": vocabulary.version,
+            "concepts": vocabulary.concept_count,
+            "schemes": vocabulary.scheme_count,
+            "languages": vocabulary.languages,
+            "source": vocabulary.source,
+            "sha256": vocabulary.sha256,
+            "imported_at": vocabulary.imported_at,
         }
-        for each in found
+        for vocabulary in vocabularies
     ]
 
 
@@ -52,13 +52,13 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
 
     Raise VocabularyError if there is no such vocabulary or version.
     """
-    found = Vocabulary.objects.filter(name=name)
-    wanted = found.order_by("version").last() if version is None else found.filter(version=version).first()
-    if wanted is None:
-        there = ", ".join(f"{each.name} {each.version}" for each in Vocabulary.objects.all()) or "none"
-        asked = name if version is None else f"{name} {version}"
-        raise VocabularyError(f"There is no vocabulary {asked!r}; available: {there}.")
-    return wanted
+    versions = Vocabulary.objects.filter(name=name)
+    match = versions.order_by("version").last() if version is None else versions.filter(version=version).first()
+    if match is None:
+        available = ", ".join(f"{entry.name} {entry.version}" for entry in Vocabulary.objects.all()) or "none"
+        requested = name if version is None else f"{name} {version}"
+        raise VocabularyError(f"The vocabulary {requested!r} does not exist. Available vocabularies: {available}.")
+    return match
 
 
 @lru_cache(maxsize=64)
@@ -78,9 +78,9 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
     is one of the other labels, or the id if there are none. The result is cached, because versions are immutable.
     """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
-    found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
+    labels_by_concept = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
     nameless = {key: Shown(key, "") for key in vocabulary.concepts.values_list("key", flat=True)}
-    return nameless | {key: _shown(labels, language) for key, labels in found.items()}
+    return nameless | {key: _shown(labels, language) for key, labels in labels_by_concept.items()}
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
@@ -97,10 +97,10 @@ _Labels = dict[bool, dict[str, str]]
 
 
 def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels]:
-    found: defaultdict[Any, _Labels] = defaultdict(lambda: {True: {}, False: {}})
+    labels: defaultdict[Any, _Labels] = defaultdict(lambda: {True: {}, False: {}})
     for concept, tag, text, is_preferred in rows:
-        found[concept][is_preferred].setdefault(tag, text)
-    return found
+        labels[concept][is_preferred].setdefault(tag, text)
+    return labels
 
 
 def _shown(labels: _Labels, language: str) -> Shown:
@@ -141,7 +141,7 @@ def tree_of(vocabulary: Vocabulary) -> Tree:
     """
     rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
     links = list(rows.values_list("concept__key", "broader__key", "concept__is_deprecated"))
-    schemes = {each.pk: each for each in vocabulary.schemes.all()}
+    schemes = {scheme.pk: scheme for scheme in vocabulary.schemes.all()}
     within = Concept.schemes.through.objects.filter(scheme__vocabulary=vocabulary)
     last_first = within.order_by(F("scheme__domain").desc(nulls_first=True), "-scheme__key")
     return Tree(
@@ -157,29 +157,29 @@ def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
     For each concept, the keys are label and alt_labels for English, label_fr and so on for other languages, parents and
     related. The format requires an English label. A concept that has none gets the label that is displayed for it.
     """
-    found: dict[str, dict[str, Any]] = {
+    entries: dict[str, dict[str, Any]] = {
         key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
         for key, shown in sorted(names_in(vocabulary, "en").items())
     }
     labels = Label.objects.filter(concept__vocabulary=vocabulary).order_by("concept__key", "language", "text")
     for key, tag, text, is_preferred in labels.values_list("concept__key", "language", "text", "is_preferred"):
-        beside = f"_{tag}" if tag not in ("", "en") else ""
+        suffix = f"_{tag}" if tag not in ("", "en") else ""
         if not is_preferred:
-            found[key].setdefault(f"alt_labels{beside}", []).append(text)
-        elif beside:
-            found[key][f"label{beside}"] = text
+            entries[key].setdefault(f"alt_labels{suffix}", []).append(text)
+        elif suffix:
+            entries[key][f"label{suffix}"] = text
     broader = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("broader__key")
-    for key, other in broader.values_list("concept__key", "broader__key"):
-        found[key]["parents"].append(other)
+    for key, other_key in broader.values_list("concept__key", "broader__key"):
+        entries[key]["parents"].append(other_key)
     related = Related.objects.filter(concept__vocabulary=vocabulary).order_by("related__key")
-    for key, other in related.values_list("concept__key", "related__key"):
-        found[key]["related"].append(other)
-    return found
+    for key, other_key in related.values_list("concept__key", "related__key"):
+        entries[key]["related"].append(other_key)
+    return entries
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:
     """Return a mapping from id to concept. Ids that do not exist are omitted."""
-    return {each.key: each for each in vocabulary.concepts.filter(key__in=list(keys))}
+    return {concept.key: concept for concept in vocabulary.concepts.filter(key__in=list(keys))}
 
 
 _NESTED = """
@@ -194,13 +194,13 @@ SELECT start, concept FROM above WHERE concept IN ({0})
 
 def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
     """Return the (narrower, broader) pairs among the concepts, sorted by id. There may be other concepts in between."""
-    known = {each.pk: each for each in concepts}
-    if len(known) < 2:
+    by_pk = {concept.pk: concept for concept in concepts}
+    if len(by_pk) < 2:
         return []
     with connection.cursor() as cursor:
         # UNION removes duplicates, so the query does not repeat work if several paths lead upwards.
-        cursor.execute(_NESTED.format(", ".join(["%s"] * len(known))), [*known, *known])
-        pairs = [(known[start], known[above]) for start, above in cursor.fetchall()]
+        cursor.execute(_NESTED.format(", ".join(["%s"] * len(by_pk))), [*by_pk, *by_pk])
+        pairs = [(by_pk[start], by_pk[above]) for start, above in cursor.fetchall()]
     return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
@@ -225,7 +225,7 @@ def tops_of(scheme: Scheme) -> QuerySet[Concept]:
 
 
 LONGEST = 200  # maximum length of a query (characters)
-_AFTER = b"\xff"  # This byte is greater than every byte in UTF-8.
+_HIGHEST = b"\xff"  # This byte is greater than every byte in UTF-8.
 
 
 class Hit(NamedTuple):
@@ -255,14 +255,14 @@ def find(
     if not typed.strip():
         return []
     if len(typed) > LONGEST:
-        raise VocabularyError(f"{len(typed):,} characters were typed; search with {LONGEST} at the most.")
+        raise VocabularyError(f"The search text has {len(typed):,} characters. The limit is {LONGEST}.")
     words = list(dict.fromkeys(words_of(typed)))
     if not words:
-        raise VocabularyError("Nothing that was typed is a letter or a digit; type the beginning of a word.")
+        raise VocabularyError("The search text contains no letters or digits. Type the beginning of a word.")
     matching = _matching(vocabulary, words, languages_for(vocabulary, [language, *also]))
     labels = _ranked(matching, words_of(typed), serving(tuple(vocabulary.languages), language))
     hits: dict[int, Hit] = {}
-    for label in _each(labels, limit):
+    for label in _in_slices(labels, limit):
         hits.setdefault(label.concept_id, Hit(label.concept, label))
         if len(hits) == limit:
             break
@@ -271,7 +271,7 @@ def find(
 
 def _begins(name: str, word: str) -> Q:
     start = word.encode()
-    return Q(**{f"{name}__gte": start, f"{name}__lt": start + _AFTER})
+    return Q(**{f"{name}__gte": start, f"{name}__lt": start + _HIGHEST})
 
 
 def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[str]) -> QuerySet[Label]:
@@ -279,15 +279,15 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
 
     The search starts with the longest word of the query, because it has the fewest matches.
     """
-    first, *others = sorted(words, key=len, reverse=True)
-    leading = LabelWord.objects.filter(_begins("word", first), vocabulary=vocabulary)
+    longest, *remaining = sorted(words, key=len, reverse=True)
+    leading = LabelWord.objects.filter(_begins("word", longest), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)
-    for word in others:
+    for word in remaining:
         of_label: QuerySet[LabelWord, Any] = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
         # In the query "in inte", both words are prefixes of "international". The label must therefore contain two words
         # that begin with "in". This does not apply to a single letter, which may match the same word as another word of
         # the query.
-        needed = sum(each.startswith(word) for each in words) if len(word) > 1 else 1
+        needed = sum(other_word.startswith(word) for other_word in words) if len(word) > 1 else 1
         if needed > 1:
             of_label = of_label.values("label").annotate(count=Count("pk")).filter(count__gte=needed)
         labels = labels.filter(Exists(of_label))
@@ -308,7 +308,7 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
         # If `closest` is empty, _place would be a constant, which PostgreSQL would read as a column number.
-        *([_place(closest)] if closest else []),
+        *([_closeness(closest)] if closest else []),
         Length("plain"),
         "plain",
         "concept__key",
@@ -316,11 +316,13 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
     ).select_related("concept")
 
 
-def _place(closest: Sequence[str]) -> Case:
-    return Case(*(When(language=tag, then=Value(at)) for at, tag in enumerate(closest)), default=Value(len(closest)))
+def _closeness(closest: Sequence[str]) -> Case:
+    return Case(
+        *(When(language=tag, then=Value(rank)) for rank, tag in enumerate(closest)), default=Value(len(closest))
+    )
 
 
-def _each(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
+def _in_slices(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
     """Yield the labels in order.
 
     They are read in slices of increasing size, because several labels of the same concept may match.

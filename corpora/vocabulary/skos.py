@@ -45,20 +45,20 @@ def ids_of(addresses: Collection[str]) -> dict[str, str]:
     concept, as in `#this`, or if several URIs share it. In the second case, the ids of all these URIs are extended.
     Otherwise, one of these URIs could get an id in a later version that now belongs to a different URI.
     """
-    found = {}
+    part_counts = {}
     for address in addresses:
-        found[address] = 1
-        while _EMPTY_PARTS.issuperset(re.split("[/#]+", _last(address, found[address]).casefold())):
-            found[address] += 1
+        part_counts[address] = 1
+        while _EMPTY_PARTS.issuperset(re.split("[/#]+", _last(address, part_counts[address]).casefold())):
+            part_counts[address] += 1
     while True:
         by_key = defaultdict(list)
-        for address, parts in found.items():
+        for address, parts in part_counts.items():
             by_key[_last(address, parts)].append(address)
-        clashing = [address for same in by_key.values() if len(same) > 1 for address in same]
-        if not clashing:
+        shared = [address for group in by_key.values() if len(group) > 1 for address in group]
+        if not shared:
             return {address: key for key, [address] in by_key.items()}
-        for address in clashing:
-            found[address] += 1
+        for address in shared:
+            part_counts[address] += 1
 
 
 def _last(address: str, parts: int) -> str:
@@ -67,7 +67,7 @@ def _last(address: str, parts: int) -> str:
     If the URI has no more segments than this, return the whole URI.
     """
     plain = address.rstrip("/#")
-    starts = [found.end() for found in re.finditer(r"[/#]+", plain)]
+    starts = [match.end() for match in re.finditer(r"[/#]+", plain)]
     return plain[starts[-parts] :] if parts <= len(starts) else address
 
 
@@ -87,31 +87,34 @@ def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
         thesaurus.groups[key] = Group(_labelled(graph, node, key, faults).preferred)
     for node, key in keys.items():
         if key in thesaurus.terms:
-            faults.add(f"the concept {key} occurs twice; keep one of them.")
+            faults.add(f"The concept {key} occurs twice. Remove one of them.")
             continue
         term = thesaurus.terms[key] = _labelled(graph, node, key, faults)
         above = links[node, BROADER] | _nearest(node, links)
-        for what, others, to in (("broader", above, term.broader), ("related", links[node, RELATED], term.related)):
-            for other in others:
+        for relation, linked, target in (
+            ("broader", above, term.broader),
+            ("related", links[node, RELATED], term.related),
+        ):
+            for other in linked:
                 if isinstance(other, BNode):
-                    faults.add(f"concept {key} has a {what} concept without an address; give it one.")
+                    faults.add(f"Concept {key} has a {relation} concept without a URI. Add a URI.")
                 else:
-                    to.add(keys.get(other, str(other)))
+                    target.add(keys.get(other, str(other)))
         term.schemes = {scheme_keys[other] for other in links[node, SCHEME] if other in scheme_keys}
         term.replaced_by = {keys[other] for other in links[node, REPLACED] if other in keys}
         term.is_deprecated = bool(links[node, REPLACED]) or any(
-            str(each).casefold() in ("true", "1") for each in graph.objects(node, OWL.deprecated)
+            str(value).casefold() in ("true", "1") for value in graph.objects(node, OWL.deprecated)
         )
     thesaurus.unread.update(_unread(graph, concepts, schemes))
 
 
 def _links(graph: rdflib.Graph) -> _Links:
-    found: defaultdict[tuple[Node, str], set[Node]] = defaultdict(set)
-    for predicate, (what, way) in LINKS.items():
+    links: defaultdict[tuple[Node, str], set[Node]] = defaultdict(set)
+    for predicate, (kind, direction) in LINKS.items():
         for left, right in graph.subject_objects(predicate):
-            subject, other = (left, right) if way > 0 else (right, left)
-            found[subject, what].add(other)
-    return found
+            subject, other = (left, right) if direction > 0 else (right, left)
+            links[subject, kind].add(other)
+    return links
 
 
 def _nearest(node: Node, links: _Links) -> set[Node]:
@@ -123,39 +126,39 @@ def _nearest(node: Node, links: _Links) -> set[Node]:
     if not links[node, TRANSITIVE]:
         return set()
 
-    def above(each: Node) -> set[Node]:
-        return (links[each, BROADER] | links[each, TRANSITIVE]) - {each}
+    def above(concept: Node) -> set[Node]:
+        return (links[concept, BROADER] | links[concept, TRANSITIVE]) - {concept}
 
-    beyond: set[Node] = set()
+    farther: set[Node] = set()
     ahead = list(above(node))
     while ahead:
-        new = above(ahead.pop()) - beyond
-        beyond |= new
+        new = above(ahead.pop()) - farther
+        farther |= new
         ahead += new
-    return links[node, TRANSITIVE] - beyond - {node}
+    return links[node, TRANSITIVE] - farther - {node}
 
 
-def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], what: str, faults: Faults) -> list[Node]:
+def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], noun: str, faults: Faults) -> list[Node]:
     """Return the nodes that have a URI, sorted.
 
     Blank nodes are faults, because their ids would change with each import.
     """
-    found = sorted(nodes, key=str)
-    for node in found:
+    sorted_nodes = sorted(nodes, key=str)
+    for node in sorted_nodes:
         if isinstance(node, BNode):
             label = next(iter(sorted(_texts(graph, node, *LABELS[0]))), "")
-            called = f" “{label}”" if label else ""
-            faults.add(f"the {what}{called} has no address, of which its id would be made; give it one.")
-    return [node for node in found if not isinstance(node, BNode)]
+            name = f" “{label}”" if label else ""
+            faults.add(f"The {noun}{name} has no URI, which is needed for its id. Add a URI.")
+    return [node for node in sorted_nodes if not isinstance(node, BNode)]
 
 
 def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
     nodes = list(nodes)
-    ids, found = ids_of([str(node) for node in nodes]), {}
+    ids, keys = ids_of([str(node) for node in nodes]), {}
     for node in nodes:
         with faults.gathered():
-            found[node] = read_key(ids[str(node)])
-    return found
+            keys[node] = read_key(ids[str(node)])
+    return keys
 
 
 def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Any]:
@@ -181,11 +184,11 @@ def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term
 
 def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
     """Count the resources that are not imported, by type. They are collections, or other resources with a label."""
-    known = {*concepts, *schemes}
-    found: Counter[str] = Counter()
-    grouped = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}
-    found.update(grouped.values())
+    imported = {*concepts, *schemes}
+    counts: Counter[str] = Counter()
+    collections = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}
+    counts.update(collections.values())
     labelled = {node for labels in LABELS[0] for node in graph.subjects(labels)}
-    if others := len({node for node in labelled if not isinstance(node, BNode)} - known - grouped.keys()):
-        found["labelled resource outside skos:Concept"] = others
-    return found
+    if count := len({node for node in labelled if not isinstance(node, BNode)} - imported - collections.keys()):
+        counts["labelled resource outside skos:Concept"] = count
+    return counts

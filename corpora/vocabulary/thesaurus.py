@@ -125,8 +125,8 @@ class Faults:
         if self.count == 1:
             raise VocabularyError(f"{where}: {self.first[0]}")
         if self.count:
-            more = ", the first" if self.count > NAMED else ""
-            raise VocabularyError("\n".join([f"{where}: {self.count:,} faults{more}:", *self.first]))
+            heading_end = f"; the first {NAMED} are" if self.count > NAMED else ""
+            raise VocabularyError("\n".join([f"{where}: {self.count:,} errors{heading_end}:", *self.first]))
 
 
 @dataclass(frozen=True)
@@ -169,16 +169,16 @@ def read_key(value: object, what: str = "id") -> str:
     Raise VocabularyError if it is neither a string nor an integer, is empty, contains spaces, or is too long.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise VocabularyError(f"The {what} {_short(value)} is not a string.")
+        raise VocabularyError(f"The {what} {_excerpt(value)} must be a string.")
     key = _clean(str(value), what)
     if not key:
         raise VocabularyError(f"An {what} is empty." if what == "id" else f"A {what} is empty.")
     if any(character.isspace() for character in key):
         raise VocabularyError(
-            f"The {what} {_short(key)} has a space in it, and answers and runs part ids by spaces; write _."
+            f"The {what} {_excerpt(key)} contains a space, but spaces separate ids in answers and runs. Use _ instead."
         )
     if len(key) > MAX_KEY:
-        raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters; at most {MAX_KEY} are allowed.")
+        raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters. The limit is {MAX_KEY}.")
     return key
 
 
@@ -190,26 +190,24 @@ def read_label(value: object, key: str) -> str:
     Raise VocabularyError if the label is not a string, or if it is too long.
     """
     if not isinstance(value, str):
-        raise VocabularyError(f"A label of concept {key} is {_short(value)}; it must be a string.")
+        raise VocabularyError(f"A label of concept {key} is {_excerpt(value)}. It must be a string.")
     label = _clean(value, f"label of concept {key}")
     if len(label) > MAX_LABEL:
-        raise VocabularyError(
-            f"A label of concept {key} has {len(label):,} characters; at most {MAX_LABEL} are allowed."
-        )
+        raise VocabularyError(f"A label of concept {key} has {len(label):,} characters. The limit is {MAX_LABEL}.")
     return label
 
 
 def _clean(value: str, what: str) -> str:
     if "\0" in value:
-        raise VocabularyError(f"The {what} holds a NUL character, which databases refuse; remove it.")
+        raise VocabularyError(f"The {what} contains a NUL character, which databases cannot store. Remove it.")
     if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise VocabularyError(f"The {what} holds half of a surrogate pair, which is not a character; remove it.")
+        raise VocabularyError(f"The {what} contains half of a surrogate pair, which is not a character. Remove it.")
     return " ".join(value.split())
 
 
-def _short(value: object) -> str:
-    shown = json.dumps(value, default=str)
-    return shown if len(shown) <= 40 else f"{shown[:40]}…"
+def _excerpt(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def read_tag(tag: str, key: str) -> str:
@@ -220,9 +218,7 @@ def read_tag(tag: str, key: str) -> str:
     Raise VocabularyError if the tag is not valid.
     """
     if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
-        raise VocabularyError(
-            f"A label of concept {key} is in the language {tag[:20]!r}, which is not a language code."
-        )
+        raise VocabularyError(f"A label of concept {key} has an invalid language code, {tag[:20]!r}.")
     return cased(tag)
 
 
@@ -233,8 +229,8 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
     """
     if term.preferred.setdefault(tag, label) != label:
         raise VocabularyError(
-            f"Concept {key} has two preferred labels in one language ({tag or 'none said'}): "
-            f"{', '.join(sorted([term.preferred[tag], label]))}. Make one of them an other label."
+            f"Concept {key} has two preferred labels in one language ({tag or 'not specified'}): "
+            f"{', '.join(sorted([term.preferred[tag], label]))}. Make one of them an alternative label."
         )
 
 
@@ -250,29 +246,29 @@ def finish(thesaurus: Thesaurus, where: str) -> None:
     """
     terms, faults = thesaurus.terms, Faults()
     if not terms:
-        faults.add("There is no concept in it.")
+        faults.add("The file contains no concepts.")
     for key, term in terms.items():
         if not (term.preferred or term.other or term.is_deprecated):
-            faults.add(f"Concept {key} has no label in any language; give it one, or remove it.")
-        for what, keys in (("broader", term.broader), ("related", term.related)):
+            faults.add(f"Concept {key} has no label in any language. Add one, or remove the concept.")
+        for relation, keys in (("broader", term.broader), ("related", term.related)):
             if unknown := sorted(key for key in keys if key not in terms):
                 faults.add(
-                    f"Concept {key} has {listed(unknown, len(unknown), f'unknown {what} concept')}. Add what is "
-                    "missing, or remove the link."
+                    f"Concept {key} has {listed(unknown, len(unknown), f'unknown {relation} concept')}. Add the "
+                    "missing concepts, or remove the links."
                 )
         if key in term.related:
-            faults.add(f"Concept {key} is related to itself; remove the link.")
+            faults.add(f"Concept {key} is related to itself. Remove the link.")
     with faults.gathered():
         _check_no_cycle(terms)
     _check_schemes(thesaurus, faults)
     faults.check(where)
     for key, term in terms.items():
-        for other in term.related:
-            terms[other].related.add(key)
+        for related_key in term.related:
+            terms[related_key].related.add(key)
         for tag, text in term.preferred.items():
             term.other.get(tag, set()).discard(text)
         term.other = {tag: texts for tag, texts in term.other.items() if texts}
-    _leave_out_what_parts_nothing(thesaurus)
+    _remove_uninformative_schemes(thesaurus)
 
 
 def _check_no_cycle(terms: Mapping[str, Term]) -> None:
@@ -281,30 +277,30 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
     except CycleError as error:
         # After this line, each concept in the list is narrower than the next. The first one is repeated at the end.
         cycle = list(reversed(error.args[1]))
-        named = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
+        shown_cycle = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
         raise VocabularyError(
-            f"The broader concepts go round in a circle of {len(cycle) - 1:,}: {' → '.join(named)}. Take one of these "
-            "links out."
+            f"The broader concepts form a cycle of {len(cycle) - 1:,}: {' → '.join(shown_cycle)}. Remove one of these "
+            "links."
         ) from None
 
 
 def _check_schemes(thesaurus: Thesaurus, faults: Faults) -> None:
     for key, term in thesaurus.terms.items():
         for scheme in sorted(term.schemes - thesaurus.groups.keys()):
-            faults.add(f"Concept {key} is in the unknown scheme {scheme}; add it, or remove the link.")
+            faults.add(f"Concept {key} is in the unknown scheme {scheme}. Add the scheme, or remove the link.")
     for scheme, group in thesaurus.groups.items():
         if group.within and group.within not in thesaurus.groups:
-            faults.add(f"Scheme {scheme} is in the unknown domain {group.within}; add it.")
+            faults.add(f"Scheme {scheme} is in the unknown domain {group.within}. Add the domain.")
 
 
-def _leave_out_what_parts_nothing(thesaurus: Thesaurus) -> None:
+def _remove_uninformative_schemes(thesaurus: Thesaurus) -> None:
     terms, groups = thesaurus.terms, thesaurus.groups
     members = Counter(scheme for term in terms.values() for scheme in term.schemes)
-    kept = {scheme for scheme, count in members.items() if 0 < count < len(terms)}
-    kept |= {groups[scheme].within for scheme in kept} - {""}
+    useful = {scheme for scheme, count in members.items() if 0 < count < len(terms)}
+    useful |= {groups[scheme].within for scheme in useful} - {""}
     for term in terms.values():
-        term.schemes &= kept
-    thesaurus.groups = {scheme: group for scheme, group in groups.items() if scheme in kept}
+        term.schemes &= useful
+    thesaurus.groups = {scheme: group for scheme, group in groups.items() if scheme in useful}
 
 
 def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
@@ -313,14 +309,14 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
     by_label = sorted((tag, _folded(text), key, text) for key in offered for tag, text in terms[key].preferred.items())
     shared: dict[str, list[str]] = {}
     for (_, _), rows in groupby(by_label, key=lambda row: row[:2]):
-        same = list(rows)
-        if len(same) > 1:
-            shared.setdefault(same[0][3], [key for _, _, key, _ in same])
-    folded = groupby(sorted(keys, key=lambda key: (_folded(key), key)), key=_folded)
+        labels_shared = list(rows)
+        if len(labels_shared) > 1:
+            shared.setdefault(labels_shared[0][3], [key for _, _, key, _ in labels_shared])
+    groups = groupby(sorted(keys, key=lambda key: (_folded(key), key)), key=_folded)
     return Oddities(
         unlabelled=[key for key in offered if not in_languages(terms[key].preferred, [language])],
         shared=shared,
-        alike=[alike for _, found in folded if len(alike := list(found)) > 1],
+        alike=[alike for _, group in groups if len(alike := list(group)) > 1],
         deprecated={key: sorted(terms[key].replaced_by) for key in keys if terms[key].is_deprecated},
         lengthened=thesaurus.lengthened,
         unread=dict(sorted(thesaurus.unread.items())),
@@ -356,8 +352,8 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
     renamed = {}
     for key in sorted(before.keys() & now.keys()):
         # The given language comes first, so that its labels are reported if they differ.
-        both = before[key].keys() & now[key].keys()
-        tags = list(dict.fromkeys([*serving(tuple(sorted(both)), language), *sorted(both)]))
+        common = before[key].keys() & now[key].keys()
+        tags = list(dict.fromkeys([*serving(tuple(sorted(common)), language), *sorted(common)]))
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
             renamed[key] = (before[key][differing[0]], now[key][differing[0]])
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)
@@ -379,6 +375,6 @@ LONGEST_WORD = 64  # Longer words are cut off, because a row of a PostgreSQL ind
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, normalised for search. For example, "L'été à Århus" becomes l, ete, a, arhus."""
-    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]

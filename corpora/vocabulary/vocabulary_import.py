@@ -66,7 +66,7 @@ _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", r
 
 # Attributes in RDF/XML, with the names that check_xml gives them.
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
-_NAMED = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
+_ID_ATTRIBUTES = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
 _TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # rdflib accepts these language tags
 
 # rdflib logs tracebacks for dates in unusual notations, but we do not use dates.
@@ -83,8 +83,8 @@ def read_thesaurus(
 
     Raise VocabularyError if a file has faults. Raise CorpusError if a path cannot be read.
     """
-    found, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
-    named = ", ".join(path.name for path in files)
+    thesaurus, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
+    names = ", ".join(path.name for path in files)
     for path in files:
         check_file(path, "told")
         written = format or _format_of(path)
@@ -92,31 +92,31 @@ def read_thesaurus(
         if written in _PARSERS:
             _parse(path, content, _PARSERS[written], graph)
             continue
-        of_file = Faults()
-        text = _text(path, content)
-        for key, row in _descriptors(path, text, of_file) if written == "json" else _table(path, text, of_file):
-            with of_file.gathered():
-                if key in found.terms:
-                    raise VocabularyError(f"the concept {key} occurs twice; keep one of them.")
-                found.terms[key] = Term()
-                found.terms[key] = _term(key, row)
-        of_file.check(str(path))
-    add_skos(found, graph, faults)
-    faults.check(named)
+        file_faults = Faults()
+        text = _decoded(path, content)
+        for key, row in _descriptors(path, text, file_faults) if written == "json" else _table(path, text, file_faults):
+            with file_faults.gathered():
+                if key in thesaurus.terms:
+                    raise VocabularyError(f"The concept {key} occurs twice. Remove one of them.")
+                thesaurus.terms[key] = Term()
+                thesaurus.terms[key] = _term(key, row)
+        file_faults.check(str(path))
+    add_skos(thesaurus, graph, faults)
+    faults.check(names)
     if schemes:
         check_file(schemes, "json")
         with faults.gathered():
-            _add_schemes(found, _json(schemes, _text(schemes, _content(schemes, progress))))
+            _add_schemes(thesaurus, _json(schemes, _decoded(schemes, _content(schemes, progress))))
         faults.check(str(schemes))
-    finish(found, named)
-    return found
+    finish(thesaurus, names)
+    return thesaurus
 
 
 def _format_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in compression.PACKED]
-    if suffixes and (known := SUFFIXES.get(suffixes[-1])):
-        return known
-    raise VocabularyError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
+    if suffixes and (format := SUFFIXES.get(suffixes[-1])):
+        return format
+    raise VocabularyError(f"The file name {path} does not show the format. Add --format {'|'.join(FORMATS)}.")
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
@@ -129,7 +129,7 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
     except OSError as error:
         if error.errno is not None:
             raise VocabularyError(f"{path} cannot be read: {error.strerror}.") from error
-        raise VocabularyError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
+        raise VocabularyError(f"{path} is truncated or damaged, so nothing was imported. Download it again.") from error
     if len(content) > MOST_BYTES:
         raise _too_large(path)
     if is_xml and content.strip():
@@ -145,51 +145,51 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
 
 def _too_large(path: Path) -> VocabularyError:
     return VocabularyError(
-        f"{path} holds more than {MOST_BYTES >> 20} MB, which is too much for a vocabulary; name the right file, or "
-        "leave notes and languages out that nobody needs."
+        f"{path} exceeds the limit of {MOST_BYTES >> 20} MB for vocabularies. Check the file, or remove notes and "
+        "languages that you do not need."
     )
 
 
-def _text(path: Path, content: bytes) -> str:
+def _decoded(path: Path, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise faulty(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
 
 
-class _Twice(Exception):
+class _RepeatedKey(Exception):
     """The error for a JSON object that has a key twice."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
-            raise _Twice(key)
-        found[key] = value
-    return found
+        if key in mapping:
+            raise _RepeatedKey(key)
+        mapping[key] = value
+    return mapping
 
 
 def _json(path: Path, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text, object_pairs_hook=_object)
-    except _Twice as error:
-        raise VocabularyError(f"{path} has {error.args[0]} twice in one object; keep one of them.") from None
+        document = json.loads(text, object_pairs_hook=_object_from_pairs)
+    except _RepeatedKey as error:
+        raise VocabularyError(f"{path} has the key {error.args[0]} twice in one object. Remove one.") from None
     except json.JSONDecodeError as error:
-        raise VocabularyError(f"{path}, line {error.lineno:,}: this is not JSON ({error.msg}).") from None
+        raise VocabularyError(f"{path}, line {error.lineno:,}: invalid JSON ({error.msg}).") from None
     except (ValueError, RecursionError) as error:
-        raise VocabularyError(f"{path} is not JSON that can be read ({error}).") from None
-    if not isinstance(found, dict):
-        raise VocabularyError(f"{path} does not hold one JSON object with an entry for each id.")
-    return found
+        raise VocabularyError(f"{path} cannot be read as JSON: {error}.") from None
+    if not isinstance(document, dict):
+        raise VocabularyError(f"{path} must contain one JSON object with an entry for each id.")
+    return document
 
 
 def _descriptors(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for given, row in _json(path, text).items():
+    for written_key, row in _json(path, text).items():
         with faults.gathered():
-            key = read_key(given)
+            key = read_key(written_key)
             if not isinstance(row, dict):
-                raise VocabularyError(f'concept {key} is not an object such as {{"label": "…", "parents": []}}.')
+                raise VocabularyError(f'Concept {key} must be an object such as {{"label": "…", "parents": []}}.')
             yield key, row
 
 
@@ -198,24 +198,22 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     columns = _columns(path, lines[0][1]) if lines else ()
     if lines and columns == lines[0][1]:
         del lines[0]
-    at = columns.index("id") if columns else 0
+    id_index = columns.index("id") if columns else 0
     # The words that pandas writes for missing values. A word that is an id in this table does not count as missing.
-    missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
+    missing = MISSING - {cells[id_index].strip() for _, cells in lines if id_index < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
-            faults.add(f"line {number:,}: The row has {fields_said(cells)} where the header has {len(columns):,}.")
+            faults.add(f"line {number:,}: The row has {fields_said(cells)}, but the header has {len(columns):,}.")
             continue
         row: dict[str, Any] = dict(zip(columns, cells, strict=False))
-        several = {
-            name: [each for each in cell.split("|") if each.strip() not in missing] for name, cell in row.items()
-        }
+        lists = {name: [part for part in cell.split("|") if part.strip() not in missing] for name, cell in row.items()}
         try:
             key = read_key(row["id"])
         except VocabularyError as error:
             faults.add(f"line {number:,}: {error}")
             continue
         labels = {name: "" if cell.strip() in missing else cell for name, cell in row.items()}
-        yield key, {name: labels[name] if name.startswith("label") else several[name] for name in row}
+        yield key, {name: labels[name] if name.startswith("label") else lists[name] for name in row}
 
 
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
@@ -223,17 +221,17 @@ def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
     if "id" not in cells:
         if any(cell.strip().casefold() == "id" for cell in cells):
             raise VocabularyError(
-                f"{path} has no column id; its columns are: {', '.join(cells)}. Write id in its place."
+                f"{path} has no column id. Its columns are: {', '.join(cells)}. Write id in lower case."
             )
         return _BARE
     allowed = {"id", "parents", "related"}
     if unknown := [name for name in cells if name not in allowed and not _is_of_labels(name)]:
         raise VocabularyError(
-            f"{path} has the column {unknown[0]!r}; it may have id, label, label_de, alt_labels, alt_labels_de, "
-            "parents and related, with any language for de."
+            f"{path} has the unknown column {unknown[0]!r}. Valid columns are id, label, label_de, alt_labels, "
+            "alt_labels_de, parents and related, with any language in place of de."
         )
     if len(set(cells)) < len(cells):
-        raise VocabularyError(f"{path} has a column twice; its columns are {', '.join(cells)}.")
+        raise VocabularyError(f"{path} has a column twice. Its columns are: {', '.join(cells)}.")
     return cells
 
 
@@ -255,21 +253,21 @@ def _term(key: str, row: Mapping[str, Any]) -> Term:
             if label := read_label(value, key):
                 prefer(term, key, tag, label)
         else:
-            labels = [read_label(each, key) for each in _list(value, name, key)]
+            labels = [read_label(part, key) for part in _list(value, name, key)]
             term.other.setdefault(tag, set()).update(filter(None, labels))
     term.broader, term.related = (
-        {read_key(each) for each in _list(row.get(name) or [], name, key)} for name in ("parents", "related")
+        {read_key(part) for part in _list(row.get(name) or [], name, key)} for name in ("parents", "related")
     )
     return term
 
 
 def _list(value: object, name: str, key: str) -> list[Any]:
     if not isinstance(value, list):
-        raise VocabularyError(f"{name} of concept {key} is not a list.")
+        raise VocabularyError(f"The value of {name} for concept {key} must be a list.")
     return value
 
 
-def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
+def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
     """Add the schemes in a file. The file contains three objects:
 
     domains: for each domain number, the domain's label and id
@@ -278,26 +276,26 @@ def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
     """
     parts = [part for name in ("domains", "schemes", "in_scheme") if isinstance(part := content.get(name), dict)]
     if len(parts) != 3:
-        raise VocabularyError("It must have the objects domains, schemes and in_scheme.")
+        raise VocabularyError("The file must contain the objects domains, schemes and in_scheme.")
     domains, schemes, in_scheme = parts
-    found.groups = {}
+    thesaurus.groups = {}
     ids: dict[object, str] = {}
     for number, row in [*domains.items(), *schemes.items()]:
         if not isinstance(row, dict):
-            raise VocabularyError(f"The entry {number} is not an object.")
+            raise VocabularyError(f"The entry {number} must be an object.")
         key = read_key(row.get("id", number))
         within = "" if number in domains else ids.get(row.get("domain"), "")
         if number in domains:
             ids[number] = key
-        if key in found.groups:
-            raise VocabularyError(f"It has the id {key} twice; keep one of them.")
-        found.groups[key] = Group(_term(key, row).preferred, within)
-    for term in found.terms.values():
+        if key in thesaurus.groups:
+            raise VocabularyError(f"The id {key} occurs twice. Remove one of them.")
+        thesaurus.groups[key] = Group(_term(key, row).preferred, within)
+    for term in thesaurus.terms.values():
         term.schemes = set()
-    for given, keys in in_scheme.items():
-        if given not in found.terms:
-            raise VocabularyError(f"It puts the concept {given} into schemes, which the other files do not have.")
-        found.terms[given].schemes = {read_key(key) for key in _list(keys, "the list of schemes", given)}
+    for concept_key, keys in in_scheme.items():
+        if concept_key not in thesaurus.terms:
+            raise VocabularyError(f"The concept {concept_key} in in_scheme does not exist in the other files.")
+        thesaurus.terms[concept_key].schemes = {read_key(key) for key in _list(keys, "in_scheme", concept_key)}
 
 
 def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None:
@@ -307,16 +305,16 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
     if parser == "xml":
         _check_rdf_xml(path, content)
     else:
-        _text(path, content)
+        _decoded(path, content)
     try:
         graph.parse(source, format=parser)
     except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
-        what = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
+        format = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
         if fault := _TURTLE_FAULT.search(str(error)):
-            why = " ".join(fault[2].split())
-            raise VocabularyError(f"{path}, line {int(fault[1]):,}: this is not {what} ({why}).") from None
-        why = (str(error).strip() or type(error).__name__).split("\n")[0]
-        raise VocabularyError(f"{path} is not {what} ({why[:200]}).") from None
+            reason = " ".join(fault[2].split())
+            raise VocabularyError(f"{path}, line {int(fault[1]):,}: invalid {format} ({reason}).") from None
+        reason = (str(error).strip() or type(error).__name__).split("\n")[0]
+        raise VocabularyError(f"{path} is not valid {format} ({reason[:200]}).") from None
 
 
 def _check_rdf_xml(path: Path, content: bytes) -> None:
@@ -330,11 +328,11 @@ def _check_rdf_xml(path: Path, content: bytes) -> None:
 
     def seen(_name: str, attributes: dict[str, str], line: int) -> None:
         nonlocal about
-        about = next((attributes[name] for name in _NAMED if name in attributes), about)
+        about = next((attributes[name] for name in _ID_ATTRIBUTES if name in attributes), about)
         tag = attributes.get(_LANGUAGE)
         if tag and not _TAG.fullmatch(tag):
-            what = f"a label of {about}" if about else "a label"
-            faults.add(f"line {line:,}: {what} is in the language {tag[:20]!r}, which is not a language code.")
+            noun = f"A label of {about}" if about else "A label"
+            faults.add(f"line {line:,}: {noun} has an invalid language code, {tag[:20]!r}.")
 
     try:
         check_xml(content, seen)
@@ -386,36 +384,36 @@ def import_vocabulary(
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise VocabularyError(
-            f"{name!r} cannot be a vocabulary's name; use 1 to 64 letters, digits, hyphens or underscores."
+            f"{name!r} is not a valid vocabulary name. Use 1 to 64 letters, digits, hyphens or underscores."
         )
     thesaurus = read_thesaurus(files, schemes, format, progress)
     with transaction.atomic():
         versions = Vocabulary.objects.filter(name=name).order_by("version")
-        same, newest = versions.filter(sha256=thesaurus.digest).first(), versions.last()
-        if not (same or dry_run):
+        existing, newest = versions.filter(sha256=thesaurus.digest).first(), versions.last()
+        if not (existing or dry_run):
             source = ", ".join(path.name for path in [*files, *([schemes] if schemes else [])])
             _store(name, newest.version + 1 if newest else 1, source, thesaurus)
-        before = _preferred(newest) if newest and not same else {}
-    now = {key: term.preferred for key, term in thesaurus.terms.items()}
+        previous = _preferred(newest) if newest and not existing else {}
+    current = {key: term.preferred for key, term in thesaurus.terms.items()}
     return Imported(
-        version=same.version if same else newest.version + 1 if newest else 1,
+        version=existing.version if existing else newest.version + 1 if newest else 1,
         before=newest.version if newest else None,
-        concepts=len(now),
+        concepts=len(current),
         labels=sum(len(term.preferred) + sum(map(len, term.other.values())) for term in thesaurus.terms.values()),
         schemes=len(thesaurus.groups),
         languages=thesaurus.languages,
-        changes=changes(before, now, language) if before else Changes({}, {}, {}),
+        changes=changes(previous, current, language) if previous else Changes({}, {}, {}),
         oddities=oddities(thesaurus, language),
-        already=same is not None,
+        already=existing is not None,
     )
 
 
 def _preferred(vocabulary: Vocabulary) -> dict[str, Labels]:
-    found: dict[str, Labels] = {key: {} for key in vocabulary.concepts.values_list("key", flat=True)}
-    labels = Label.objects.filter(concept__vocabulary=vocabulary, is_preferred=True)
-    for key, language, text in labels.values_list("concept__key", "language", "text"):
-        found[key][language] = text
-    return found
+    labels_by_key: dict[str, Labels] = {key: {} for key in vocabulary.concepts.values_list("key", flat=True)}
+    rows = Label.objects.filter(concept__vocabulary=vocabulary, is_preferred=True)
+    for key, language, text in rows.values_list("concept__key", "language", "text"):
+        labels_by_key[key][language] = text
+    return labels_by_key
 
 
 def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
@@ -429,7 +427,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
                 languages=thesaurus.languages,
             )
     except IntegrityError:
-        raise VocabularyError(f"Somebody else has just imported into {name}; run the command again.") from None
+        raise VocabularyError(f"Another import has just changed {name}. Run the command again.") from None
     schemes = _stored_schemes(vocabulary, thesaurus)
     terms = sorted(thesaurus.terms.items())
     rows = (

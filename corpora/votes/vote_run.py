@@ -90,11 +90,11 @@ class Pieces:
 
 def pieces_of(directory: Path, part: Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
     """Return the pieces of a part. Delete all pieces that belong to other parts or were made with different options."""
-    told = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
-    folder = directory / "voting" / hashlib.sha256(told.encode()).hexdigest()[:16]
-    for other in (directory / "voting").glob("*"):
-        if other != folder:
-            shutil.rmtree(other)
+    key = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
+    folder = directory / "voting" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    for folder_found in (directory / "voting").glob("*"):
+        if folder_found != folder:
+            shutil.rmtree(folder_found)
     folder.mkdir(parents=True, exist_ok=True)
     return Pieces(folder)
 
@@ -140,15 +140,15 @@ def prelabel(
         manifest = manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:
-            raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Run it with --again.")
-        known = [manifest.votes[index] if index < len(manifest.votes) else None for index in range(len(manifest.parts))]
-        wanting = [index for index, old in enumerate(known) if old is None or old in outdated]
-        progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in wanting))
-        parts = [manifest.parts[index] for index in wanting]
+            raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Add --again to replace them.")
+        saved = [manifest.votes[index] if index < len(manifest.votes) else None for index in range(len(manifest.parts))]
+        missing = [index for index, old in enumerate(saved) if old is None or old in outdated]
+        progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in missing))
+        parts = [manifest.parts[index] for index in missing]
         with _voting(name, directory, parts, k, versions, processes, progress) as voted:
-            for index, old in ((index, known[index]) for index in wanting):
+            for index, old in ((index, saved[index]) for index in missing):
                 file = directory / "votes" / _fresh_name(index + 1, old)
-                with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} are not kept"):
+                with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
                     rows, agreed = _write(next(voted), file)
                     votes = VotesPart(file.name, rows, agreed, digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
@@ -161,13 +161,13 @@ def prelabel(
 
 def _check(name: str, k: int, processes: int | None) -> None:
     if k < 1:
-        raise CorpusError(f"k is {k}; each detector must name at least one language.")
+        raise CorpusError(f"k is {k}. It must be at least 1.")
     if processes is not None and processes < 1:
-        raise CorpusError(f"processes is {processes}; at least one must do the work.")
+        raise CorpusError(f"processes is {processes}. It must be at least 1.")
     if fields := manifest_of(name).fields:
         raise CorpusError(
-            f"Corpus {name} holds records of {' '.join(fields)}, whose language is declared; "
-            "detectors vote on posts. Draw from it as it is."
+            f"Corpus {name} contains records (fields: {' '.join(fields)}) with declared languages, but detectors vote "
+            "only on posts. You can draw from it without votes."
         )
 
 
@@ -204,11 +204,11 @@ def _voting(
     """Open an iterator that computes and yields the votes on each part, in order."""
     spreading = spread() if processes is None else None
     if spreading:
-        with closing(_voted_elsewhere(spreading, directory, parts, k, progress)) as voted:
+        with closing(_votes_on_cluster(spreading, directory, parts, k, progress)) as voted:
             yield voted
     else:
         with _mapping(processes or system.usable(), name) as mapping:
-            yield _voted_here(mapping, directory, parts, k, versions, progress)
+            yield _votes_here(mapping, directory, parts, k, versions, progress)
 
 
 @contextmanager
@@ -260,32 +260,32 @@ def _map(
     vote: Callable[[pa.RecordBatch], Chunk],
     chunks: Iterable[pa.RecordBatch],
 ) -> Iterator[Chunk]:
-    left = enumerate(chunks)
+    chunks_left = enumerate(chunks)
     busy: dict[Connection, deque[int]] = {connection: deque() for connection in workers}
     done: dict[int, Chunk] = {}
-    told = 0
+    next_number = 0
 
-    def give(connection: Connection) -> None:
-        if (following := next(left, None)) is not None:
-            number, chunk = following
+    def send_next(connection: Connection) -> None:
+        if (next_chunk := next(chunks_left, None)) is not None:
+            number, chunk = next_chunk
             busy[connection].append(number)
             with _explained(workers[connection], name):
                 connection.send((vote, chunk))
 
     for connection in [*workers] * _AHEAD:
-        give(connection)
-    while asked := [connection for connection, numbers in busy.items() if numbers]:
-        for ready in wait(asked):
+        send_next(connection)
+    while busy_connections := [connection for connection, numbers in busy.items() if numbers]:
+        for ready in wait(busy_connections):
             assert isinstance(ready, Connection)
             with _explained(workers[ready], name):
                 result = ready.recv()
             if isinstance(result, Exception):
                 raise result
             done[busy[ready].popleft()] = result
-            give(ready)
-        while told in done:
-            yield done.pop(told)
-            told += 1
+            send_next(ready)
+        while next_number in done:
+            yield done.pop(next_number)
+            next_number += 1
 
 
 @contextmanager
@@ -294,18 +294,18 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError) as error:  # OSError is raised if the connection ends in the middle of a message.
-        reading, kept = f"A process that was reading posts of corpus {name}", "What is done is kept"
+        worker_noun, saved = f"A process that read posts of corpus {name}", "Finished votes are saved"
         status = worker.wait()
         if status == -signal.SIGKILL:
             raise CorpusError(
-                f"{reading} was killed, most likely because memory ran out. {kept}: run the command again to go on, "
-                "with fewer --processes or more memory."
+                f"{worker_noun} was killed, probably because memory ran out. {saved}. To continue, run the command "
+                "again with fewer --processes or more memory."
             ) from error
-        by = f"the signal {-status}" if status < 0 else f"a fault of its own (status {status}), which stands above"
-        raise CorpusError(f"{reading} was ended by {by}. {kept}: run the command again to go on.") from error
+        why = f"ended with signal {-status}" if status < 0 else f"failed with status {status}; see the error above"
+        raise CorpusError(f"{worker_noun} {why}. {saved}. To continue, run the command again.") from error
 
 
-def _voted_here(
+def _votes_here(
     mapping: Map,
     directory: Path,
     parts: Sequence[Part],
@@ -317,17 +317,17 @@ def _voted_here(
 
     While a part is being written, the processes already work on the next one.
     """
-    left: Iterator[Chunk] | None = None
+    chunks_left: Iterator[Chunk] | None = None
     for part in parts:
         pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
         done = list(pieces.kept())
         progress(sum(votes.num_rows for votes, _ in done))
-        if left is None:  # Only the first part can have pieces that an interrupted run saved.
+        if chunks_left is None:  # Only the first part can have pieces that an interrupted run saved.
             vote = partial(vote_on, k, tuple(VOTERS.values()))
-            left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
+            chunks_left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
         while rows < part.rows:
-            chunk = next(left)
+            chunk = next(chunks_left)
             pieces.keep(chunk)
             done.append(chunk)
             rows += chunk[0].num_rows
@@ -342,7 +342,7 @@ def _chunks(directory: Path, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
             yield from file.iter_batches(_CHUNK_ROWS, columns=["id", "text"])
 
 
-def _voted_elsewhere(
+def _votes_on_cluster(
     spreading: Callable[..., Generator[pa.Table, None, None]],
     directory: Path,
     parts: Iterable[Part],
@@ -356,8 +356,8 @@ def _voted_elsewhere(
     files = [directory / "parts" / part.name for part in parts]
     voters = tuple(VOTERS.values())
     vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
-    with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as found:
-        for counted in found:
+    with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as tables:
+        for counted in tables:
             progress(counted.num_rows)
             yield counted.select(votes_schema().names), pc.sum(counted["unanimous"]).as_py()
 

@@ -34,25 +34,25 @@ def main() -> None:
     argv[1]: the file descriptor of the connection
     """
     connection = Connection(int(sys.argv[1]))
-    asked = SimpleQueue[Any]()
+    requests = SimpleQueue[Any]()
     # A thread reads the next request while the current one is being answered. Otherwise, each process could wait for
     # the other to read.
-    Thread(target=_hear, args=(connection, asked), daemon=True).start()
-    while (question := asked.get()) is not None:
+    Thread(target=_read_requests, args=(connection, requests), daemon=True).start()
+    while (question := requests.get()) is not None:
         vote, posts = question
         try:
-            said = vote(posts)
+            result = vote(posts)
         except Exception as error:  # noqa: BLE001 - the parent raises it
-            said = error
+            result = error
         with suppress(OSError):  # This error means that the parent has exited.
-            connection.send(said)
+            connection.send(result)
 
 
-def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
+def _read_requests(connection: Connection, requests: SimpleQueue[Any]) -> None:
     with suppress(EOFError, OSError):  # OSError is raised if the connection ends in the middle of a message.
         while True:
-            asked.put(connection.recv())
-    asked.put(None)
+            requests.put(connection.recv())
+    requests.put(None)
 
 
 def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
@@ -60,7 +60,7 @@ def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
     cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
     rankings = [_rankings(voter, cleaned, k) for voter in voters]
     columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32()), *map(_column, rankings)]
-    agreed = all_unanimous([each.first() for each in rankings])
+    agreed = all_unanimous([ranking.first() for ranking in rankings])
     schema = votes_schema(voter.name for voter in voters)
     return pa.RecordBatch.from_arrays(columns, schema=schema), int(agreed.sum())
 
@@ -100,6 +100,6 @@ def vote_on_all(k: int, voters: Sequence[Voter], batches: Iterable[pa.RecordBatc
 
 
 def _column(rankings: Rankings) -> pa.Array:
-    named = pa.DictionaryArray.from_arrays(rankings.codes, pa.array(CODES)).dictionary_decode()
-    votes = pa.StructArray.from_arrays([named, pa.array(rankings.scores)], ["language", "score"])
+    codes = pa.DictionaryArray.from_arrays(rankings.codes, pa.array(CODES)).dictionary_decode()
+    votes = pa.StructArray.from_arrays([codes, pa.array(rankings.scores)], ["language", "score"])
     return pa.ListArray.from_arrays(rankings.offsets, votes)

@@ -46,10 +46,10 @@ READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 def _identity(path: str) -> tuple[int, int] | None:
     """Return the device and inode of a file, which do not change when it is renamed, or None if it does not exist."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

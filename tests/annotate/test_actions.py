@@ -142,7 +142,7 @@ def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir):
         ("open_task", {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
         ("open_task", {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
         ("open_task", {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
-        ("prelabel", {"corpus": "none"}, "There is no corpus 'none'"),
+        ("prelabel", {"corpus": "none"}, "The corpus 'none' does not exist"),
         ("prelabel", {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
     ):
         with pytest.raises(ActionError) as refused:

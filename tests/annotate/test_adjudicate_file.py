@@ -70,7 +70,7 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason_and_the_other
         (4, "Say in a few words how you know, so that others can follow the decision."),
         (5, "The task has no post with the id 4."),
         (6, "Line 2 decides on 1 in another way; keep one of them."),
-        (7, "The row has 1 field where the header has 3."),
+        (7, "The row has 1 field, but the header has 3."),
         (8, "The id is empty."),
     ]
     assert outcome.warned == [f"Line {row['line']}: {row['reason']}" for row in outcome.data["rejects"]]

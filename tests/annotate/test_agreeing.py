@@ -278,7 +278,7 @@ def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tm
     for text, sentence in [
         ("task\tlabel\na\t1\na\t0\n", "line 3: a is 0 here and 1 before; keep one"),
         ("task\tlabel\na\t\n", "line 2: The label is empty"),
-        ("task\tlabel\na\n", "line 2: The row has 1 field where the header has 2"),
+        ("task\tlabel\na\n", "line 2: The row has 1 field, but the header has 2"),
     ]:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(JudgmentFileError, match=sentence):

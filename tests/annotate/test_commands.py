@@ -223,7 +223,7 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
 @pytest.mark.parametrize("there", [lambda: User.objects.create_user("ann"), lambda: Corpus.objects.create(name="mine")])
 def test_the_demo_does_not_stand_among_real_people_and_texts(db, data_dir, there):
     there()
-    with pytest.raises(CommandError, match=r"are not a demo's: .*`ASSAY_DATA_DIR=demo-data assay serve --demo`"):
+    with pytest.raises(CommandError, match=r"do not belong to a demo.*`ASSAY_DATA_DIR=demo-data assay serve --demo`"):
         demo.set_up(8000)
     assert User.objects.count() + Corpus.objects.count() == 1
     assert list(data_dir.iterdir()) == []
@@ -241,7 +241,7 @@ def test_serving_prints_an_address_that_is_answered_and_how_links_come_to_begin_
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    sentence = f"begin with http://localhost:8000; set ASSAY_SITE=http://localhost:{port} where you run it"
+    sentence = f"begin with http://localhost:8000. Set ASSAY_SITE=http://localhost:{port} before you run it"
     assert sentence in printed(port=port)
     settings.SITE_ASSUMED = settings.HOSTS_ASSUMED = False
     assert "ASSAY_SITE" not in printed(port=port)
@@ -255,7 +255,7 @@ def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, mon
     monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
     settings.HOSTS_ASSUMED = True
     for host, named in (("0.0.0.0", "assay.example.org"), ("127.0.0.9", "127.0.0.9")):
-        with pytest.raises(CommandError, match=rf"At {host} others would be refused, .*=localhost,{re.escape(named)}"):
+        with pytest.raises(CommandError, match=rf"At {host} requires ASSAY_HOSTS, .*=localhost,{re.escape(named)}"):
             call_command("serve", demo=True, host=host, port=0)
     assert (served, list(data_dir.iterdir())) == ([], [])
     for host in ("localhost", "127.0.0.1"):  # for this machine alone
@@ -292,7 +292,7 @@ def test_serving_says_when_its_port_cannot_be_used_and_sets_nothing_up(db, data_
             r"The database cannot be used: .*127\.0\.0\.1.*refus",
         ),
         ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, r"The database cannot be used: .*"),
-        ({"ASSAY_DEBUG": "yes"}, r"ASSAY_DEBUG is 'yes'; set it to 1 or 0\."),
+        ({"ASSAY_DEBUG": "yes"}, r"ASSAY_DEBUG is 'yes'\. It must be 1 or 0\."),
     ],
 )
 def test_a_wrong_setting_is_one_sentence_and_no_traceback_unless_somebody_asks_for_it(tmp_path, environment, sentence):

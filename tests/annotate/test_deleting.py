@@ -200,14 +200,14 @@ def predictions(folder, name):
 
 def test_a_corpus_that_nothing_was_drawn_from_goes_from_database_and_disk(demo_corpus, data_dir):
     told("open_task", "t", size=60, **OPENED)
-    with pytest.raises(CommandError, match=r"Corpus demo cannot be deleted, since .* drawn from it \(draws: 1\)"):
+    with pytest.raises(CommandError, match=r"Corpus demo cannot be deleted because .* drawn from it \(draws: 1\)"):
         delete(corpus=NAME)
     assert (data_dir / "corpora" / NAME / "manifest.json").exists()
     delete("t")
     assert delete(corpus=NAME) == "Deleted: corpus demo with 1,525 rows from 1 file.\n"
     assert not Corpus.objects.exists()
     assert list((data_dir / "corpora").iterdir()) == []
-    with pytest.raises(CommandError, match="There is no corpus 'demo'; available: none"):
+    with pytest.raises(CommandError, match=r"The corpus 'demo' does not exist. Available corpora: none"):
         delete(corpus=NAME)
     assert list((data_dir / "corpora").iterdir()) == []
 
@@ -253,7 +253,7 @@ def test_other_files_in_the_folder_of_a_corpus_are_left_and_named_but_not_the_pi
     (pieces_of(directory, part, 3, {}, 100).folder / "000000.arrow").write_text("votes")
     foreign = directory / "notes.txt"
     foreign.write_text("mine")
-    with pytest.raises(CommandError, match=r"Corpus demo is deleted, but for what could not be removed of .*/demo"):
+    with pytest.raises(CommandError, match=r"Corpus demo was deleted, but files remain in .*/demo"):
         delete(corpus=NAME)
     assert not Corpus.objects.exists()
     assert [path for path in directory.rglob("*") if path.is_file()] == [foreign]
@@ -263,7 +263,7 @@ def test_other_files_in_the_folder_of_a_corpus_are_left_and_named_but_not_the_pi
 
 
 def test_a_corpus_that_another_command_is_changing_stays(demo_corpus):
-    with changing(NAME), pytest.raises(CommandError, match="Another command is changing corpus demo now"):
+    with changing(NAME), pytest.raises(CommandError, match="Another command is changing the corpus demo"):
         delete(corpus=NAME)
     assert Corpus.objects.exists()
 
@@ -274,15 +274,15 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
     files = data_dir / "corpora" / NAME / "predictions"
     told("open_task", "t", corpus=NAME, seed="7", design="precision", predictor="two@1", languages="de", size=20)
     with pytest.raises(
-        CommandError, match=r"two@1 cannot be deleted, since posts of corpus demo were drawn by it \(draws: 1\)"
+        CommandError, match=r"two@1 cannot be deleted because it was used to draw posts from corpus demo \(draws: 1\)"
     ):
         delete(corpus=NAME, predictor="two")
-    with pytest.raises(CommandError, match="cld2 is made of the detectors' votes"):
+    with pytest.raises(CommandError, match="cld2 is consists of the detectors' votes"):
         delete(corpus=NAME, predictor="cld2")
     assert len(list(files.iterdir())) == 2
     assert delete(corpus=NAME, predictor="one") == "Deleted: what one@1 says of 1,525 posts of corpus demo.\n"
     assert [path.name for path in files.iterdir()] == ["000002.parquet"]
-    with pytest.raises(CommandError, match="There is no predictor 'one@1' for corpus demo"):
+    with pytest.raises(CommandError, match="Corpus demo has no predictor 'one@1'"):
         delete(corpus=NAME, predictor="one@1")
 
 
@@ -294,8 +294,12 @@ def test_what_is_not_clear_is_refused(data_dir):
         (["t"], {"corpus": "c"}, one),
         (["t"], {"predictor": "p@1"}, "A predictor is one of a corpus: name that with --corpus, and no task."),
         (["t"], {}, "There is no task 't'; available: none."),
-        ([], {"corpus": "../x"}, "'../x' cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or"),
-        ([], {"corpus": "c", "predictor": "p"}, "There is no corpus 'c'; make one with `assay import_corpus c FILE"),
+        ([], {"corpus": "../x"}, "'../x' is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or"),
+        (
+            [],
+            {"corpus": "c", "predictor": "p"},
+            "The corpus 'c' does not exist. Create it with `assay import_corpus c FILE",
+        ),
     ):
         with pytest.raises(CommandError) as refused:
             delete(*arguments, **options)

@@ -122,9 +122,9 @@ def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_
     for one, other in (("mine@1", "mine"), ("cld2", "cld2"), (mine, mine)):
         itself = "cannot be compared with itself; name other predictions with --against"
         assert itself in refusal(one, "--gold", stream, "--against", other)
-    # A file whose name does not tell its format is read as it is said to be.
+    # A file whose name does not show the format is read as it is said to be.
     nameless = mine.rename(tmp_path / "mine")
-    assert "does not tell its format; give --format jsonl|csv|tsv" in refusal(nameless, "--gold", stream)
+    assert "does not show the format. Add --format jsonl|csv|tsv" in refusal(nameless, "--gold", stream)
     assert run(nameless, "--file-format", "tsv", "--gold", stream)["rows"] == report["rows"]
     other = "The gold sets are from corpus demo, not other; leave --corpus out"
     assert other in refusal("cld2", "--gold", stream, "--corpus", "other")
@@ -192,4 +192,4 @@ def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(pub
     assert accuracy(run(path, "--gold", published["uniform"]))["value"] == 1
     path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
     unknown = refusal(path, "--gold", published["uniform"])
-    assert "The label 'qq-Latn' is not a language code known here" in unknown
+    assert "The label 'qq-Latn' is not a known language code" in unknown

@@ -115,7 +115,7 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
         4: "The worker is empty.",
         5: "The worker has 71 characters; at most 70 are allowed.",
         6: "The worker holds a tab, a newline or another character that cannot be seen.",
-        7: "The row has 2 fields where the header has 3.",
+        7: "The row has 2 fields, but the header has 3.",
         8: "The task is empty.",
         9: "The label 'z' is not one of the task's: x y.",
     }
@@ -155,7 +155,7 @@ def test_a_column_may_say_the_language_of_each_item(file_of):
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
     assert reasons(imported) == {
         3: "a was in de in an earlier row.",
-        5: "The language 'klingon' is not a code known here; write a code such as de, zh-CN or hi-Latn.",
+        5: "The language 'klingon' is not a known code; write a code such as de, zh-CN or hi-Latn.",
     }
 
 
@@ -255,7 +255,7 @@ def test_of_too_many_rejects_the_first_that_counts_is_said_and_no_task_is_made(f
     for labels, most, sentence in (
         (["x", "y"], 0.01, r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"),
         (["x", "y"], 0, r"the first is line 5: "),
-        (["0", "1"], 1, r"all of its 4 rows were rejected, the first at line 2: .*'x' is not one"),
+        (["0", "1"], 1, r"all of its 4 rows were rejected. First rejected row: line 2: .*'x' is not one"),
     ):
         with pytest.raises(TooManyRejected, match=sentence):
             import_judgments("crowd", file, labels=labels, max_rejects=most)
@@ -296,7 +296,7 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     assert said(capsys) == (
         "Task crowd: no new judgment, 1 repeat kept for analysis; 3 rows were there already, 0 were rejected."
     )
-    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of task, worker, label"):
+    with pytest.raises(CommandError, match="The fields are: task, worker, label"):
         call_command("import_judgments", "crowd", str(file), "--column", "item=a")
 
 

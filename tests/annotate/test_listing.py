@@ -135,12 +135,12 @@ def test_what_disk_and_database_do_not_agree_on_is_listed_with_its_fault(demo_co
     assert (faults[NAME], "cannot be read" in faults["broken"]) == ("", True)
     for name in ("empty", "list", "lacking"):
         path = folder / name / "manifest.json"
-        assert faults[name] == f"{path} is not the manifest of a corpus, or not all of it. Restore it."
+        assert faults[name] == f"{path} is not a complete corpus manifest. Restore it."
     assert {name for name, row in rows.items() if row["holds"] == "unknown"} == {*manifests, "lost"}
     assert {row["corpus"] for row in report("predictors")["predictors"]} == {NAME, "stray"}
-    assert faults["lost"].startswith("It is in the database and not on disk")
-    assert faults["stray"].startswith("It is on disk and not in the database")
-    assert "* stray: It is on disk and not in the database: import its files again, or delete it.\n" in printed(
+    assert faults["lost"].startswith("The corpus is in the database but not on disk")
+    assert faults["stray"].startswith("The corpus is on disk but not in the database")
+    assert "* stray: The corpus is on disk but not in the database. Import its files again, or delete it.\n" in printed(
         "corpora"
     )
     assert printed("status")
@@ -161,7 +161,7 @@ def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path
     listed = printed("predictors")
     assert "* langid, cld2, fasttext, majority: posts lack votes; run `assay prelabel demo`\n" in listed
     assert "* m@1: the corpus has grown since" in listed
-    with pytest.raises(CommandError, match=f"There is no corpus 'none'; available: {NAME}"):
+    with pytest.raises(CommandError, match=f"The corpus 'none' does not exist. Available corpora: {NAME}"):
         printed("predictors", "none")
 
 

@@ -233,7 +233,7 @@ def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
     forget()
     path = tmp_path / "other.toml"
     path.write_text(WHICH + ADDED.replace("Nigerian Pidgin", "Naija"), encoding="utf-8")
-    with pytest.raises(CommandError, match="pcm was added before as 'Nigerian Pidgin'"):
+    with pytest.raises(CommandError, match="pcm was already added as 'Nigerian Pidgin'"):
         call_command("open_task", "t", kind=str(path), corpus="naija", seed="1", size=2, verbosity=0)
     assert not Task.objects.filter(name="t").exists()
 

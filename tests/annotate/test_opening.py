@@ -258,15 +258,20 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
     bad_name = "The task's name has characters that it cannot have"
     for name, size, options, sentence in (
         ("t", 0, "", "--size is 0; it must be 1 or more."),
-        ("t", 10, "--corpus=none", "There is no corpus 'none'; available: demo. See `assay import_corpus --help`."),
+        (
+            "t",
+            10,
+            "--corpus=none",
+            "The corpus 'none' does not exist. Available corpora: demo. See `assay import_corpus --help`.",
+        ),
         ("t", 10, "--seed=", "--seed is needed to open a task by the uniform design."),
-        ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters; give it 1 to 64."),
+        ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters. It must have 1 to 64."),
         ("t", 10, "--corpus=", "--corpus is needed to open a task by the uniform design."),
         ("t", 10, "--labels=de,xx,q", "'xx', 'q': not a language code known here"),
         ("two words", 10, "", bad_name),
         ("täsk", 10, "", bad_name),
         ("x" * 65, 10, "", "The task's name has 65 characters; at most 64 are allowed"),
-        ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters; at most 200 are allowed"),
+        ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters. The limit is 200"),
         ("t", 10, "--redundancy=0", "--redundancy is 0; it must be 1 to 99."),
         ("t", 10, "--rounds=100", "--rounds is 100; it must be 1 to 99."),
         ("t", 10, "--skip-limit=0", "--skip-limit is 0; it must be 1 to 99."),
@@ -312,9 +317,11 @@ def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, 
         assert refused(extend, *options).startswith(sentence)
     manifest = manifest_of(NAME)
     write_manifest(NAME, replace(manifest, votes=(replace(manifest.votes[0], sha256="0" * 64),)))
-    assert "have changed since; make a new draw" in refused(extend, "t", 100)
+    assert "have changed since the draw was made. Make a new draw" in refused(extend, "t", 100)
 
 
 def test_a_corpus_without_votes_is_sent_to_prelabel(open_task):
     import_posts("raw")
-    assert refused(open_task, "t", 10, corpus="raw") == "Corpus raw has posts without votes; run `assay prelabel raw`."
+    assert (
+        refused(open_task, "t", 10, corpus="raw") == "Some posts in corpus raw have no votes. Run `assay prelabel raw`."
+    )

@@ -185,7 +185,9 @@ def test_whole_threads_are_kept_apart_with_those_that_share_a_message(pairs_of, 
         assert all(len({row["split"] for row in rows if row[place] == each}) == 1 for each in {r[place] for r in rows})
     assert len({row["split"] for row in rows}) == 3
     nameless = [{**row, "thread": ""} for row in talk([PACIFIC])]
-    with pytest.raises(CommandError, match=r"in no thread, so threads cannot be kept apart; .* --column thread=COLUMN"):
+    with pytest.raises(
+        CommandError, match=r"have no thread, so --apart thread is not possible.* --column thread=COLUMN"
+    ):
         exporting(pairs_of(nameless, "nameless"), "other", apart="thread")
 
 
@@ -286,7 +288,7 @@ def test_pairs_that_scorers_drop_are_left_out_with_their_scores_and_the_steps_ad
     assert (reasons["deleted"], reasons["uncertain"]) == (4, 26)
     steps, card = steps_of(folder)
     assert steps["messages"] == 298
-    assert steps["a side was deleted or removed"] == 4
+    assert steps["the message or reply was deleted or removed"] == 4
     assert steps["detoxify has a score above 0.5"] == len(dropped) == manifest_of(folder)["filter"]["dropped"]
     assert steps["pairs of this set"] == len(kept)
     assert "license: apache-2.0" in card
@@ -312,7 +314,7 @@ def test_small_languages_are_left_out_and_told(chatterbot, exporting):
     small = [row for row in lines(folder / "left_out.jsonl") if row["reason"] == "small_language"]
     assert len(small) == manifest["small_languages"] > 0
     assert not {row["language"] for row in small} & {row["language"] for row in manifest["languages"]}
-    with pytest.raises(CommandError, match=r"No language of corpus chatterbot has 9,999 pairs .* with --least-pairs"):
+    with pytest.raises(CommandError, match=r"No language in corpus chatterbot has 9,999 pairs .* with --least-pairs"):
         exporting(chatterbot, "other", least_pairs="9999")
 
 
@@ -348,5 +350,5 @@ def test_only_pairs_are_exported_so(exporting, tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_text('{"id": "1", "text": "Guten Morgen zusammen"}\n')
     call_command("import_corpus", "posts", str(path), licence="CC0-1.0")
-    with pytest.raises(CommandError, match="Corpus posts was not made of threads"):
+    with pytest.raises(CommandError, match="Corpus posts was not imported from threads"):
         exporting("posts")

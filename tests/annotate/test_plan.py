@@ -137,9 +137,9 @@ def test_what_cannot_be_planned_is_one_sentence(demo_corpus):
 
 @pytest.mark.django_db
 def test_a_corpus_without_votes_or_posts_cannot_be_planned_for(data_dir):
-    with pytest.raises(CommandError, match="There is no corpus 'demo'"):
+    with pytest.raises(CommandError, match="The corpus 'demo' does not exist"):
         planned_for(NAME)
     import_posts()
-    with pytest.raises(CommandError, match="has posts without votes; run `assay prelabel demo`"):
+    with pytest.raises(CommandError, match=r"posts in corpus demo have no votes. Run `assay prelabel demo`"):
         planned_for(NAME)
     assert Corpus.objects.count() == 1

@@ -158,8 +158,8 @@ def test_records_need_fields_and_are_imported_with_them(desk):
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("t.xlsx", b"PK", "is a spreadsheet; save it as CSV"),
-        ("t", ROWS, "does not tell its format"),
+        ("t.xlsx", b"PK", "is a spreadsheet. Save it as CSV"),
+        ("t", ROWS, "does not show the format"),
         ("t.csv", b'"', "t.csv"),
         ("t.parquet", b"PAR1", "t.parquet"),
         ("t.jsonl.gz", gzip.compress(ROWS * 1000)[:60], "t.jsonl.gz"),
@@ -183,7 +183,7 @@ def test_a_file_broken_in_the_middle_or_for_an_impossible_name_is_refused_by_the
     assert desk.get("/manage/corpora/july/").status_code == 404
     lay()
     importing(desk, corpus="a b")
-    with pytest.raises(ActionError, match=r"'a b' cannot be a corpus's name"):
+    with pytest.raises(ActionError, match=r"'a b' is not a valid corpus name"):
         by_name()["import_corpus"].perform(Job.objects.first().given)
 
 

@@ -197,7 +197,7 @@ def test_without_its_database_file_an_installation_refuses_every_command_and_los
         server.commit()
         path.rename(away)
         before = held(data)
-        sentence = f"The database file {path} is missing, but {path}-wal is there: nothing was done"
+        sentence = f"The database file {path} is missing, but {path}-wal exists. Nothing was changed"
         for words in (
             ("tasks",),
             ("status",),

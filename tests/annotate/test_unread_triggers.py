@@ -173,7 +173,11 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
         ("of", "none", r"There is no task 'none' whose posts could be drawn; name a uniform task of few\."),
         ("of", "asked", r"asked is drawn by the unread-triggers design, and people read all of its posts; name a unif"),
         ("of", "other", r"other is drawn from corpus corpus, not few; name a uniform task of few\."),
-        ("predictor", "cld2", r"cld2 voted in the task stream: where the detectors agree it says what they say, so"),
+        (
+            "predictor",
+            "cld2",
+            r"cld2 voted in the task stream, so it has the same label as the detectors wherever they agree",
+        ),
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),
         ("window", "2014-07-01..2014-07-02", r"--window: not an option of verify tasks drawn by the unread-trig"),
     ):

@@ -59,30 +59,42 @@ def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
 @pytest.mark.parametrize(
     ("code", "table", "sentence"),
     [
-        ("p", PIDGIN, "'p' cannot be the code of a language; write it as BCP 47 does, such as pcm, pt-BR or sr-Latn."),
-        ("pidgin", PIDGIN, "'pidgin' cannot be the code of a language; write it as BCP 47 does"),
-        ("", PIDGIN, "'' cannot be the code of a language; write it as BCP 47 does"),
-        ("pcm ", PIDGIN, "'pcm ' cannot be the code of a language"),
-        ("pcm\n", PIDGIN, "cannot be the code of a language"),
-        ("pt_br", PIDGIN, "'pt_br' cannot be the code of a language; write pt-BR."),
-        ("SR-LATN", PIDGIN, "'SR-LATN' cannot be the code of a language; write sr-Latn."),
-        ("not-de", PIDGIN, "'not-de' cannot be the code of a language; write not-DE."),
-        ("und", PIDGIN, "und is the label of a text that is in no one language"),
-        ("sl-Latn-IT-rozaj-biske", PIDGIN, "The language code sl-Latn-IT-rozaj-biske has 22 characters; at most 16"),
-        ("pt", PIDGIN, "The language pt is listed already as Portuguese; leave it out."),
-        ("zh", PIDGIN, "The language zh is listed already as Chinese; leave it out."),
-        ("pcm", "Pidgin", "The language pcm is not a table; write [languages.pcm] and its name below."),
-        ("pcm", {**PIDGIN, "autonm": "Naijá"}, "pcm has the unknown key 'autonm'; did you mean autonym?"),
-        ("pcm", {**PIDGIN, "labels": []}, "pcm has the unknown key 'labels'; there is name, autonym, script, under."),
-        ("pcm", {}, 'The language pcm has no name; add one, such as name = "Nigerian Pidgin".'),
-        ("pcm", {"name": 3}, "The name of the language pcm is 3; write a word or a few, on one line."),
-        ("pcm", {"name": "  "}, "The name of the language pcm is '  '; write a word or a few, on one line."),
-        ("pcm", {**PIDGIN, "autonym": "a\nb"}, "The autonym of the language pcm is 'a\\nb'; write a word"),
-        ("pcm", {**PIDGIN, "autonym": ""}, "The autonym of the language pcm is ''; write a word"),
-        ("pcm", {**PIDGIN, "script": "Latin"}, "The script of the language pcm is 'Latin'; write its four letters"),
-        ("pcm", {**PIDGIN, "script": ""}, "The script of the language pcm is ''; write its four letters"),
-        ("pcm", {**PIDGIN, "under": "eng"}, "The language pcm stands under 'eng', which is not a listed code"),
-        ("pcm", {**PIDGIN, "under": ["en"]}, "The language pcm stands under ['en'], which is not a listed code"),
+        ("p", PIDGIN, "'p' is not a valid language code. Use a BCP 47 code such as pcm, pt-BR or sr-Latn."),
+        ("pidgin", PIDGIN, "'pidgin' is not a valid language code. Use a BCP 47 code"),
+        ("", PIDGIN, "'' is not a valid language code. Use a BCP 47 code"),
+        ("pcm ", PIDGIN, "'pcm ' is not a valid language code"),
+        ("pcm\n", PIDGIN, "is not a valid language code"),
+        ("pt_br", PIDGIN, "'pt_br' is not a valid language code. Write pt-BR."),
+        ("SR-LATN", PIDGIN, "'SR-LATN' is not a valid language code. Write sr-Latn."),
+        ("not-de", PIDGIN, "'not-de' is not a valid language code. Write not-DE."),
+        ("und", PIDGIN, "und is reserved for texts without a single language"),
+        (
+            "sl-Latn-IT-rozaj-biske",
+            PIDGIN,
+            "The language code sl-Latn-IT-rozaj-biske has 22 characters. The limit is 16",
+        ),
+        ("pt", PIDGIN, "The language pt is built in as Portuguese. Remove it."),
+        ("zh", PIDGIN, "The language zh is built in as Chinese. Remove it."),
+        ("pcm", "Pidgin", "The language pcm must be a table. Write [languages.pcm], and the name below it."),
+        ("pcm", {**PIDGIN, "autonm": "Naijá"}, "pcm has the unknown key 'autonm'. Did you mean autonym?"),
+        (
+            "pcm",
+            {**PIDGIN, "labels": []},
+            "pcm has the unknown key 'labels'. Valid keys are: name, autonym, script, under.",
+        ),
+        ("pcm", {}, 'The language pcm has no name. Add one, such as name = "Nigerian Pidgin".'),
+        ("pcm", {"name": 3}, "The name of the language pcm is 3. It must be a short text on one line."),
+        ("pcm", {"name": "  "}, "The name of the language pcm is '  '. It must be a short text on one line."),
+        ("pcm", {**PIDGIN, "autonym": "a\nb"}, "The autonym of the language pcm is 'a\\nb'. It must be"),
+        ("pcm", {**PIDGIN, "autonym": ""}, "The autonym of the language pcm is ''. It must be"),
+        ("pcm", {**PIDGIN, "script": "Latin"}, "The script of the language pcm is 'Latin'. It must have four letters"),
+        ("pcm", {**PIDGIN, "script": ""}, "The script of the language pcm is ''. It must have four letters"),
+        ("pcm", {**PIDGIN, "under": "eng"}, "The value of under for the language pcm is 'eng', which is not"),
+        (
+            "pcm",
+            {**PIDGIN, "under": ["en"]},
+            "The value of under for the language pcm is ['en'], which is not a built-in code",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_language_is_said_in_one_sentence(code, table, sentence):
@@ -109,12 +121,12 @@ def test_added_languages_have_names_come_after_the_listed_and_change_nothing_tha
     with pytest.raises(KeyError):
         normalise("fasttext", "pcm")
     assert confusable_with("pcm") == frozenset()
-    with pytest.raises(ValueError, match="stands under 'pcm', which is not a listed code"):
+    with pytest.raises(ValueError, match="is 'pcm', which is not a built-in code"):
         read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
     # Codes and labels of detectors are for listed languages alone.
     add_names({"kri": Language("kri", "Krio", "Krio", "en", "en", "en", labels=("en",))})
     assert LANGUAGES["kri"] == Language("kri", "Krio", "Krio")
-    with pytest.raises(ValueError, match="The language pt is listed already as Portuguese"):
+    with pytest.raises(ValueError, match="The language pt is built in as Portuguese"):
         add_names({"pt": LANGUAGES["pt"]})
 
 
@@ -123,14 +135,14 @@ def test_the_same_language_may_be_added_again_but_not_by_other_names():
     add_names(read_added({"pcm": {**PIDGIN, "under": "en"}}))
     with pytest.raises(ValueError) as error:
         add_names(read_added({"kri": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
-    assert str(error.value).startswith("The language pcm was added before as 'Nigerian Pidgin' ('Naijá')")
+    assert str(error.value).startswith("The language pcm was already added as 'Nigerian Pidgin' ('Naijá')")
     assert "kri" not in LANGUAGES
 
 
 def test_once_added_a_language_is_a_label_and_may_be_declared():
-    with pytest.raises(RecordError, match="'pcm' is not a label known here"):
+    with pytest.raises(RecordError, match="'pcm' is not a known label"):
         read_map(["pidgin=pcm"])
-    with pytest.raises(RecordError, match="The language 'PCM' is not a code known here; write a code such as"):
+    with pytest.raises(RecordError, match="The language 'PCM' is not a known code; write a code such as"):
         read_language("PCM")
     add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
     assert all(map(is_label, ("pcm", "pt-BR", "pt")))
@@ -155,10 +167,10 @@ def test_records_may_be_in_the_languages_of_a_file_and_in_no_unknown_one(write, 
     file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "kri"))
     import_corpus("without", file, fields="query")
     assert [row["language"] for row in posts("without")] == ["pt", "pt", "pt"]
-    assert "'pcm' is not a code known here" in rejects("without")[0]["reason"]
+    assert "'pcm' is not a known code" in rejects("without")[0]["reason"]
     import_corpus("c", file, fields="query", languages=kind)
     assert [row["language"] for row in posts()] == ["pcm", "pt-BR", "pt-PT", "pt"]
-    assert "'kri' is not a code known here" in rejects()[0]["reason"]
+    assert "'kri' is not a known code" in rejects()[0]["reason"]
     import_corpus("d", write("more.jsonl", ads("", "")), fields="query", language="pcm", languages=kind)
     (sample,) = sample_records(Corpus.objects.get(name="d"), ["pcm"], size=1, seed="s")
     assert (sample.language, sample.size, sample.frame_size) == ("pcm", 1, 2)
@@ -178,7 +190,7 @@ def importing(write, import_corpus):
 
 def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing, kind, tmp_path):
     for options, sentence in (
-        ({}, "The label 'pcm' is not a language code known here"),
+        ({}, "The label 'pcm' is not a known language code"),
         ({"languages": tmp_path / "no.toml"}, r"no\.toml cannot be read: No such file or directory\."),
     ):
         with pytest.raises(CommandError, match=sentence):
@@ -195,8 +207,8 @@ def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing,
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("title = 'x'", "kind.toml has no table [languages.CODE], such as [languages.pcm]."),
-        ("languages = ['pcm']", "kind.toml has no table [languages.CODE], such as [languages.pcm]."),
+        ("title = 'x'", "kind.toml contains no table [languages.CODE], such as [languages.pcm]."),
+        ("languages = ['pcm']", "kind.toml contains no table [languages.CODE], such as [languages.pcm]."),
         ("[languages", "kind.toml cannot be read as TOML: "),
         (b"title = '\xff'", "kind.toml cannot be read as TOML: "),
     ],

@@ -112,9 +112,7 @@ def apart(path):
 def refusal(path):
     size = os.path.getsize(path)
     most = max(AT_LEAST, MOST_TIMES * size)
-    return (
-        f"{path} has {size:,} bytes and holds more than {most:,}; what is packed may hold 200 times its size, or 64 MB."
-    )
+    return f"{path} has {size:,} bytes, but its content exceeds the limit of {most:,} bytes, which is 200 times the"
 
 
 @pytest.mark.parametrize("make", [shared_short, plain, packed(gzipped), packed(zstandard)])
@@ -166,7 +164,7 @@ def test_a_small_file_of_a_great_many_equal_rows_is_refused_before_it_is_read(tm
     many = pa.concat_tables([one] * 1000).combine_chunks()
     with pq.ParquetWriter(tmp_path / "a.parquet", many.schema) as writer:
         writer.write_table(pa.concat_tables([many] * 20_000).combine_chunks(), row_group_size=1 << 30)
-    with pytest.raises(CommandError, match="and holds more than 67,108,864"):
+    with pytest.raises(CommandError, match="but its content exceeds the limit of 67,108,864"):
         import_corpus("c", tmp_path / "a.parquet")
 
 
@@ -175,7 +173,7 @@ def test_a_file_of_which_most_is_rejected_is_given_up_and_its_list_stays_short(t
     monkeypatch.setattr(sources.rejects, "HOPELESS", 100)
     path = tmp_path / "a.csv"
     path.write_text('id,text\n1,"open\n' + "x\n" * 5000)
-    with pytest.raises(CommandError, match=r"100 of its first 101 rows were rejected, and the others"):
+    with pytest.raises(CommandError, match=r"100 of the first 101 rows were rejected. The other rows"):
         import_corpus("c", path, max_rejects="5%")
     assert len(rejects()) == 100
     with pytest.raises(CommandError, match=r"all of its 5,001 rows were rejected"):

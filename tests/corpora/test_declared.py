@@ -44,12 +44,12 @@ def test_shares_of_labels_are_shown_by_language_and_rare_labels_share_a_column(w
 
 
 NO_LABELS = [
-    (None, "The label is missing; where a record has none, write an empty string or list."),
-    (4, "The label is a number; it must be a string, or a list of strings."),
-    ([4], "One of the labels is a number; each must be a string."),
-    (["CCAT", None], "One of the labels is null; each must be a string."),
-    ("a\tb", "A label holds a tab, a newline or another character that cannot be seen."),
-    ("x" * 101, "A label has 101 characters; at most 100 are allowed."),
+    (None, "The label is missing. Write an empty string or list if a record has no label."),
+    (4, "The label is a number. It must be a string or a list of strings."),
+    ([4], "The labels contain a number. Each label must be a string."),
+    (["CCAT", None], "The labels contain null. Each label must be a string."),
+    ("a\tb", "A label contains a tab, a newline or another invisible character."),
+    ("x" * 101, "A label has 101 characters. The limit is 100."),
 ]
 
 
@@ -60,17 +60,17 @@ def test_what_is_no_label_is_a_reject_and_so_is_a_record_that_comes_again_with_a
     stories(import_corpus, write("a.jsonl", rows))
     assert manifest_of("c").sources[0].duplicates == 1
     assert sorted((reject["line"], reject["reason"]) for reject in rejects()) == [
-        (3, "The id 1 came before with other fields, another language or other labels; the first is kept."),
-        (4, "The label is missing; where a record has none, write an empty string or list."),
+        (3, "The id 1 already occurred with other fields, another language or other labels. The first row is kept."),
+        (4, "The label is missing. Write an empty string or list if a record has no label."),
         *((line, reason) for line, (_, reason) in enumerate(NO_LABELS, 5)),
     ]
 
 
 def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
     stories(import_corpus, write("a.jsonl", [story("1", "CCAT")]))
-    with pytest.raises(CommandError, match="has labels that came with its records; name their column with --labels"):
+    with pytest.raises(CommandError, match=r"have declared labels. Name the column of labels with --labels"):
         import_corpus("c", write("b.jsonl", [story("2", "CCAT")]))
     stories(import_corpus, write("b.jsonl", [story("2", "CCAT")]))
     import_corpus("plain", write("c.jsonl", [story("1", "CCAT")]), fields="body")
-    with pytest.raises(CommandError, match="has no labels that came with its records; leave --labels out"):
+    with pytest.raises(CommandError, match=r"have no declared labels. Remove --labels"):
         import_corpus("plain", write("d.jsonl", [story("2", "CCAT")]), labels="topic")

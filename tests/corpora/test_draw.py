@@ -101,7 +101,7 @@ def test_an_extension_stays_in_its_frame_when_the_corpus_has_grown(corpus, write
     assert keys(added) == in_order_of("s")[50:150]
     assert (larger.parts, larger.frame_size, larger.frame_digest) == (2, SIZE, draw.frame_digest)
     assert (larger.extends, larger.size, larger.chance) == (draw, 150, 150 / SIZE)
-    with pytest.raises(CorpusError, match="run `assay prelabel c`"):
+    with pytest.raises(CorpusError, match="Run `assay prelabel c`"):
         draw_uniform(corpus, size=150, seed="s")
     call_command("prelabel", "c", processes=1)
     fresh, items = draw_uniform(corpus, size=400, seed="s")
@@ -112,7 +112,7 @@ def test_an_extension_stays_in_its_frame_when_the_corpus_has_grown(corpus, write
 def test_all_are_taken_where_there_are_fewer_than_asked(corpus):
     draw, items = draw_uniform(corpus, size=5000, seed="s")
     assert (draw.asked, draw.size, len(items), draw.chance) == (5000, SIZE, SIZE, 1)
-    with pytest.raises(CorpusError, match=r"300 of 300 posts already.*those that came later are not among them"):
+    with pytest.raises(CorpusError, match=r"already contains all 300 posts.*posts that were imported later"):
         draw_uniform(corpus, size=6000, seed="s", extends=draw)
 
 
@@ -125,8 +125,8 @@ def test_what_cannot_be_extended_is_explained_and_nothing_is_left_behind(corpus,
     apart, _ = draw_uniform(corpus, size=50, seed="apart")
     before = Draw.objects.count(), Item.objects.count()
     for corpus_asked, size, seed, extends, sentence in [
-        (corpus, 70, "s", draw, "has been extended before"),
-        (corpus, 70, "t", apart, "has the seed 'apart'"),
+        (corpus, 70, "s", draw, "has already been extended"),
+        (corpus, 70, "t", apart, "same seed as the draw that it extends: 'apart'"),
         (corpus, 50, "apart", apart, "ask for more"),
         (other, 70, "apart", apart, "is from corpus c, not other"),
         (corpus, 0, "s", None, "at least one"),
@@ -145,7 +145,7 @@ def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_wit
     draw, _ = draw_uniform(corpus, size=50, seed="s")
     assert draw.detectors == [manifest_of(corpus.name).votes[0].versions]
     call_command("prelabel", corpus.name, k=1, again=True, processes=1)
-    with pytest.raises(CorpusError, match="was drawn before, with other votes than corpus"):
+    with pytest.raises(CorpusError, match="was drawn earlier, and its votes in corpus"):
         draw_uniform(corpus, size=60, seed="t")
     assert Draw.objects.get() == draw
 

@@ -115,7 +115,7 @@ def test_a_recall_draw_is_of_all_later_posts_by_authors_who_wrote_in_the_languag
         ids = [row["id"] for row in ROWS][::3]
         reach = within_reach("c", "mine@1", sample.parameters, sample.digest, [sample.language], ids)
         assert reach == {sample.language: set(ids) & set(frame)}
-    with pytest.raises(CorpusError, match="no longer the one from which the draw was made"):
+    with pytest.raises(CorpusError, match="have changed since the draw was made"):
         within_reach("c", "mine@1", samples[0].parameters, "another", ["de"], ids)
 
 
@@ -204,18 +204,18 @@ def test_a_draw_is_for_labels_that_the_predictor_has(make, write):
     call_command("import_predictions", "c", str(file), name="mine", version="2", map=["sh=bs,hr,sr"])
     cld2, majority, coarse = (find_predictor("c", name) for name in ("cld2", "majority", "mine@2"))
     for language, predictor, sentence in [
-        ("zh-CN", cld2, "cld2 has no label zh-CN, but zh for it; draw for zh"),
+        ("zh-CN", cld2, "cld2 does not assign zh-CN, but zh instead. Draw for zh"),
         ("zh-TW", majority, "majority has no label zh-TW, but zh for it"),
-        ("ckb", majority, "majority does not know ckb; draw for it by a predictor that does"),
+        ("ckb", majority, "majority cannot assign ckb. Use a predictor that can"),
         ("ckb", cld2, "cld2 does not know ckb"),
-        ("zh", MINE, "mine@1 has no label zh, but zh-CN for it; draw for zh-CN"),
-        ("xx", MINE, "'xx' is not a language code known here"),
-        ("und", MINE, "'und' is not a language; a draw is for a language"),
-        ("hr", coarse, "mine@2 has no label hr, but sh for it; draw for sh"),
+        ("zh", MINE, "mine@1 does not assign zh, but zh-CN instead. Draw for zh-CN"),
+        ("xx", MINE, "'xx' is not a known language"),
+        ("und", MINE, "'und' is not a known language"),
+        ("hr", coarse, "mine@2 does not assign hr, but sh instead. Draw for sh"),
     ]:
         with pytest.raises(CorpusError, match=sentence):
             sample_precision(corpus, [language], size=5, seed="s", predictor=predictor)
-    with pytest.raises(CorpusError, match="No language is named"):
+    with pytest.raises(CorpusError, match="No language is selected"):
         sample_recall(corpus, [], size=5, seed="s", predictor=MINE)
     (zh,) = sample_precision(corpus, ["zh"], size=5, seed="s", predictor=cld2)
     assert (zh.language, zh.predictor) == ("zh", "cld2")
@@ -236,20 +236,20 @@ RECALL, PRECISION = sample_recall, sample_precision
 @pytest.mark.parametrize(
     ("draw", "how", "sentence"),
     [
-        (RECALL, {"size": 0}, "Draw at least one post"),
+        (RECALL, {"size": 0}, "must be at least one post"),
         (RECALL, {"seed": ""}, "The seed has 0 characters"),
         (RECALL, {"history": days((3, 1), (7, 2))}, r"history \(2014-03-01 to 2014-07-02\) must end before the window"),
         (RECALL, {"history": days((3, 1), (3, 1))}, r"The history \(2014-03-01 to 2014-03-01\) is empty"),
         (RECALL, {"window": days((8, 1), (7, 1))}, r"The window \(2014-08-01 to 2014-07-01\) is empty"),
         (PRECISION, {"window": days((8, 1), (7, 1))}, r"The window \(2014-08-01 to 2014-07-01\) is empty"),
-        (RECALL, {"window": tuple(moment.replace(tzinfo=None) for moment in WINDOW)}, "times with an offset"),
-        (RECALL, {"history": days((1, 1), (2, 1))}, r"No post with an author of .* is from the history \(2014-01-01"),
-        (RECALL, {"window": days((12, 1), (12, 2))}, r"\(2014-12-01 to 2014-12-02\); the posts that have a time are "),
-        (PRECISION, {"window": days((12, 1), (12, 2))}, r"No post of corpus c is from the window \(2014-12-01 to 2014"),
-        (RECALL, {"share": Fraction(0)}, "must be above 0 and at most 1"),
-        (RECALL, {"share": Fraction(1, 10**9)}, "round it to six places"),
+        (RECALL, {"window": tuple(moment.replace(tzinfo=None) for moment in WINDOW)}, "must have an offset"),
+        (RECALL, {"history": days((1, 1), (2, 1))}, r"No post with an author in .* is in the history \(2014-01-01"),
+        (RECALL, {"window": days((12, 1), (12, 2))}, r"\(2014-12-01 to 2014-12-02\). The times of its posts are "),
+        (PRECISION, {"window": days((12, 1), (12, 2))}, r"No post in corpus c is in the window \(2014-12-01 to 2014"),
+        (RECALL, {"share": Fraction(0)}, "must be greater than 0 and at most 1"),
+        (RECALL, {"share": Fraction(1, 10**9)}, "Round it to six decimal places"),
         (RECALL, {"least_posts": 0}, "must be 1 or more"),
-        (RECALL, {"predictor": Predictor("other", "1")}, "There are no predictions of other@1 for corpus c"),
+        (RECALL, {"predictor": Predictor("other", "1")}, "Corpus c has no predictions by other@1"),
         (RECALL, {"languages": ["xx"]}, "'xx' is not a language code"),
     ],
 )
@@ -267,16 +267,16 @@ def test_what_a_corpus_lacks_for_a_draw_is_explained(make, write, import_corpus)
 
     rows = stream(posts=50)
     without_authors = make([{**row, "author": ""} for row in rows], name="a")
-    refuses(RECALL, without_authors, "No post of corpus a has an author")
+    refuses(RECALL, without_authors, "No post in corpus a has an author")
     assert sample_precision(without_authors, None, size=5, seed="s", predictor=MINE)
     without_times = make([{**row, "posted_at": ""} for row in rows], name="t")
     refuses(RECALL, without_times, "No post of corpus t has a time")
     refuses(PRECISION, without_times, "No post of corpus t has a time", window=WINDOW)
     without_languages = make([{**row, "label": "und"} for row in rows], name="u")
-    refuses(PRECISION, without_languages, "mine@1 labels no post with a language, so there is nothing to draw for")
+    refuses(PRECISION, without_languages, "mine@1 assigns no language to any post, so nothing can be drawn")
     corpus = make(rows, votes=False)
     for predictor in (MINE, Predictor("cld2")):
-        refuses(PRECISION, corpus, "posts without votes; run `assay prelabel c`", predictor=predictor)
+        refuses(PRECISION, corpus, "posts in corpus c have no votes. Run `assay prelabel c`", predictor=predictor)
     import_corpus("c", write("more.jsonl", [{"id": "new", "text": "Noch einer."}]))
     call_command("prelabel", "c", processes=1)
-    refuses(PRECISION, corpus, "cover 50 of 51 posts of corpus c; import them again")
+    refuses(PRECISION, corpus, "cover only 50 of 51 posts in corpus c. Import predictions for all posts")

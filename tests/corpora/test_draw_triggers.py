@@ -57,5 +57,5 @@ def test_a_label_that_stands_for_the_detectors_label_or_is_part_of_it_is_no_othe
 
 @pytest.mark.parametrize("name", ["cld2", "majority"])
 def test_a_predictor_that_voted_has_no_triggers(corpus, name):
-    with pytest.raises(CorpusError, match=f"{name} voted in the task stream: where the detectors agree it says what"):
+    with pytest.raises(CorpusError, match=f"{name} voted in the task stream, so it has the same label"):
         draw(corpus, "de", predictor=find_predictor("c", name))

@@ -96,29 +96,35 @@ def test_parts_may_be_empty_and_an_act_without_concepts_is_kept_and_counted(fold
 
 BAD_ACTS = [
     *(({key: ...}, f"The act has no key {key}") for key in ACT if key != "celex_id"),
-    ({"concepts": "1402"}, "The concepts are a string; they must be a list of strings."),
-    ({"concepts": None}, "The concepts are null; they must be a list of strings."),
-    ({"concepts": ["1402", 7]}, 'One of the concepts is a number; each must be a string, as in "1402".'),
-    ({"concepts": ["1402", "7", "1402"]}, "The concepts have '1402' twice; name each once."),
-    ({"concepts": ["1402", " 7"]}, "One of the concepts, ' 7', is empty or has spaces around it; write an id alone."),
-    ({"header": None}, "The header is null; it must be a string."),
+    ({"concepts": "1402"}, "concepts is a string. It must be a list of strings."),
+    ({"concepts": None}, "concepts is null. It must be a list of strings."),
+    ({"concepts": ["1402", 7]}, 'concepts contains a number. Each value must be a string, such as "1402".'),
+    ({"concepts": ["1402", "7", "1402"]}, "concepts contains '1402' twice. Remove one of them."),
+    (
+        {"concepts": ["1402", " 7"]},
+        "concepts contains ' 7', which is empty or has spaces around it. Write only the id.",
+    ),
+    ({"header": None}, "The header is null. It must be a string."),
     ({"title": "a\0"}, "The title holds a NUL character"),
-    ({"main_body": "Article 1"}, "The main_body is a string; it must be a list of strings, an article each."),
-    ({"main_body": ["a", None]}, "The article of the main_body is null; it must be a string."),
+    ({"main_body": "Article 1"}, "The main_body is a string. It must be a list of strings, one for each article."),
+    ({"main_body": ["a", None]}, "The article of the main_body is null. It must be a string."),
     ({"header": "", "recitals": " ", "main_body": ["\n"], "attachments": ""}, "The act has no text: header, "),
-    ({"celex_id": "32001D0042"}, "The file holds the act '32001D0042'; a file is named by the celex_id of its act."),
-    ({"celex_id": ...}, "The act has no key celex_id; an act has celex_id, uri, type, title, "),
-    ({"text": {"en": "a"}}, "The act is of MultiEURLEX, with its text by language; import it with"),
+    (
+        {"celex_id": "32001D0042"},
+        "The file contains the act '32001D0042'. The file name must be the celex_id of its act.",
+    ),
+    ({"celex_id": ...}, "The act has no key celex_id. Required keys are: celex_id, uri, type, title, "),
+    ({"text": {"en": "a"}}, "The act is from MultiEURLEX, with one text per language. Use"),
 ]
 
 
 BAD_FILES = [
-    ("a.json", json.dumps(ACT)[:99], "a.json: The file is not JSON: "),
-    ("b.json", "", "b.json: The file is not JSON: "),
-    ("c.json", "[]", "c.json: The file is not a JSON object, but a list; "),
+    ("a.json", json.dumps(ACT)[:99], "a.json: The file is not valid JSON: "),
+    ("b.json", "", "b.json: The file is not valid JSON: "),
+    ("c.json", "[]", "c.json: The file is a list. "),
     ("d.json", '{"a": 1, "a": 2}', "d.json: The file has the key 'a' twice."),
     ("e.json", " " * 9000, "e.json: The file is longer than 8,000 bytes."),
-    ("README.txt", "Acts", "README.txt: It is no act; acts are files <celex_id>.json"),
+    ("README.txt", "Acts", "README.txt: This is not an act. The folder must contain only files named <celex_id>.json"),
 ]
 
 
@@ -139,7 +145,7 @@ def test_an_act_or_a_file_that_breaks_a_rule_is_a_reject_that_names_its_file(fol
     assert [row["id"] for row in posts("eu")] == [ACT["celex_id"]]
     imported(import_corpus, write("train.jsonl", [ACT, ACT | {"celex_id": "9", "concepts": ["7", "7"]}]), name="lines")
     assert rejects("lines") == [
-        {"file": "train.jsonl", "line": 2, "reason": "9: The concepts have '7' twice; name each once."}
+        {"file": "train.jsonl", "line": 2, "reason": "9: concepts contains '7' twice. Remove one of them."}
     ]
 
 
@@ -147,7 +153,7 @@ def test_the_same_act_twice_is_dropped_and_one_of_another_split_rejected(folder,
     imported(import_corpus, write("train.jsonl", [ACT, ACT]), folder("dev", [ACT, ACTS["dev"][0]]))
     assert manifest_of("eu").sources[0].duplicates == 1
     [reject] = rejects("eu", 2)
-    assert reject["reason"].startswith(f"The id {ACT['celex_id']} came before with other fields")
+    assert reject["reason"].startswith(f"The id {ACT['celex_id']} already occurred with other fields")
 
 
 def test_a_folder_is_known_again_until_a_file_in_it_changes(folder, import_corpus):
@@ -164,13 +170,13 @@ def test_what_holds_no_acts_is_refused_and_leaves_no_corpus(folder, import_corpu
     folder("empty", [])
     folder("train", [ACT])
     for path, why in (
-        (tmp_path / "empty", r"empty holds no file <celex_id>\.json; name the folder that has them\."),
-        (tmp_path, r"holds no file <celex_id>\.json; name the folders in it, such as .*/train\."),
+        (tmp_path / "empty", r"empty contains no file <celex_id>\.json\. Specify the folder that contains them\."),
+        (tmp_path, r"contains no file <celex_id>\.json\. Specify the folders in it, such as .*/train\."),
         (tmp_path / "nowhere", "nowhere does not exist"),
     ):
         with pytest.raises(CommandError, match=why):
             imported(import_corpus, path)
-    with pytest.raises(CommandError, match="train is a directory; name the files in it"):
+    with pytest.raises(CommandError, match=r"train is a folder. Specify the files in it"):
         imported(import_corpus, tmp_path / "train", format="multi_eurlex")
     assert not list(data_dir.rglob("manifest.json"))
 
@@ -180,7 +186,7 @@ def test_fields_and_labels_may_be_named_all_the_same(folder, import_corpus):
     [row] = posts("eu")
     assert (row["headline"], articles_of(row["main_body"])) == (ACT["title"], ACT["main_body"])
     assert row["declared"] == ACT["concepts"]
-    with pytest.raises(CommandError, match="has no column subject; its columns are: id, title, "):
+    with pytest.raises(CommandError, match=r"has no column subject. Its columns are: id, title, "):
         imported(import_corpus, FIXTURES / "dev.jsonl", name="other", labels="subject")
 
 
@@ -213,15 +219,18 @@ def test_the_concepts_are_those_of_the_level_and_of_all_levels_where_none_is_nam
 LEVELS = MULTI[0]["eurovoc_concepts"]
 BAD_MULTILINGUAL = [
     ({"text": dict.fromkeys(MULTI[0]["text"])}, "The act has no text in any language."),
-    ({"text": "A text"}, "The text of MultiEURLEX is an object by languages, and here a string."),
-    ({"text": {"en": 7}}, "The text is a number; it must be a string."),
-    ({"text": {"en": " "}}, "The text is empty; write null where there is none."),
-    ({"text": {"tlh": "nuqneH"}}, "The language 'tlh' is not a code known here"),
-    ({"eurovoc_concepts": ["1"]}, "The eurovoc_concepts of MultiEURLEX is an object by levels, and here"),
-    ({"eurovoc_concepts": {"level_1": []}}, "The eurovoc_concepts have no all_levels; they have "),
-    ({"eurovoc_concepts": LEVELS | {"level_2": ["1", "1"]}}, "The level_2 have '1' twice"),
+    ({"text": "A text"}, "The text is a string. It must be an object with languages as keys."),
+    ({"text": {"en": 7}}, "The text is a number. It must be a string."),
+    ({"text": {"en": " "}}, "The text is empty. Write null if there is no text."),
+    ({"text": {"tlh": "nuqneH"}}, "The language 'tlh' is not a known code"),
+    (
+        {"eurovoc_concepts": ["1"]},
+        "The eurovoc_concepts is a list. It must be an object with levels as keys.",
+    ),
+    ({"eurovoc_concepts": {"level_1": []}}, "eurovoc_concepts has no all_levels. Required keys are: "),
+    ({"eurovoc_concepts": LEVELS | {"level_2": ["1", "1"]}}, "level_2 contains '1' twice"),
     ({"publication_date": "soon"}, "The time 'soon' cannot be read"),
-    ({"publication_date": ...}, "The act has no key publication_date; an act has celex_id, "),
+    ({"publication_date": ...}, "The act has no key publication_date. Required keys are: celex_id, "),
 ]
 
 

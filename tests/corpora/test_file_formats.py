@@ -81,7 +81,7 @@ def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
         ("8", "end"),
     ]
     assert [(reject["line"], reject["reason"][:22]) for reject in rejects()] == [
-        (4, "The row is not CSV: ',"),
+        (4, "The row is not valid CSV: ',"),
         (5, "The row has 3 fields w"),
         (6, "The row has 1 field wh"),
         (7, "The row is not UTF-8."),
@@ -91,16 +91,16 @@ def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
     assert [post["text"] for post in posts("tsv")] == ['"open quote', 'a "b" c']
 
 
-ANEW = "the lines after this one are read again."
-UNCLOSED = f"A quote is opened in this row and not closed; {ANEW}"
+ANEW = "The following lines are read separately."
+UNCLOSED = f"A quote is opened in this row and not closed. {ANEW}"
 
 
 def misclosed(line):
-    return f"A quote is opened in this row and not rightly closed by line {line}; {ANEW}"
+    return f"A quote is opened in this row and not closed correctly by line {line}. {ANEW}"
 
 
-TAIL = "The row holds a quote that may be the end of one opened in a row before, which was rejected."
-LATE = f"A quote is opened in this row and closed in line 4, which makes 3 fields where the header has 2; {ANEW}"
+TAIL = "The row contains a quote that may close a quote from an earlier row, which was rejected."
+LATE = f"A quote is opened in this row and closed in line 4. This makes 3 fields, but the header has 2. {ANEW}"
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_a_long_line_of_utf_8_is_not_taken_for_another_encoding(write, import_co
     file = write("a.jsonl", as_jsonl([{"id": "1", "text": letters * 40_000}]) + "broken\n")
     with pytest.raises(CommandError) as error:
         import_corpus("c", file, max_rejects="5%")
-    assert "the first is line 2: " in str(error.value)
+    assert "First rejected row: line 2: " in str(error.value)
     assert "UTF-8" not in str(error.value)
 
 
 def test_what_is_packed_by_xz_and_unpacks_to_too_much_is_refused(write, import_corpus):
     zeros = bytes(70 << 20)
     for name, content in (("a.jsonl.xz", lzma.compress(zeros)), ("b.jsonl.zst", with_a_window_of_2_gb(zeros))):
-        with pytest.raises(CommandError, match="holds more than 67,108,864"):
+        with pytest.raises(CommandError, match="its content exceeds the limit of 67,108,864"):
             import_corpus("c", write(name, content))
 
 
@@ -192,8 +192,8 @@ def test_each_element_of_an_array_is_a_row_and_a_bad_one_stays_one(write, import
         ("5", "e\\"),
     ]
     assert {row["line"]: row["reason"] for row in rejects()} == {
-        4: "Something that is not a JSON object stands here; each row must be one.",
-        5: "The line is not JSON: Expecting value: line 1 column 21 (char 20).",
+        4: "There is text outside of a JSON object. Each row must be a JSON object.",
+        5: "The line is not valid JSON: Expecting value: line 1 column 21 (char 20).",
         6: "The object is longer than 100 bytes.",
     }
 
@@ -205,7 +205,7 @@ def test_an_array_that_is_cut_off_is_reported_and_not_taken_for_whole(write, imp
     ):
         import_corpus(name, write(f"{name}.json", content))
         assert len(posts(name)) == count
-        sentence = "This is not JSON: it is not closed where the file ends, which seems to be cut off."
+        sentence = "The JSON is not closed at the end of the file. The file is probably truncated."
         assert rejects(name)[0]["reason"] == sentence
 
 
@@ -218,20 +218,20 @@ def test_an_array_over_many_pieces_of_a_file_is_read_like_its_lines(write, impor
 
 
 NESTED = [{"id": 11, "data": {"text": "The ferry leaves at seven"}, "annotations": [{"id": 5}]}]
-WITHIN = "is one JSON object, whose rows .* in '{}'.*jq -c '{}' a.json >"
+WITHIN = "is a single JSON object, and its rows .* in '{}'.*jq -c '{}' a.json >"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.json", NESTED, r"its columns are: id, data.text, annotations.*--column text=data.text"),
+        ("a.json", NESTED, r"Its columns are: id, data.text, annotations.*--column text=data.text"),
         ("a.json", {"version": 1, "data": POSTS}, WITHIN.format("data", r".data\[\]")),
         ("a.json", {"data": {"posts": POSTS}}, WITHIN.format("data.posts", r".data.posts\[\]")),
         ("a.json", {"a b": {"c": {"d-e": POSTS}}}, WITHIN.format("a b.c.d-e", r'.\["a b"\].c.\["d-e"\]\[\]')),
-        ("a.json", [["1", "a"], ["2", "b"]], r'not a JSON object, but a list; each row must be one, such as {"id"'),
-        ("a.jsonl", as_jsonl(POSTS).replace("}\n", "},\n"), r"line 1: The line ends with a comma, .*take the comma at"),
-        ("a.jsonl", HUGE_NUMBER, "The line is not JSON that can be read: it has a number of thousands of digits. Save"),
-        ("a.jsonl", IN_LATIN_1, "seems to be ISO-8859-1: save it as UTF-8"),
+        ("a.json", [["1", "a"], ["2", "b"]], r'is a list. Each row must be a JSON object, such as {"id"'),
+        ("a.jsonl", as_jsonl(POSTS).replace("}\n", "},\n"), r"line 1: The line ends with a comma. Remove the comma at"),
+        ("a.jsonl", HUGE_NUMBER, "The line contains a number with thousands of digits, which cannot be read. Save"),
+        ("a.jsonl", IN_LATIN_1, "seems to be ISO-8859-1. Save it as UTF-8"),
     ],
 )
 def test_a_file_whose_rows_are_written_otherwise_is_refused_with_what_to_do(

@@ -25,7 +25,7 @@ def test_an_authors_posts_are_listed_latest_first_and_authors_are_hashed_by_the_
     assert [post["id"] for post in posts_by_author("c", ann, 3)] == ["5", "3", "1"]
     assert posts_by_author("c", ann, 9)[3] == {"id": "undated", "text": "t", "posted_at": None, "url": ""}
     assert posts_by_author("c", "", 3) == []
-    with pytest.raises(CorpusError, match="There is no corpus 'gone'"):
+    with pytest.raises(CorpusError, match="The corpus 'gone' does not exist"):
         posts_by_author("gone", ann, 3)
     settings.AUTHOR_KEY = "another"
     import_corpus("other", file)

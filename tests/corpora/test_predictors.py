@@ -129,13 +129,13 @@ def test_columns_and_labels_may_have_other_names_and_unknown_ids_are_left_out(co
 @pytest.mark.parametrize(
     ("pairs", "sentence"),
     [
-        (["zh"], "write LABEL=LABEL"),
-        (["zh="], "write LABEL=LABEL"),
-        (["nb=nn"], "'nn' is not a label known here"),
-        (["cmn=zh"], "'zh' is not a label known here"),
-        (["zh=zh-CN,zh-CN"], "it names a label twice"),
-        (["hr=hr,sr"], "hr is the label of one language"),
-        (["zh=zh-CN,und"], "stands for languages"),
+        (["zh"], "expected LABEL=LABEL"),
+        (["zh="], "expected LABEL=LABEL"),
+        (["nb=nn"], "'nn' is not a known label"),
+        (["cmn=zh"], "'zh' is not a known label"),
+        (["zh=zh-CN,zh-CN"], "a label occurs twice"),
+        (["hr=hr,sr"], "hr is the code of one language"),
+        (["zh=zh-CN,und"], "must contain only languages"),
         (["nb=no", "nb=da"], "declares nb twice"),
     ],
 )
@@ -156,26 +156,30 @@ def with_line(number, line):
 @pytest.mark.parametrize(
     ("content", "options", "sentence"),
     [
-        (with_line(2, "2\tzh"), {}, r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW;"),
-        (with_line(2, "2\tqq"), {}, r"Line 2: The label 'qq' is not a language code known here\. .* --map qq"),
-        (with_line(2, "2\tals"), {}, r"The label 'als' is not a language code known here \(write sq \(Albanian\) or"),
-        ("tweet\tlang\n" + tsv(LABELS), {}, r"Line 1: The label 'lang' is not .* name its columns with --column"),
+        (
+            with_line(2, "2\tzh"),
+            {},
+            r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Declare .* --map zh=zh-CN,zh-TW",
+        ),
+        (with_line(2, "2\tqq"), {}, r"Line 2: The label 'qq' is not a known language code\. .* --map qq"),
+        (with_line(2, "2\tals"), {}, r"The label 'als' is not a known language code \(write sq \(Albanian\) or"),
+        ("tweet\tlang\n" + tsv(LABELS), {}, r"Line 1: The label 'lang' is not .* map its columns with --column"),
         ("\n".join(f"{n}\txx{n % 20}" for n in range(40)), {}, r"Line 5: The label 'xx4' is .*\. There are more\."),
-        (with_line(4, "4\t"), {}, "line 4: The label is empty; write und"),
+        (with_line(4, "4\t"), {}, "line 4: The label is empty. Write und"),
         (with_line(4, "\tru"), {}, "line 4: The id is empty"),
         ("id\tlabel\tscore\n1\tde\thigh\n", {}, "line 2: The score 'high' is not a number"),
         ("id\tlabel\tscore\n1\tde\tnan\n", {}, "line 2: The score 'nan' is not a number"),
-        ("id\tlang\n1\tde\n", {}, "has no column label; its columns are: id, lang"),
-        (tsv({key: LABELS[key] for key in "135"}), {}, r"lacks 3 posts: 2, 4, 6\. Write one row for every post of"),
+        ("id\tlang\n1\tde\n", {}, "has no column label. Its columns are: id, lang"),
+        (tsv({key: LABELS[key] for key in "135"}), {}, r"lacks 3 posts: 2, 4, 6\. Write one row for each post in"),
         (tsv({"1": "de"}), {}, r"lacks 5 posts: 2, 3, 4, 5, 6\."),
         (tsv(LABELS) + "2\ten\n4\tuk\n", {}, r"repeats 2 ids: 2 \(line 7, first in line 2\), 4 \(line 8, .* 4\)"),
         (tsv(LABELS) * 3, {}, r"repeats 12 ids, the first: 1 \(line 7, .* 1\), 2 .*5 \(line 11, .*5\)\. Keep"),
-        (SWAPPED, {}, "the columns seem to be swapped: in 6 rows, the first in line 1"),
-        (tsv(LABELS), {"name": "cld2"}, "is a predictor that every corpus has"),
-        (tsv(LABELS), {"name": "majority"}, "is a predictor that every corpus has"),
-        (tsv(LABELS), {"name": "a@b"}, "'a@b' cannot be a predictor's name"),
-        (tsv(LABELS), {"version": "v 2"}, "'v 2' cannot be a predictor's version"),
-        (tsv(LABELS), {"column": ["text=a"]}, "write FIELD=COLUMN with one of id, label, score"),
+        (SWAPPED, {}, "seem to be swapped: in 6 rows .the first is line 1"),
+        (tsv(LABELS), {"name": "cld2"}, "is the name of a built-in predictor"),
+        (tsv(LABELS), {"name": "majority"}, "is the name of a built-in predictor"),
+        (tsv(LABELS), {"name": "a@b"}, "'a@b' is not a valid predictor name"),
+        (tsv(LABELS), {"version": "v 2"}, "'v 2' is not a valid predictor version"),
+        (tsv(LABELS), {"column": ["text=a"]}, "The fields are: id, label, score"),
     ],
 )
 def test_a_file_without_one_right_prediction_for_each_post_is_refused(
@@ -207,11 +211,11 @@ def test_a_missing_file_corpus_or_predictor_is_explained(corpus, importing, writ
     with pytest.raises(CommandError, match="does not exist"):
         importing(tmp_path / "none.tsv")
     file = write("p.tsv", tsv(LABELS))
-    with pytest.raises(CommandError, match="There is no corpus 'd'"):
+    with pytest.raises(CommandError, match="The corpus 'd' does not exist"):
         call_command("import_predictions", "d", str(file), name="mine", version="1")
     for predictor, sentence in (
-        ("mine@1", "no predictions of mine@1"),
-        ("majority", "run `assay prelabel c`"),
+        ("mine@1", "no predictions by mine@1"),
+        ("majority", "Run `assay prelabel c`"),
     ):
         with pytest.raises(CorpusError, match=sentence):
             triggers("c", Predictor(*predictor.split("@")))
@@ -220,7 +224,7 @@ def test_a_missing_file_corpus_or_predictor_is_explained(corpus, importing, writ
         with pytest.raises(CorpusError, match=rf"Did you mean {meant}\?"):
             find_predictor("c", name)
     with pytest.raises(
-        CorpusError, match="no predictor 'xyz' for corpus c; available: langid, cld2, fasttext, maj"
+        CorpusError, match=r"no predictor 'xyz'. Available predictors: langid, cld2, fasttext, maj"
     ) as no:
         find_predictor("c", "xyz")
     assert "Did you mean" not in str(no.value)
@@ -233,21 +237,26 @@ def test_the_same_again_changes_nothing_and_other_content_needs_another_version(
     again = write("q.tsv", tsv(dict(reversed(LABELS.items()))))
     assert "Predictor mine@1 of corpus c: already imported from p.tsv." in importing(again)
     other = write("r.tsv", tsv(LABELS | {"4": "uk"}))
-    with pytest.raises(CommandError, match=r"says something else of 1 post: 4 than mine@1 does, .* another --version"):
+    with pytest.raises(
+        CommandError, match=r"differs from mine@1, .* the labels of 1 post: 4. Import it with another --version"
+    ):
         importing(other)
-    with pytest.raises(CommandError, match="declares other classes"):
+    with pytest.raises(CommandError, match="in the declared classes"):
         importing(file, map=["zh=zh-CN,zh-TW"])
     assert bytes_of("c") == before
     importing(other, version="2")
     assert (stored("mine@1")["4"], stored("mine@2")["4"]) == (("ru", None), ("uk", None))
-    with pytest.raises(CorpusError, match=r"several versions for corpus c; say which: mine@1, mine@2\."):
+    with pytest.raises(CorpusError, match=r"several versions. Use one of mine@1, mine@2\."):
         find_predictor("c", "mine")
 
 
 def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_votes, importing, write, import_corpus):
     importing(write("p.tsv", tsv(LABELS)))
     import_corpus("c", write("more.jsonl", [{"id": "7", "text": "Noch ein Satz, der dazugekommen ist."}]))
-    for name, sentence in [("mine", "cover 6 of 7 posts of corpus c; import them again"), ("cld2", "run `assay prel")]:
+    for name, sentence in [
+        ("mine", "cover only 6 of 7 posts in corpus c. Import predictions for all posts"),
+        ("cld2", "Run `assay prel"),
+    ]:
         predictor = find_predictor("c", name)
         with pytest.raises(CorpusError, match=sentence):
             triggers("c", predictor)
@@ -293,12 +302,12 @@ def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):
         (
             "7\t__label__zh\n8\t__label__nb\n9\t__label__en\n",
             {"7": "zh", "8": "no", "9": "en"},
-            ["The label of 1 row was understood without --map: __label__en as en. Declare it with --map where"],
+            ["The label of 1 row was converted without --map: __label__en as en. Use --map if"],
         ),
         (
             "7\t__label__de\n8\ten-US\n",
             {"7": "de", "8": "en"},
-            ["The labels of 2 rows were understood without --map: __label__de as de, en-US as en."],
+            ["The labels of 2 rows were converted without --map: __label__de as de, en-US as en."],
         ),
     ):
         read, outcome = read_predictions(write("p.tsv", content), declared)
@@ -307,7 +316,7 @@ def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):
     for content, sentence in [
         ("7\tzh\n8\tqq\n", "Line 2: The label 'qq'"),
         ("7\tzh\n8\tde\n7\tzh\n", r"repeats 1 id: 7 \(line 3, first in line 1\)"),
-        ("id\tlabel\n", "holds no rows"),
+        ("id\tlabel\n", "contains no rows"),
     ]:
         with pytest.raises(CorpusError, match=sentence):
             read_predictions(write("p.tsv", content), declared)
@@ -320,7 +329,7 @@ def test_labels_of_records_are_read_alike_wherever_they_come_from(write, import_
     assert [row["declared"] for row in posts()] == [["1"], ["b"], ["café"], ["x"]]
     assert rejects()[0]["reason"] == "The label 1e5 is a number that another program has rewritten; save it as text."
     for word in ("nan", "None"):
-        with pytest.raises(CommandError, match=rf"line 2: The label is {word}, .*write und if the classifier names"):
+        with pytest.raises(CommandError, match=rf"line 2: The label is {word}, .*Write und if the classifier assigns"):
             importing(write("p.tsv", f"0\t1.0\n1\t{word}\n"))
     importing(write("p.tsv", "0\t1.0\n1\t1\n2\t1\n3\t1.0\n"))
     assert {label for label, _ in stored("mine").values()} == {"1"}

@@ -72,10 +72,10 @@ def test_a_worker_that_ends_is_explained_by_its_signal_or_its_status(corpus, pre
         patch.setattr(
             subprocess, "Popen", lambda command, **how: begin([*command[:3], CUT_IN_A_MESSAGE, command[-1]], **how)
         )
-        with pytest.raises(CommandError, match="was ended by the signal 15"):
+        with pytest.raises(CommandError, match="ended with signal 15"):
             prelabel(processes=2)
     monkeypatch.setattr(prelabelling, "vote_on", Ending())
-    sentence = r"was ended by a fault of its own \(status 3\), .* What is done is kept"
+    sentence = r"failed with status 3; .* Finished votes are saved"
     with pytest.raises(CommandError, match=sentence) as error:
         prelabel(processes=2)
     assert "memory" not in str(error.value)
@@ -95,12 +95,12 @@ def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel,
 
 def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, monkeypatch):
     prelabel()
-    with pytest.raises(CommandError, match=r"votes with k = 3, not 2\. Run it with --again"):
+    with pytest.raises(CommandError, match=r"votes with k = 3, not 2\. Add --again"):
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert max(len(row["langid"]) for row in votes()) == 2
     monkeypatch.setattr("corpora.votes.vote_run.voter_versions", lambda: {**made().versions, "cld2": "9"})
-    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Run it with --again"):
+    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Add --again"):
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert made().versions["cld2"] == "9"
@@ -113,7 +113,7 @@ def made():
 
 def test_what_cannot_be_done_or_written_is_explained(corpus, prelabel, monkeypatch):
     for name, options, sentence in (
-        ("none", {}, "There is no corpus 'none'"),
+        ("none", {}, "The corpus 'none' does not exist"),
         ("c", {"k": 0}, "k is 0"),
         ("c", {"processes": 0}, "processes is 0"),
     ):
@@ -126,11 +126,11 @@ def test_what_cannot_be_done_or_written_is_explained(corpus, prelabel, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr("corpora.votes.vote_run._write", refused)
-        with pytest.raises(CommandError, match=r"corpora/c cannot be written: Permission denied\. What was there"):
+        with pytest.raises(CommandError, match=r"Cannot write to .*corpora/c: Permission denied\. The existing files"):
             prelabel()
     folder.rmdir()
     folder.write_text("a file")
-    with pytest.raises(CommandError, match=r"corpora/c cannot be written: File exists\. What was there"):
+    with pytest.raises(CommandError, match=r"Cannot write to .*corpora/c: File exists\. The existing files"):
         prelabel()
 
 

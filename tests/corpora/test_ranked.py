@@ -60,12 +60,12 @@ def test_another_run_needs_another_version_and_another_system_is_another_predict
     importing()
     others = [RUN.replace("0.93", "0.1"), RUN + "a4 Q0 9 1 1 s\n", RUN.replace("a3 Q0 9 1 -1 s\n", "")]
     for version, other in enumerate(others, 2):
-        with pytest.raises(CommandError, match=r"else of 1 record: a\d than mine@1 .* another --version"):
+        with pytest.raises(CommandError, match=r"differs from mine@1, .* in 1 record: a\d.* another --version"):
             importing(other)
         importing(other, version=str(version))
     importing("a1 Q0 9 1 1 t\n", name="other")
     assert ranked_for("acts", "other", ["a1", "a2"]) == {"a1": ["9"], "a2": []}
-    with pytest.raises(CorpusError, match="mine has several versions for corpus acts; say which: mine@1, mine@2"):
+    with pytest.raises(CorpusError, match=r"mine of corpus acts has several versions. Use one of mine@1, mine@2"):
         ranked_for("acts", "mine", ["a1"])
 
 
@@ -74,7 +74,7 @@ def test_once_the_corpus_has_grown_a_run_may_say_more_under_the_same_version(imp
     import_corpus("acts", write("more.jsonl", [ACTS[0] | {"id": "a5"}]), fields="headline body")
     [row] = predictors_there("acts")
     assert (row["posts"], row["of"], row["complete"]) == (3, 5, False)
-    with pytest.raises(CommandError, match="says something else of 1 record: a1"):
+    with pytest.raises(CommandError, match="in 1 record: a1"):
         importing(RUN.replace("0.93", "0.1"))
     importing(RUN + "a5 Q0 9 1 1 s\n")
     assert ranked_for("acts", "mine", ["a1", "a5"]) == {"a1": ["1565", "2443"], "a5": ["9"]}
@@ -82,18 +82,18 @@ def test_once_the_corpus_has_grown_a_run_may_say_more_under_the_same_version(imp
     assert (row["posts"], row["complete"]) == (4, True)
 
 
-NOT_A_RUN = "where a run has 6: document, Q0, label, rank, score, system."
+NOT_A_RUN = "but a run has 6: document, Q0, label, rank, score, system."
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("a1 Q0 9 1 nan s", "'nan' is not a score; write a finite number such as 0.93."),
-        ("a1 Q0 1565 2 0.5 s", "a1 has the label 1565 twice; give each label one score."),
+        ("a1 Q0 9 1 nan s", "'nan' is not a score. Write a finite number such as 0.93."),
+        ("a1 Q0 1565 2 0.5 s", "a1 has the label 1565 twice. Each label must have one score."),
         ("a1 Q0 9 1 0.5", f"The row has 5 fields {NOT_A_RUN}"),
         ("a1 Q0 civil law 1 0.5 s", f"The row has 7 fields {NOT_A_RUN}"),
-        ("a1 Q0 9 1 0.5 t", "the system is 't', and 's' in the lines before; put the lines of each system into a "),
-        (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters; at most 200 are allowed."),
+        ("a1 Q0 9 1 0.5 t", "The system is 't', but earlier lines have 's'. Write each system to a "),
+        (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters. The limit is 200."),
         ("a1 Q0 9 1 0.5 s" + " " * (1 << 20), "The line is longer than 1,048,576 bytes."),
     ],
 )
@@ -110,7 +110,7 @@ def test_where_a_vocabulary_is_named_its_newest_version_must_have_each_label(imp
     with pytest.raises(CommandError, match=r"line 1: '2443' is not one of the 1 labels; correct it, or leave it out\."):
         importing(vocabulary="law")
     importing("a1 Q0 9 1 1 s\n", vocabulary="law")
-    with pytest.raises(CommandError, match="There is no vocabulary 'lex'; available: law 1"):
+    with pytest.raises(CommandError, match=r"The vocabulary 'lex' does not exist. Available vocabularies: law 1"):
         importing(version="2", vocabulary="lex")
 
 
@@ -120,15 +120,19 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
     call_command("import_predictions", corpus, one, name="one", version="1")
     task = {"kind": "topic", "seed": "1", "labels": "law trade", "predictor": "mine", "sets": "test 2 train 2"}
     for refused, error, sentence in (
-        (lambda: find_predictor("acts", "mine"), CorpusError, "mine@1 ranks labels for the records of corpus acts"),
-        (lambda: ranked_for("acts", "one", []), CorpusError, "one@1 of corpus acts gives each record a single label"),
-        (lambda: ranked_for("acts", "mind", []), CorpusError, "no predictor 'mind' .*: langid.*Did you mean mine@1"),
+        (lambda: find_predictor("acts", "mine"), CorpusError, "mine@1 of corpus acts ranks labels"),
+        (lambda: ranked_for("acts", "one", []), CorpusError, "one@1 of corpus acts assigns one label per record"),
+        (lambda: ranked_for("acts", "mind", []), CorpusError, "no predictor 'mind'. .*: langid.*Did you mean mine@1"),
         (
             lambda: call_command("import_predictions", corpus, one, name="mine", version="1"),
             CommandError,
-            "mine@1 is a predictor that ranks labels; choose another name or version",
+            "mine@1 already exists and ranks labels. Choose another name or version",
         ),
-        (lambda: importing(name="one"), CommandError, "one@1 is a predictor that gives each post or record one label"),
+        (
+            lambda: importing(name="one"),
+            CommandError,
+            "one@1 already exists and assigns one label to each post or record",
+        ),
         (lambda: call_command("open_task", "t", corpus=corpus, **task), CommandError, "mine@1 ranks labels"),
     ):
         with pytest.raises(error, match=sentence):
@@ -141,8 +145,8 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
         ({"column": ["label=lang"]}, "--column is for files that give each post one label"),
         ({"format": "tsv"}, "--format is for files that give each post one label"),
         ({"map": ["a=de"]}, "--map is for files that give each post one label"),
-        ({"name": "langid"}, "langid is a predictor that every corpus has"),
-        ({"content": "x Q0 9 1 1 s\n"}, "no line of any of the 4 records of corpus acts; give a run of these"),
+        ({"name": "langid"}, "langid is the name of a built-in predictor"),
+        ({"content": "x Q0 9 1 1 s\n"}, "contains none of the 4 records in corpus acts. Check the file"),
     ],
 )
 def test_options_that_do_not_go_together_and_runs_of_something_else_are_refused(importing, options, sentence):
@@ -154,7 +158,7 @@ def test_runs_are_for_records_and_vocabularies_for_runs(import_corpus, write, co
     run = str(write("mine.run", "1 Q0 9 1 1 s\n"))
     import_corpus("posts", write("posts.jsonl", [{"id": "1", "text": "Guten Morgen zusammen."}]))
     for name, options, sentence in (
-        ("posts", {"ranked": True}, "Corpus posts holds posts, not records"),
+        ("posts", {"ranked": True}, "Corpus posts contains posts, but records"),
         (corpus, {"vocabulary": "law"}, "--vocabulary is for ranked labels alone"),
     ):
         with pytest.raises(CommandError, match=sentence):

@@ -53,14 +53,14 @@ def test_a_story_has_headline_paragraphs_topics_language_date_and_the_id_of_the_
 
 
 NO_STORIES = [
-    (STORY[:200], "FDCH5-{}: In line "),
-    (b"<html></html>", "FDCH5-{}: The XML is <html> and not <newsitem>."),
-    (STORY.replace(b"text>", b"words>"), "FDCH5-{}: The story has no <text>."),
-    (b'<!DOCTYPE a [<!ENTITY b "c">]>' + STORY, "FDCH5-{}: In line 1, it declares a document type"),
-    (IN_UTF_16.encode("utf-16"), "FDCH5-{}: In line 1, it declares a document type"),
+    (STORY[:200], "FDCH5-{}: Line "),
+    (b"<html></html>", "FDCH5-{}: The root element is <html>, but <newsitem> is required."),
+    (STORY.replace(b"text>", b"words>"), "FDCH5-{}: The story has no <text> element."),
+    (b'<!DOCTYPE a [<!ENTITY b "c">]>' + STORY, "FDCH5-{}: Line 1: the document has a DOCTYPE"),
+    (IN_UTF_16.encode("utf-16"), "FDCH5-{}: Line 1: the document has a DOCTYPE"),
     (STORY.replace(b"headline>", b"line>"), "The headline is missing."),
     (STORY.replace(b' xml:lang="de"', b""), "The language is missing."),
-    (STORY.replace(b'"de"', b'"tlh"'), "The language 'tlh' is not a code known here"),
+    (STORY.replace(b'"de"', b'"tlh"'), "The language 'tlh' is not a known code"),
     (STORY + b" " * 2000, "The story FDCH5-{} is longer than 2,000 bytes."),
 ]
 
@@ -80,10 +80,14 @@ def test_what_cannot_be_read_as_stories_is_refused(archive, import_corpus, write
     damaged[60:90] = b"\0" * 30
     for path, options, sentence in (
         (write("a.txt", STORY), {}, r"neither an XML file nor a ZIP file"),
-        (archive({"notes.txt": b"x"}), {}, r"FDCH5\.zip holds no XML file; each document is one in a ZIP file"),
-        (archive({"19970308.zip": inner}, "cd1"), {}, r"cd1\.zip holds ZIP files such as 19970308\.zip; unpack it"),
+        (
+            archive({"notes.txt": b"x"}),
+            {},
+            r"FDCH5\.zip contains no XML file\. Each document must be a separate XML file",
+        ),
+        (archive({"19970308.zip": inner}, "cd1"), {}, r"cd1\.zip contains ZIP files such as 19970308\.zip\. Unpack it"),
         (archive({"1.xml": STORY}, "other"), {"labels": "subject"}, "has no column subject"),
-        (write("damaged.zip", bytes(damaged)), {}, "cut off, damaged or locked"),
+        (write("damaged.zip", bytes(damaged)), {}, "truncated, damaged or encrypted"),
     ):
         with pytest.raises(CommandError, match=sentence):
             imported(import_corpus, path, **options)

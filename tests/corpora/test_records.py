@@ -93,7 +93,7 @@ def test_columns_may_have_other_names_and_fields_those_of_sql_and_records_an_aut
     assert [post["id"] for post in posts_by_author("c", made["author"], 10)] == ["1"]
     (sample,) = sample_records(Corpus.objects.get(), None, size=1, seed="s", together="order")
     assert [row["fields"] for row in sample.rows] == [{"select": "why", "order": "so"}]
-    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of id, language, select, order, author"):
+    with pytest.raises(CommandError, match="The fields are: id, language, select, order, author"):
         imported(import_corpus, write("b.jsonl", [row]), fields="select order", column=["text=q"])
 
 
@@ -101,20 +101,23 @@ BAD = [
     ({"title": None}, "The title is missing."),
     ({"description": " \u200b\n"}, "The description is empty."),
     ({"query": ""}, "The query is empty."),
-    ({"query": 7}, "The query is a number; it must be a string."),
-    ({"query": "a\0"}, "The query holds a NUL character, which databases refuse."),
-    ({"title": "\ud800"}, "The title holds half of a surrogate pair, which is not a character."),
+    ({"query": 7}, "The query is a number. It must be a string."),
+    ({"query": "a\0"}, "The query contains a NUL character, which databases cannot store."),
+    ({"title": "\ud800"}, "The title contains half of a surrogate pair, which is not a character."),
     ({"id": ""}, "The id is empty."),
     ({"language": None}, "The language is missing."),
     ({"language": " "}, "The language is empty."),
-    ({"language": 1}, "The language is a number; it must be a string."),
-    ({"language": "xx"}, "The language 'xx' is not a code known here; write a code such as de, zh-CN or hi-Latn."),
-    ({"language": "NaN"}, "The language is NaN, which another program writes where there is none."),
-    ({"language": "als"}, "The language 'als' is not a code known here; write sq (Albanian) or gsw (Swiss German)."),
-    ({"language": "ru-Latn"}, "The language 'ru-Latn' is not a code known here; ru is Russian in its usual script."),
-    ({"language": "English"}, "The language 'English' is not a code known here; write en (English)."),
-    ({"language": "und"}, "The language is und, which is not a language, so nobody could be asked to read the record."),
-    ({"url": "x"}, "The url is not a web address: it must begin with http:// or https:// and hold no spaces."),
+    ({"language": 1}, "The language is a number. It must be a string."),
+    ({"language": "xx"}, "The language 'xx' is not a known code; write a code such as de, zh-CN or hi-Latn."),
+    ({"language": "NaN"}, "The language is NaN, which other programs write for a missing value."),
+    ({"language": "als"}, "The language 'als' is not a known code; write sq (Albanian) or gsw (Swiss German)."),
+    ({"language": "ru-Latn"}, "The language 'ru-Latn' is not a known code; ru stands for Russian in its usual script."),
+    ({"language": "English"}, "The language 'English' is not a known code; write en (English)."),
+    (
+        {"language": "und"},
+        "The language is und, which is not a language. Annotators must know which language they read.",
+    ),
+    ({"url": "x"}, "The url is not a web address. It must begin with http:// or https:// and contain no spaces."),
 ]
 
 
@@ -145,14 +148,14 @@ IN_EXPORTS = ["label", "stage", "set", "judgments", "concepts", "preferred"]
     ("options", "sentence"),
     [
         *(({"fields": name}, f"called {name}, since exported sets .* body={name}") for name in IN_EXPORTS),
-        ({"fields": "query text"}, "No field can be called text, .* --fields body --column body=text"),
-        ({"fields": "query Title"}, "No field can be called 'Title'; use up to 30 small letters"),
-        ({"fields": 'query a"b'}, "No field can be called 'a\"b'"),
-        ({"fields": "query query"}, "The field query is named twice in --fields"),
-        ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is not a code known here"),
-        ({"fields": "", "language": "de"}, "A language is declared for records alone"),
-        ({"fields": "", "labels": "topic"}, "Labels come with records alone"),
-        ({"fields": "query snippet"}, "has no column snippet; its columns are: id, language, query, title"),
+        ({"fields": "query text"}, "The field name text is reserved .* --fields body --column body=text"),
+        ({"fields": "query Title"}, "'Title' is not a valid field name. Use up to 30 lower-case letters"),
+        ({"fields": 'query a"b'}, "'a\"b' is not a valid field name"),
+        ({"fields": "query query"}, "--fields contains query twice"),
+        ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is not a known code"),
+        ({"fields": "", "language": "de"}, "Only records can have a declared language"),
+        ({"fields": "", "labels": "topic"}, "Only records can have declared labels"),
+        ({"fields": "query snippet"}, "has no column snippet. Its columns are: id, language, query, title"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_made(write, import_corpus, options, sentence):
@@ -166,13 +169,13 @@ def test_posts_and_records_of_other_fields_do_not_mix(write, import_corpus):
     import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
     imported(import_corpus, write("a.jsonl", [ad("1")]))
     for name, fields, sentence in (
-        ("p", FIELDS, "Corpus p holds posts, which have one text, not records of query"),
-        ("c", "query title", "Corpus c holds records of the fields query title description, not records"),
-        ("c", "title query description", "not records of title query description"),
+        ("p", FIELDS, "Corpus p contains posts, not records with query"),
+        ("c", "query title", "Corpus c contains records with the fields query title description, not records"),
+        ("c", "title query description", "not records with title query description"),
     ):
         with pytest.raises(CommandError, match=sentence):
             imported(import_corpus, write("b.jsonl", [ad("2")]), name=name, fields=fields)
-    with pytest.raises(CommandError, match=r"b\.jsonl has no column.* query.*; its columns are: id, language"):
+    with pytest.raises(CommandError, match=r"b\.jsonl has no column.* query.*. Its columns are: id, language"):
         import_corpus("c", write("b.jsonl", [{"id": "2", "language": "en", "text": "a"}]))
     imported(import_corpus, write("c.jsonl", [ad("3")]), fields="")
     assert [row["id"] for row in posts()] == ["1", "3"]
@@ -188,7 +191,8 @@ def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(writ
     ]
     assert "1 accepted, 1 duplicate, 3 rejected" in imported(import_corpus, write("a.jsonl", [first, *again]))
     assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
-        (line, "The id 1 came before with other fields or another language; the first is kept.") for line in (3, 4, 5)
+        (line, "The id 1 already occurred with other fields or another language. The first row is kept.")
+        for line in (3, 4, 5)
     ]
     output = imported(import_corpus, write("b.jsonl", [*again, ad("2")]))
     assert "1 accepted, 1 duplicate, 3 rejected" in output, "so too where the first is in an earlier part"
@@ -212,12 +216,16 @@ def keys(sample):
 
 
 def test_detectors_and_designs_of_posts_refuse_records(ads, write):
-    with pytest.raises(CommandError, match="Corpus c holds records of query title description, whose language is decl"):
+    with pytest.raises(
+        CommandError, match=r"Corpus c contains records .fields: query title description. with declared"
+    ):
         call_command("prelabel", "c", processes=1)
-    with pytest.raises(CorpusError, match=r"holds records of query title description.* needs a corpus of posts"):
+    with pytest.raises(
+        CorpusError, match=r"contains records .fields: query title description.* a corpus of posts is required"
+    ):
         sample_uniform(ads, size=5, seed="s")
     path = str(write("p.tsv", "en0-0\ten\n"))
-    with pytest.raises(CommandError, match="Corpus c holds records, whose classes have no other names here"):
+    with pytest.raises(CommandError, match="Corpus c contains records, but --map is only for posts"):
         call_command("import_predictions", "c", path, name="ours", version="1", map=["en=de"])
 
 
@@ -301,31 +309,33 @@ GERMAN = {f"de{q}-{n}" for q in range(5) for n in range(2)}
 
 def test_what_cannot_be_drawn_is_refused(ads, write, import_corpus):
     for languages, options, sentence in (
-        (["en", "it"], {}, "Corpus c has no records in it; it has them in de, en."),
-        ([], {}, "No language is named"),
-        (None, {"size": 0}, "Draw at least one record"),
-        (None, {"size": 0, "together": "query"}, "Draw at least one group"),
+        (["en", "it"], {}, "Corpus c has no records in it. Available languages: de, en."),
+        ([], {}, "No language is selected"),
+        (None, {"size": 0}, "must be at least one record"),
+        (None, {"size": 0, "together": "query"}, "must be at least one group"),
         (None, {"seed": ""}, "The seed has 0 characters"),
-        (None, {"together": "snippet"}, "has no field 'snippet' .* its fields are query, title, description"),
+        (None, {"together": "snippet"}, "has no field 'snippet' .* Its fields are: query, title, description"),
         (None, {"together": "text"}, "has no field 'text'"),
         (["de"], {"leave_out": GERMAN}, "All records of corpus c in de are"),
     ):
         with pytest.raises(CorpusError, match=sentence):
             sample_records(ads, languages, **({"size": 3, "seed": "s"} | options))
     import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
-    with pytest.raises(CorpusError, match="Corpus p holds posts, not records of several fields; import records"):
+    with pytest.raises(
+        CorpusError, match=r"Corpus p contains posts, but records with several fields are required. Import records"
+    ):
         sample_records(Corpus.objects.get(name="p"), None, size=1, seed="s")
     for name, ids, sentence in (
-        ("p", ["1"], "Corpus p holds posts"),
-        ("c", ["en0-0", "nobody", "query 1"], "Corpus c has no record of 2 ids: nobody, query 1"),
-        ("c", "abcdefghi", "no record of 9 ids, the first: a, b, c, d, e"),
+        ("p", ["1"], "Corpus p contains posts"),
+        ("c", ["en0-0", "nobody", "query 1"], "Corpus c does not contain 2 ids: nobody, query 1"),
+        ("c", "abcdefghi", "does not contain 9 ids, the first: a, b, c, d, e"),
     ):
         with pytest.raises(CorpusError, match=sentence):
             items_of(Corpus.objects.get(name=name), ids)
     assert not Item.objects.exists()
     items_of(ads, ["de0-0"])
     Item.objects.update(fields={"query": "other"})
-    with pytest.raises(CorpusError, match="Record de0-0 was drawn before, with other fields"):
+    with pytest.raises(CorpusError, match="Record de0-0 was drawn earlier, and its fields"):
         items_of(ads, ["de0-0"])
 
 
@@ -345,5 +355,5 @@ def test_a_corpus_that_was_deleted_meanwhile_is_not_drawn_from(ads):
     (sample,) = sample_records(ads, ["de"], size=None, seed="s")
     Corpus.objects.all().delete()
     for draw in (lambda: record(sample), lambda: items_of(ads, ["de0-0"])):
-        with pytest.raises(CorpusError, match=r"Corpus c was deleted meanwhile; nothing was drawn\."):
+        with pytest.raises(CorpusError, match=r"Corpus c has been deleted in the meantime, so nothing was drawn\."):
             draw()

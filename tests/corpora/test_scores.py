@@ -82,7 +82,7 @@ def test_another_threshold_takes_the_place_of_the_first_unless_something_was_dra
     assert filter_digest(manifest_of("talk")) != digest
     drawn = {"design": "uniform", "seed": "1", "size": 1, "asked": 1, "frame_size": 2, "parameters": {}, "parts": 1}
     Draw.objects.create(corpus=Corpus.objects.get(name="talk"), **drawn)
-    with pytest.raises(CommandError, match=r"decided which pairs .* \(draws: 1\), so they stay.* under another name"):
+    with pytest.raises(CommandError, match=r"cannot be replaced, .* \(draws: 1\).* with another --name"):
         scoring(scores)
     scoring(scores, name="detoxify-5")
     assert len(manifest_of("talk").scores) == 2
@@ -91,11 +91,11 @@ def test_another_threshold_takes_the_place_of_the_first_unless_something_was_dra
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("a\tNaN\nb\t0.1\n", "line 1: The score is NaN; .* from 0 to 1, .*Nothing of the file was taken"),
-        ("a\t0.1\nb\t1.5\nc\t-1\n", "line 2: The score is 1.5; it must be .* It is the first of 2 rows with faults"),
+        ("a\tNaN\nb\t0.1\n", "line 1: The score is NaN. .* from 0 to 1, .*Nothing was imported from the file"),
+        ("a\t0.1\nb\t1.5\nc\t-1\n", "line 2: The score is 1.5. It must be .* This is the first of 2 invalid rows"),
         ("a\thigh\n", "The score is high"),
         ("a\t0.1\na\t0.2\n", r"repeats 1 id: a \(line 2, first in line 1\). Keep one row for each id"),
-        ("y\t0.1\nz\t0.2\n", "has a score of none of the messages of corpus talk.* --of pair"),
+        ("y\t0.1\nz\t0.2\n", "contains no scores for messages of corpus talk.* --of pair"),
     ],
 )
 def test_what_is_no_score_is_refused_in_one_sentence(scoring, content, why):
@@ -113,7 +113,7 @@ def test_detoxify_drops_pairs_of_the_excerpt_of_oasst1(capsys, import_corpus, wr
     assert 0 < counts["dropped"] < 20
     assert f"keep {counts['pairs'] - counts['dropped']:,} of 239 pairs" in capsys.readouterr().out
     import_corpus("posts", write("p.jsonl", [{"id": "1", "text": "Guten Morgen zusammen"}]))
-    with pytest.raises(CommandError, match=r"posts was not made of threads; .* import_threads"):
+    with pytest.raises(CommandError, match=r"posts was not imported from threads, .* import_threads"):
         call_command("import_scores", "posts", str(write("s.tsv", "1\t0.1\n")), name="x", threshold="0.5")
-    with pytest.raises(CorpusError, match="was not made of threads"):
+    with pytest.raises(CorpusError, match="was not imported from threads"):
         filter_counts("posts")

@@ -61,11 +61,11 @@ def test_an_id_that_takes_more_of_the_address_than_before_is_reported(capsys, wr
 
 def test_what_has_no_address_is_refused_since_its_id_would_change_at_each_import(imported):
     for turtle, sentence in (
-        ('[] a skos:Concept ; skos:prefLabel "Nameless"@en .', "the concept “Nameless” has no address"),
+        ('[] a skos:Concept ; skos:prefLabel "Nameless"@en .', "The concept “Nameless” has no URI"),
         ('x:2 skos:inScheme [ skos:prefLabel "Part"@en ] .', "the scheme “Part” has no address"),
         ('[] a skos:ConceptScheme ; skos:prefLabel "Whole"@en .', "the scheme “Whole” has no address"),
-        ("x:2 skos:broader [] .", "concept 2 has a broader concept without an address; give it one"),
-        ("x:2 skos:related [] .", "concept 2 has a related concept without an address; give it one"),
+        ("x:2 skos:broader [] .", "Concept 2 has a broader concept without a URI. Add a URI"),
+        ("x:2 skos:related [] .", "Concept 2 has a related concept without a URI. Add a URI"),
     ):
         with pytest.raises(VocabularyError, match=f"v.ttl: {sentence}"):
             imported(concepts(**{"2": "two"}) + turtle)
@@ -125,13 +125,13 @@ def test_all_faults_of_a_file_are_reported_at_once(imported, write):
     with pytest.raises(VocabularyError) as refused:
         imported(concepts(a="a") + "x:a skos:broader <http://o.org/a> . x:b a skos:Concept . x:c a skos:Concept .")
     assert str(refused.value).splitlines() == [
-        "v.ttl: 3 faults:",
-        "Concept a has 1 unknown broader concept: http://o.org/a. Add what is missing, or remove the link.",
-        "Concept b has no label in any language; give it one, or remove it.",
-        "Concept c has no label in any language; give it one, or remove it.",
+        "v.ttl: 3 errors:",
+        "Concept a has 1 unknown broader concept: http://o.org/a. Add the missing concepts, or remove the links.",
+        "Concept b has no label in any language. Add one, or remove the concept.",
+        "Concept c has no label in any language. Add one, or remove the concept.",
     ]
     rows = "\n".join(["id\tlabel\tlabel_de", *(f"{n}\ta\tb\tc" for n in range(9)), "a b\tx"])
-    with pytest.raises(VocabularyError, match="10 faults, the first:\nline 2: The row has 4 fields"):
+    with pytest.raises(VocabularyError, match="10 errors; the first 5 are:\nline 2: The row has 4 fields"):
         import_vocabulary("v", [write("v.tsv", rows)])
 
 
@@ -155,12 +155,12 @@ def test_rdf_xml_is_read_in_the_encoding_that_it_declares(write, encoding):
 
 @pytest.mark.parametrize("declared", ["", '<?xml version="1.0"?>', '<?xml version="1.0" encoding="utf-8"?>'])
 def test_rdf_xml_in_another_encoding_than_it_declares_is_refused_with_the_way_out(write, declared):
-    why = r"line 2: the text is not UTF-8; save it as UTF-8, or declare its encoding in the first line, as in <\?xml"
+    why = r"line 2: the text is not UTF-8; save it as UTF-8, or declare the encoding in the first line, .* <\?xml"
     with pytest.raises(VocabularyError, match=why):
         import_vocabulary("v", [write("v.rdf", (declared + RDF.format("it")).encode("latin-1"))])
 
 
 def test_a_language_tag_that_is_none_is_named_with_its_line_and_concept(write):
-    sentence = "v.rdf: line 3: a label of http://ex.org/a is in the language 'unibo.it', which is not a language code"
+    sentence = "v.rdf: line 3: A label of http://ex.org/a has an invalid language code, 'unibo.it'"
     with pytest.raises(VocabularyError, match=sentence):
         import_vocabulary("v", [write("v.rdf", RDF.format("unibo.it").encode())])

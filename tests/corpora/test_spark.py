@@ -234,30 +234,32 @@ def test_what_is_imported_is_the_same_on_both_engines_byte_by_byte(tmp_path, set
 def test_what_spark_cannot_read_or_load_is_explained_in_a_sentence(monkeypatch):
     (part, *_) = (corpus_dir("three") / "parts").iterdir()
     part.unlink()
-    with pytest.raises(CorpusError, match=r"The corpus has lost its file .*/three/parts/.*; restore it"):
+    with pytest.raises(CorpusError, match=r"The corpus file .*/three/parts/.* is missing. Restore it"):
         recall("three", MAJORITY)
     (part, *_) = (corpus_dir("one") / "parts").iterdir()
     part.write_bytes(b"no Parquet")
-    with pytest.raises(CorpusError, match=r"^Spark has failed: [^\n]+\. Fix that and run the command again, or set "):
+    with pytest.raises(
+        CorpusError, match=r"^Spark failed: [^\n]+\. Fix the problem and run the command again, or set "
+    ):
         recall()
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.delitem(sys.modules, "corpora.engines.spark", raising=False)
     monkeypatch.delattr(engines, "spark", raising=False)
-    with pytest.raises(CorpusError, match=r"ASSAY_ENGINE is spark, and pyspark\.sql is not installed\. "):
+    with pytest.raises(CorpusError, match=r"ASSAY_ENGINE is spark, but pyspark\.sql is not installed\. "):
         recall()
 
 
 @pytest.mark.usefixtures("_no_java")
 @override_settings(ENGINE="spark")
 def test_without_java_pages_and_processes_of_this_machine_work_and_the_rest_is_refused():
-    with pytest.raises(CorpusError, match=r"needs Java 17 or newer, and none is found here\. Install it "):
+    with pytest.raises(CorpusError, match=r"requires Java 17 or newer, but Java was not found\. Install it "):
         recall()
     with override_settings(ENGINE="duckdb"):
         (post,) = sample_uniform(corpus("one"), size=1, seed="s").rows
     assert post["id"] in {row["id"] for row in posts_by_author("one", post["author"], 1_000)}
     before = bytes_of("one")
     without_votes("one")
-    with pytest.raises(CommandError, match="needs Java 17 or newer"):
+    with pytest.raises(CommandError, match="requires Java 17 or newer"):
         call_command("prelabel", "one")
     prelabel("one", processes=1)
     assert bytes_of("one") == before

@@ -174,19 +174,19 @@ def test_where_no_record_has_a_label_of_the_vocabulary_label_match_alone_is_made
     assert "Note: no record has a label of the vocabulary, so nearest was not made." in suggested()
     assert [each.name for each in manifest_of("acts").predictions] == ["label-match"]
     assert ": already made: ranked labels for 4 of 5 records" in suggested()
-    with pytest.raises(CommandError, match="No labels came with the records of corpus acts, so there is nothing"):
+    with pytest.raises(CommandError, match="The records of corpus acts have no declared labels to learn from"):
         suggested(learn_from="split=train")
 
 
 def test_what_cannot_be_made_is_refused_and_nothing_is_kept(corpus, suggested):
     before = bytes_of("acts")
     for options, sentence in (
-        ({"learn_from": "split"}, "--learn-from split: write FIELD=VALUE, such as split=train"),
-        ({"learn_from": "spilt=train"}, "acts has no field 'spilt'; its fields are title, body, split"),
-        ({"learn_from": "split=test"}, "No record of corpus acts with split=test has a label that is a concept of"),
+        ({"learn_from": "split"}, "--learn-from split: expected FIELD=VALUE, such as split=train"),
+        ({"learn_from": "spilt=train"}, "acts has no field 'spilt'. Its fields are: title, body, split"),
+        ({"learn_from": "split=test"}, "No record in corpus acts with split=test has a label that is a concept of"),
         ({"apart": "celex_id"}, "acts has no field 'celex_id'"),
-        ({"vocabulary": "lex"}, "There is no vocabulary 'lex'; available: law 1"),
-        ({"corpus": "none"}, "There is no corpus 'none'"),
+        ({"vocabulary": "lex"}, "The vocabulary 'lex' does not exist. Available vocabularies: law 1"),
+        ({"corpus": "none"}, "The corpus 'none' does not exist"),
     ):
         with pytest.raises(CommandError, match=sentence):
             suggested(**options)

@@ -118,7 +118,7 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
     for line in (
         "begins a thread 2",
         "answers a message that is not in the files, and so is no pair 1",
-        "a side was deleted or removed 4",
+        "the message or reply was deleted or removed 4",
     ):
         assert line in [" ".join(words.split()) for words in output.splitlines()]
     assert all(b"taken back" not in content for content in bytes_of().values())
@@ -134,7 +134,7 @@ def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     assert [row["id"] for row in posts() if row["reply"] == SAID] == ["b", "d", "e"]
     assert "1 message came twice, 1 row rejected, listed in" in output
     assert [(row["line"], row["reason"]) for row in rejects()] == [
-        (7, "The id c came before with another message; the first is kept.")
+        (7, "The id c already occurred with a different message. The first one is kept.")
     ]
 
 
@@ -196,9 +196,9 @@ def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_o
     assert Corpus.objects.get().name == "c"
     more = write("more.jsonl", TALK[:2])
     for files, options, sentence in (
-        ([more], {}, r"c is made of talk.jsonl already.* all files in one call.* another corpus"),
-        ([path], {"least_certainty": "0.9"}, r"made with --least-certainty 0.7, not 0.9; make another corpus"),
-        ([more, more], {"name": "d"}, r"more.jsonl is given twice, or another file is the same"),
+        ([more], {}, r"c was already created from talk.jsonl.* imported in one call.* another corpus"),
+        ([path], {"least_certainty": "0.9"}, r"created with --least-certainty 0.7, not 0.9. Create another corpus"),
+        ([more, more], {"name": "d"}, r"more.jsonl occurs twice, or another file has the same content"),
     ):
         with pytest.raises(CommandError, match=sentence):
             importing(*files, **options)
@@ -208,19 +208,19 @@ def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_o
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([message("a", None)], "The only message answers no other; say which column .* --column parent_id=COLUMN"),
-        ([message("a", "b")], "No pair is left of 1 message that answers another: answers a message that is not in"),
-        ([message("a", "b", score="many")], "line 1: The score 'many' is not a number; leave it empty"),
-        ([message("a", "b", deleted="perhaps")], "'perhaps'; it must be true or false"),
+        ([message("a", None)], "None of the messages is a reply .*--column parent_id=COLUMN"),
+        ([message("a", "b")], "The only reply was omitted .answers a message that is not in"),
+        ([message("a", "b", score="many")], "line 1: The score 'many' is not a number. Leave the cell empty"),
+        ([message("a", "b", deleted="perhaps")], "'perhaps'. It must be true or false"),
         ([message("a", ["b"])], "The parent_id is a list"),
-        ([message("a", 1.5)], "The parent_id is a number; it must be a string or an integer"),
+        ([message("a", 1.5)], "The parent_id is a number. It must be a string or an integer"),
         ([message("1e5", None)], "1e5 is a number that another program has rewritten"),
-        ([message("a", None, 7)], "The text is a number; it must be a string"),
-        ([{"thread": "t", "turns": "Hello"}], "The turns are a string; they must be a list of strings"),
+        ([message("a", None, 7)], "The text is a number. It must be a string"),
+        ([{"thread": "t", "turns": "Hello"}], "The turns are a string. They must be a list of strings"),
         ([{"thread": "t", "turns": ["Hello", 3]}], "The text is a number"),
         ([{"thread": None, "turns": ["Hello"]}], "The thread is missing"),
-        ([{"thread": "nan", "turns": ["Hello"]}], "The thread is nan, .* where there is none; give each thread an id"),
-        ([{"id": "a", "text": "Hello"}], "has no column parent_id; its columns are: id, text"),
+        ([{"thread": "nan", "turns": ["Hello"]}], "The thread is nan, .* missing value. Each thread must have an id"),
+        ([{"id": "a", "text": "Hello"}], "has no column parent_id. Its columns are: id, text"),
     ],
 )
 def test_what_is_no_message_is_refused_in_one_sentence_and_nothing_is_made(importing, write, rows, why):
@@ -249,8 +249,8 @@ def test_a_language_stands_in_one_row_however_the_files_write_it_and_an_unknown_
     table = {line.split()[0]: line.split()[1:] for line in output.splitlines() if "100.0%" in line or "0.0%" in line}
     assert table["en"] == ["English", "4", "4", "100.0%"]
     assert set(table) == {"en", "he", "xx", "german"}
-    assert "The language 'xx' of 1 pair is not a code known here; write a code such as de, zh-CN or hi-Latn." in output
-    assert "The language 'german' of 1 pair is not a code known here; write de (German)." in output
+    assert "The language 'xx' of 1 pair is not a known code; write a code such as de, zh-CN or hi-Latn." in output
+    assert "The language 'german' of 1 pair is not a known code; write de (German)." in output
     assert "Of 1 pair that the files name as he, 1 is in another language, en." in output
     declared = [
         ("en", "en"),

@@ -98,8 +98,8 @@ def test_a_concept_of_many_labels_takes_one_place_and_hides_no_other(searching):
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        ("a" * 10_000, "10,000 characters were typed; search with 200 at the most"),
-        *((sign, "Nothing that was typed is a letter or a digit") for sign in "%_🙂"),
+        ("a" * 10_000, "The search text has 10,000 characters. The limit is 200"),
+        *((sign, "The search text contains no letters or digits") for sign in "%_🙂"),
     ],
 )
 def test_what_cannot_be_searched_for_is_explained(searching, typed, why):

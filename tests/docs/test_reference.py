@@ -59,13 +59,16 @@ def test_a_change_of_the_code_is_written_where_its_place_is(tmp_path, monkeypatc
 
 
 BEGIN, END = "<!-- generated: moves -->\n", "<!-- end of generated -->\n"
-BROKEN = r"page\.md has a place that is not whole: a place begins with <!-- generated: NAME -->"
+BROKEN = r"page\.md contains an incomplete marker: expected <!-- generated: NAME -->"
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (BEGIN.replace("moves", "nothing") + END, r"page\.md has a place for 'nothing', and no such part is generated"),
+        (
+            BEGIN.replace("moves", "nothing") + END,
+            r"page\.md contains a marker for the part 'nothing', which does not exist",
+        ),
         (f"{BEGIN}old\n", BROKEN),
         (f"{BEGIN}old\n{BEGIN}old\n{END}", BROKEN),
         (f"{BEGIN}old\n{END}{END}", BROKEN),
@@ -116,7 +119,7 @@ def test_an_option_says_its_value_its_bounds_and_its_default_once():
         "open_task"
     )
     assert "- `--design` *one of `uniform`, `recall`," in options_of("open_task")
-    assert "- `--port N` *default 8000*\\\n  The port to serve at.\n" in options_of("serve")
+    assert "- `--port N` *default 8000*\\\n  The port of the server.\n" in options_of("serve")
     assert "- `--json`\\\n" in options_of("status")
     assert "(default " not in page_text("reference/commands")
 

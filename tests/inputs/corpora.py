@@ -64,7 +64,7 @@ IMPORT_CORPUS = [
     # encodings
     (corpus("jsonl.gz"), gzip.compress(bytes(2_000_000)), 3, "longer than"),
     (corpus("jsonl"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
-    (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding of another script"),
+    (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding for a non-Latin script"),
     # one row in twenty, and one more
     (corpus("jsonl"), GOOD.replace(b'"id": 1,', b'"id": ,').replace(b'"id": 2,', b'"id": ,'), 0, "2 rows rejected"),
     (corpus("jsonl"), GOOD + b"x\n" * 3, 3, "3 of its 43 rows were rejected"),
@@ -81,14 +81,14 @@ IMPORT_CORPUS = [
     (corpus("jsonl"), b'{"id": 1, "text": "a", "more": {"x": 1, "x": 2}}\n', 3, "has the key 'x' twice"),
     # ids
     (corpus("jsonl"), with_id('"1e3"'), 3, "1e3 is a number that another program has rewritten"),
-    (corpus("csv"), b"id,text\n4.84891E+17,Hallo zusammen\n", 3, "rewritten; save ids as text"),
+    (corpus("csv"), b"id,text\n4.84891E+17,Hallo zusammen\n", 3, "rewritten. Save the original ids as text"),
     (corpus("jsonl"), with_id('"../../etc/passwd"'), 0, "1 accepted"),
     (corpus("jsonl"), with_id('"Ünïcödé-🙂"'.encode().decode()), 0, "1 accepted"),
     (corpus("jsonl"), GOOD + with_id("1"), 0, "40 accepted, 0 duplicates, 1 rejected"),
     # what is no file
     (corpus("csv"), unreadable, 1, "cannot be read: Input/output error"),
     # names
-    ("import_corpus ../evil FILE.jsonl --licence CC0-1.0", GOOD, 1, "'../evil' cannot be a corpus's name"),
+    ("import_corpus ../evil FILE.jsonl --licence CC0-1.0", GOOD, 1, "'../evil' is not a valid corpus name"),
     # options
     ("import_corpus", None, 2, "Something is missing: CORPUS, FILE"),
     ("import_corpus new FILE.jsonl", GOOD, 2, "Something is missing: --licence"),
@@ -101,15 +101,15 @@ IMPORT_CORPUS = [
     (corpus("jsonl", f"--longest-line {'9' * 400}"), GOOD, 1, "--longest-line"),
     (corpus("jsonl", "--longest-line 99999999999999999999"), GOOD, 1, "--longest-line"),
     (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'; it is one of"),
-    (corpus("csv", "--column id tweet"), CSV.encode(), 1, "--column id: write FIELD=COLUMN .* in one word, such as i"),
+    (corpus("csv", "--column id tweet"), CSV.encode(), 1, "--column id: expected FIELD=COLUMN .* for example i"),
     # files after an option, too
     (corpus("csv", "--column id=id FILE.csv"), CSV.encode(), 0, "FILE.csv: already imported"),
     (corpus("csv", "--colum id=tweet"), CSV.encode(), 1, "has no column tweet"),
     (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column by --columns\?"),
     (corpus("csv").replace("licence", "license"), CSV.encode(), 2, r"--licence\. Did you mean --licence by --license"),
     # without a header
-    (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row already.* such as id,text; with --column"),
-    (corpus("tsv"), b"7300000000000\tx\ten\n", 1, "names them, such as id<tab>text<tab>column3"),
+    (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row.* such as id,text. If you used --column"),
+    (corpus("tsv"), b"7300000000000\tx\ten\n", 1, "column names, such as id<tab>text<tab>column3"),
     # acts
     (acts("acts"), folder({"1.json": ACT}), 0, "1 accepted, 0 duplicates, 0 rejected"),
     (acts("jsonl"), ACT, 0, "1 accepted, 0 duplicates, 0 rejected"),
@@ -118,7 +118,7 @@ IMPORT_CORPUS = [
 PRELABEL = [
     ("prelabel", None, 2, "Something is missing: CORPUS"),
     ("prelabel none", None, 1, "no corpus 'none'"),
-    ("prelabel ../demo", None, 1, "cannot be a corpus's name"),
+    ("prelabel ../demo", None, 1, "is not a valid corpus name"),
     ("prelabel demo --k 0", None, 1, "--k is 0"),
     ("prelabel demo --k=-1", None, 1, "--k is -1"),
     ("prelabel demo --processes 0", None, 1, "--processes is 0"),
@@ -157,9 +157,9 @@ def replying(**fields):
 IMPORT_THREADS = [
     (threads("jsonl"), TWO, 0, "1 pair from 1 file"),
     (threads("jsonl"), replying(score="many"), 3, "The score 'many' is not a number"),
-    (threads("jsonl"), replying(id="4.8E+17"), 3, "rewritten; save ids as text"),
+    (threads("jsonl"), replying(id="4.8E+17"), 3, "rewritten. Save the original ids as text"),
     (threads("jsonl", "--least-certainty 2"), TWO, 1, "--least-certainty is 2; it must be 0 to 1"),
-    (threads("jsonl").replace("new", "demo"), TWO, 1, "demo holds posts.*, not records of message reply"),
+    (threads("jsonl").replace("new", "demo"), TWO, 1, "demo contains posts.*, not records with message reply"),
     ("import_threads new FILE.jsonl", TWO, 2, "Something is missing: --licence"),
 ]
 
@@ -171,17 +171,22 @@ def scores(*options):
 IMPORT_SCORES = [
     (scores(), b"a\t0.1\nb\t0.9\n", 0, "so dropped: 1 pair. All scorers together keep 0 of 1 pair"),
     (scores(), b"a\tNaN\nb\t1.5\n", 1, "line 1: The score is NaN"),
-    (scores(), b"m 0.1\n", 1, "its first line is the one cell 'm 0.1', where id and score are wanted; put a tab"),
+    (
+        scores(),
+        b"m 0.1\n",
+        1,
+        "contains only the cell 'm 0.1', but the columns id and score are required. Separate cells by tabs",
+    ),
     (scores("--threshold nan"), b"a\t0.1\n", 1, "--threshold"),
     (scores("--threshold 0.5 --of thread"), b"a\t0.1\n", 1, "--of is 'thread'; it is one of message, pair"),
     ("import_scores talk FILE.tsv --name mine", b"a\t0.1\n", 2, "Something is missing: --threshold"),
 ]
 IMPORT_PREDICTIONS = [
-    (predictions(), predicted("__label__en"), 0, "understood without --map: __label__en as en"),
-    (predictions(), predicted("english"), 1, "labels that are not known here.*--map"),
+    (predictions(), predicted("__label__en"), 0, "converted without --map: __label__en as en"),
+    (predictions(), predicted("english"), 1, "contains unknown labels.*--map"),
     (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
     (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode(), 0, "ranked labels for 1 record from FILE.run"),
-    (ranking("--vocabulary none"), b"x", 1, "no vocabulary 'none'"),
+    (ranking("--vocabulary none"), b"x", 1, "vocabulary 'none' does not exist"),
     ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "lacks 60 records"),
     ("import_predictions demo FILE.tsv --name mine", predicted("en"), 2, "Something is missing: --version"),
 ]
@@ -213,10 +218,10 @@ LAUGHS = (
 IMPORT_VOCABULARY = [
     (vocabulary("json"), concepts(), 0, "version 1: 2 concepts with 2 labels in en"),
     (vocabulary("json", "--dry-run"), concepts(), 0, "This was a dry run"),
-    (vocabulary("json"), b'{"a b": {"label": "law"}}', 1, 'The id "a b" has a space in it, .* write _'),
+    (vocabulary("json"), b'{"a b": {"label": "law"}}', 1, 'The id "a b" contains a space, .* Use _'),
     # links
-    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["2"]}}), 1, "circle of 2: .* → .* → .*Take one"),
-    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["1"]}}), 1, "circle of 1: 1 → 1"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["2"]}}), 1, "cycle of 2: .* → .* → .*Remove one"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["1"]}}), 1, "cycle of 1: 1 → 1"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["8", "9"]}}), 1, "2 unknown related concepts: 8"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["1"]}}), 1, "1 is related to itself"),
     (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": "2"}}), 1, "parents of concept 1 is not a list"),
@@ -228,7 +233,7 @@ IMPORT_VOCABULARY = [
         vocabulary("json"),
         concepts(**{"3": {"label": "x" * 501}}),
         1,
-        "has 501 characters; at most 500 are allowed",
+        "has 501 characters. The limit is 500",
     ),
     (vocabulary("json"), concepts(**{"3": {"label": "a\0b"}}), 1, "label of concept 3 holds a NUL"),
     (
@@ -245,27 +250,32 @@ IMPORT_VOCABULARY = [
     ),
     # ids
     (vocabulary("json"), concepts(**{"": {"label": "a"}}), 1, "An id is empty"),
-    (vocabulary("json"), concepts(**{"x" * 201: {"label": "a"}}), 1, "has 201 characters; at most 200 are allowed"),
+    (vocabulary("json"), concepts(**{"x" * 201: {"label": "a"}}), 1, "has 201 characters. The limit is 200"),
     (vocabulary("json"), b'{"1": {"label": "a"}, "1": {"label": "b"}}', 1, "has 1 twice in one object"),
     (vocabulary("json", "FILE.json"), concepts(), 1, "the concept 1 occurs twice"),
     (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "the concept 1 occurs twice"),
     # what is no such file
-    (vocabulary("json"), b"{}", 1, "FILE.json: There is no concept in it"),
-    (vocabulary("json"), b"[]", 1, "does not hold one JSON object"),
-    (vocabulary("json"), b'{"1": "law"}', 1, "concept 1 is not an object"),
-    (vocabulary("json"), b'{"1":\n {"label": law}}', 1, "FILE.json, line 2: this is not JSON"),
+    (vocabulary("json"), b"{}", 1, "FILE.json: The file contains no concepts"),
+    (vocabulary("json"), b"[]", 1, "must contain one JSON object"),
+    (vocabulary("json"), b'{"1": "law"}', 1, "Concept 1 must be an object"),
+    (vocabulary("json"), b'{"1":\n {"label": law}}', 1, "FILE.json, line 2: invalid JSON"),
     (vocabulary("ttl"), SKOS + b"x:1 a skos:Concept\nx:2 a", 1, "FILE.ttl, line [23]: this is not Turtle"),
-    (vocabulary("ttl"), SKOS, 1, "There is no concept in it"),
-    (vocabulary("nt"), b"<a> <b>\n<c> .", 1, "this is not Turtle or N-Triples|There is no concept"),
-    (vocabulary("rdf"), b"<a>\n<b></a>", 1, "FILE.rdf, line 2: this is not XML"),
-    (vocabulary("rdf"), LAUGHS, 1, "FILE.rdf, line 1: it declares a document type .*; write it without, .* xmllint"),
-    (vocabulary("rdf"), b'<?xml version="1.0" encoding="x-none"?><a/>', 1, "line 1: its encoding cannot be read"),
-    (vocabulary("tsv"), b"id\tname\n1\tlaw\n", 1, "has the column 'name'; it may have id, label"),
-    (vocabulary("json"), huge, 1, "holds more than 256 MB"),
-    (vocabulary("json.gz"), concepts(), 1, "named as gzip but does not begin as gzip"),
-    (vocabulary("json"), b"[" * 100_000, 1, "is not JSON that can be read"),
-    (vocabulary("json", "--schemes FILE.schemes.json"), concepts(), 1, "must have the objects domains, schemes"),
-    ("import_vocabulary ../x FILE.json", concepts(), 1, "cannot be a vocabulary's name"),
+    (vocabulary("ttl"), SKOS, 1, "The file contains no concepts"),
+    (vocabulary("nt"), b"<a> <b>\n<c> .", 1, "invalid Turtle or N-Triples|contains no concepts"),
+    (vocabulary("rdf"), b"<a>\n<b></a>", 1, "FILE.rdf, line 2: the file is not valid XML"),
+    (vocabulary("rdf"), LAUGHS, 1, "FILE.rdf, line 1: the document has a DOCTYPE, .*; remove it, .* xmllint"),
+    (
+        vocabulary("rdf"),
+        b'<?xml version="1.0" encoding="x-none"?><a/>',
+        1,
+        "line 1: the declared encoding is not supported",
+    ),
+    (vocabulary("tsv"), b"id\tname\n1\tlaw\n", 1, "has the unknown column 'name'. Valid columns are id, label"),
+    (vocabulary("json"), huge, 1, "exceeds the limit of 256 MB"),
+    (vocabulary("json.gz"), concepts(), 1, "has the suffix of a gzip file, but its content is not gzip"),
+    (vocabulary("json"), b"[" * 100_000, 1, "cannot be read as JSON"),
+    (vocabulary("json", "--schemes FILE.schemes.json"), concepts(), 1, "must contain the objects domains, schemes"),
+    ("import_vocabulary ../x FILE.json", concepts(), 1, "is not a valid vocabulary name"),
     ("import_vocabulary new nowhere.json", None, 1, "nowhere.json does not exist"),
     ("import_vocabulary new", None, 2, "Something is missing: FILE"),
     (vocabulary("json", "--format xls"), concepts(), 1, "--format is 'xls'; it is one of json"),
@@ -275,20 +285,20 @@ VOCABULARIES = [
     ("vocabularies eurovoc", None, 2, "eurovoc"),
 ]
 SUGGEST = [
-    ("suggest none --vocabulary law", None, 1, "There is no corpus 'none'"),
-    ("suggest demo --vocabulary law", None, 1, "Corpus demo holds posts, not records"),
-    ("suggest ads --vocabulary law", None, 1, "There is no vocabulary 'law'; available: none"),
+    ("suggest none --vocabulary law", None, 1, "The corpus 'none' does not exist"),
+    ("suggest demo --vocabulary law", None, 1, "Corpus demo contains posts, but records"),
+    ("suggest ads --vocabulary law", None, 1, "The vocabulary 'law' does not exist. Available vocabularies: none"),
     ("suggest topics --vocabulary law --learn-from body", None, 1, "--learn-from body: write FIELD=VALUE"),
     ("suggest topics --vocabulary law --learn-from =x", None, 1, "--learn-from =x: write FIELD=VALUE"),
-    ("suggest topics --vocabulary law --learn-from split=train", None, 1, "no field 'split'; its fields are headline"),
+    ("suggest topics --vocabulary law --learn-from split=train", None, 1, "no field 'split'. Its fields are: headline"),
     ("suggest topics --vocabulary law --apart author", None, 1, "has no field 'author'"),
-    ("suggest topics --vocabulary law --apart body --learn-from headline=x", None, 1, "no field is left to be read"),
-    ("suggest ads --vocabulary law --learn-from query=x", None, 1, "No labels came with the records of corpus ads"),
+    ("suggest topics --vocabulary law --apart body --learn-from headline=x", None, 1, "is left to read as text"),
+    ("suggest ads --vocabulary law --learn-from query=x", None, 1, "The records of corpus ads have no declared labels"),
     ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0; it must be 1 or more"),
     ("suggest ads", None, 2, "Something is missing: --vocabulary"),
 ]
 PLAN = [
-    ("plan none", None, 1, "There is no corpus 'none'; make one with"),
+    ("plan none", None, 1, "The corpus 'none' does not exist. Create it with"),
     ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
     ("plan demo --accuracy 0", None, 1, "--accuracy is 0; it must be "),
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),

@@ -35,7 +35,7 @@ OPEN_TASK = [
     (OPEN.replace("new", "posts") + " --dry-run", None, 1, "already a task 'posts'"),
     (f"{OPEN} --nothing", None, 2, "does not know: --nothing"),
     ("open_task new --corpus ads --kind ad_relevance --seed 1 --gold FILE.jsonl", b"{", 1, "FILE.jsonl"),
-    (f"{COMPARE} --systems a=FILE.tsv b=none.tsv", b"m\tr\ta\n", 1, "no file or folder none.tsv"),
+    (f"{COMPARE} --systems a=FILE.tsv b=none.tsv", b"m\tr\ta\n", 1, "none.tsv does not exist"),
 ]
 JUDGMENTS = [
     ("import_judgments new FILE.tsv", JUDGED.encode(), 0, "30 judgments of 3 annotators"),
@@ -108,7 +108,7 @@ KINDS = [
     ("check_kind FILE.toml", b"title = 1e400\n" * 2, 1, "FILE.toml"),
 ]
 SET_UP = [
-    ("serve --port 99999", None, 1, "Port 99999 of 127.0.0.1 cannot be used .a port is a number from 1 to 65535"),
+    ("serve --port 99999", None, 1, "Port 99999 of 127.0.0.1 cannot be used .a port must be a number from 1 to 65535"),
     ("serve --demo --port=-1", None, 1, "Port -1 of 127.0.0.1 cannot be used"),
     ("serve --demo --port http", None, 2, "--port cannot be 'http'"),
     ("serve --workers 0", None, 1, "--workers is 0"),
@@ -116,7 +116,7 @@ SET_UP = [
     ("serve --host a..b", None, 1, "The address 'a..b' cannot be used"),
     (f"serve --host {'x' * 300}", None, 1, "The address 'x+' cannot be used"),
     ("serve --host ''", None, 1, "The address '' cannot be used"),
-    ("serve --host 192.0.2.1", None, 1, "The address '192.0.2.1' cannot be used .this machine does not have it"),
+    ("serve --host 192.0.2.1", None, 1, "The address '192.0.2.1' does not belong to this machine"),
     ("add_manager", None, 2, "Something is missing: NAME"),
     ("add_manager ''", None, 1, "'' cannot be a user name"),
     ("add_manager 'two words'", None, 1, "'two words' cannot be a user name"),
@@ -136,7 +136,7 @@ LISTS = [
     ("corpora --all", None, 2, "does not know: --all"),
     ("predictors none", None, 1, "no corpus 'none'; available: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "no corpus '../demo'"),
-    ("predictors ads", None, 0, "There is no predictor"),
+    ("predictors ads", None, 0, "has no predictor"),
     ("tasks posts", None, 2, "does not know: posts"),
     ("tasks --open", None, 2, "does not know: --open"),
     ("draws none", None, 1, "no task and no corpus 'none'"),
@@ -149,7 +149,7 @@ CHANGES = [
     ("reopen", None, 2, "Something is missing: TASK"),
     ("reopen ''", None, 1, "There is no task ''"),
     ("delete demo --yes", None, 1, "There is no task 'demo'"),
-    ("delete --corpus demo --yes", None, 1, "demo cannot be deleted, since posts or records were drawn from it"),
+    ("delete --corpus demo --yes", None, 1, "demo cannot be deleted because posts or records were drawn from it"),
     ("delete --corpus ../demo --yes", None, 1, "'../demo'"),
     ("delete --corpus demo --predictor none@1 --yes", None, 1, "no predictor 'none@1'"),
     ("delete crowd --yes", None, 1, "crowd is not deleted"),
@@ -164,7 +164,7 @@ EXPORT = [
     ("export_pairs talk --out new --seed 1", None, 0, "1 pair in 1 language written to new: train 1, valid 0, test 0"),
     ("export_pairs talk --out new", None, 2, "Something is missing: --seed"),
     ("export_pairs talk --out published --seed 1", None, 1, "holds something other than an export of pairs of talk"),
-    ("export_pairs talk --out new --seed 1 --least-pairs 2", None, 1, "No language of corpus talk has 2 pairs"),
+    ("export_pairs talk --out new --seed 1 --least-pairs 2", None, 1, "No language in corpus talk has 2 pairs"),
     ("export_pairs talk --out new --seed 1 --splits half", None, 1, "'half' is not a whole number"),
     ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "line 1, is not UTF-8"),
     ("export_pairs talk --out new --seed 1 --strike nowhere.tsv", None, 1, "nowhere.tsv cannot be read: No such file"),

@@ -28,11 +28,11 @@ def test_a_file_as_a_whole_and_a_row_are_refused_alike(ended, name):
     latin = f"{text}{row.replace('a', 'é', 1)}"
     for content, code, sentence in (
         (b"", 1, "is empty"),
-        (b"\n\n", 1, "holds no rows|first line is blank"),
-        (text.encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv"),
-        (gzip.compress(text.encode())[:-12], 1, "is cut off or damaged.*nothing of it was imported. Fetch it again"),
-        (latin.encode("latin-1"), status, "The row is not UTF-8. The file seems to be ISO-8859-1: save it as UTF-8"),
-        (f"{header}a\0{row}".encode(), status, "holds a NUL character, which databases refuse"),
+        (b"\n\n", 1, "(contains|holds) no rows|is blank"),
+        (text.encode("utf-16"), 1, "is not UTF-8 but probably UTF-16. Save it as UTF-8, for example with iconv"),
+        (gzip.compress(text.encode())[:-12], 1, "is truncated or damaged.*nothing was imported. Download it again"),
+        (latin.encode("latin-1"), status, "The row is not UTF-8. The file seems to be ISO-8859-1. Save it as UTF-8"),
+        (f"{header}a\0{row}".encode(), status, "contains a NUL character, which databases cannot store"),
     ):
         check(ended, (command, content, code, sentence))
 
@@ -42,7 +42,7 @@ def test_a_row_of_too_many_cells_and_a_header_nearly_right_are_refused_alike(end
     command, header, row, status = IMPORTERS[name]
     ragged = f"{header}{row.rstrip()}\tmore\n".encode()
     width = header.count("\t") + 1
-    check(ended, (command, ragged, status, f"The row has {width + 1} fields where the header has {width}"))
+    check(ended, (command, ragged, status, f"The row has {width + 1} fields, but the header has {width}"))
     check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*its columns are: Id, "))
     # A mark of the byte order is no fault.
     result = ended(command, codecs.BOM_UTF8 + (header + row).encode())

@@ -113,15 +113,15 @@ def workers_of(process):
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (signal.SIGKILL, ("was killed, most likely because memory ran out", "with fewer --processes")),
-        (signal.SIGTERM, ("was ended by the signal 15", "run the command again to go on")),
+        (signal.SIGKILL, ("was killed, probably because memory ran out", "with fewer --processes")),
+        (signal.SIGTERM, ("ended with signal 15", "run the command again to go on")),
     ],
 )
 def test_a_killed_worker_is_explained_and_what_is_done_is_kept(unread, number, said):
     process = begin(unread, "prelabel", "c", "--processes", "2")
     wait_for(votes_begun(unread), process)
     os.kill(workers_of(process)[0], number)
-    _, err = ended(process, 1, *said, "What is done is kept")
+    _, err = ended(process, 1, *said, "Finished votes are saved")
     assert err.count("\n") == 1
     assert votes_begun(unread)()
 
@@ -157,7 +157,7 @@ def test_output_into_a_full_disk_is_an_error_and_no_traceback(home):
 def test_of_two_commands_at_once_the_second_is_refused(home):
     with (home / DATA / "corpora" / "c" / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        ended(begin(home, "prelabel", "c"), 1, "Another command is changing corpus c")
+        ended(begin(home, "prelabel", "c"), 1, "Another command is changing the corpus c")
 
 
 def test_a_database_that_is_none_or_is_not_there_is_a_sentence(home, tmp_path):

@@ -28,38 +28,38 @@ ALL = ("0.0.0.0", "::")  # noqa: S104 - binds nothing
 
 class Command(commands.Command):
     help = (
-        "Prepare or update the database, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for another data folder."
+        "Prepare or update the database, and run the server until Ctrl-C. Set ASSAY_DATA_DIR for another data folder."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--demo", action="store_true", help="first set up small tasks that people have begun")
-        parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port to serve at (default 8000)")
+        parser.add_argument("--demo", action="store_true", help="first create example tasks with some answers")
+        parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port of the server (default 8000)")
         parser.add_argument(
             "--host",
             default="127.0.0.1",
             metavar="ADDRESS",
-            help="the address to serve at; 0.0.0.0 means all addresses of this machine, and needs ASSAY_HOSTS "
+            help="the address of the server; 0.0.0.0 means all addresses of this machine and requires ASSAY_HOSTS "
             "(default 127.0.0.1, which other machines cannot reach)",
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help="how many processes answer requests (default: one per processor, at most 8)",
+            help="number of server processes (default: one per processor, at most 8)",
         )
         parser.add_argument(
             "--threads",
             type=int,
             default=4,
             metavar="N",
-            help="threads per process; with SQLite more are added while one waits long to write (default 4)",
+            help="threads per process; with SQLite, more are added while a thread waits to write (default 4)",
         )
 
     def handle(self, **options: Any) -> None:
         host, port = options["host"], options["port"]
         for name in ("workers", "threads"):
             if options[name] is not None and options[name] < 1:
-                raise CommandError(f"--{name} is {options[name]}; it must be 1 or more.")
+                raise CommandError(f"--{name} is {options[name]}. It must be at least 1.")
         self.wait_for_place(host, port)
         self.check_names(host)
         prepare()
@@ -69,14 +69,14 @@ class Command(commands.Command):
         if options["demo"]:
             self.stdout.write(demo.set_up(port))
         elif not managers().exists():
-            self.stdout.write(f"There is no manager yet: `{PROGRAM} add_manager NAME` makes one.")
+            self.stdout.write(f"There is no manager yet. Create one with `{PROGRAM} add_manager NAME`.")
         address = f"http://{name_of(host)}:{port}"
         if settings.SITE_ASSUMED and address != settings.SITE:
             self.stdout.write(
-                f"The links that add_annotators prints begin with {settings.SITE}; set ASSAY_SITE={address} where you "
-                "run it, or give it --site."
+                f"The links that add_annotators prints begin with {settings.SITE}. Set ASSAY_SITE={address} before you "
+                "run it, or add --site."
             )
-        self.stdout.write(f"Serving {address}/ from the data in {settings.DATA_DIR}; Ctrl-C ends it.")
+        self.stdout.write(f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop.")
         self.stdout.flush()
         serve(host, port, options["workers"], options["threads"])
 
@@ -91,7 +91,7 @@ class Command(commands.Command):
             except KindError as error:
                 fault = f"The task {task.name} cannot be shown: {error}"
                 raise CommandError(
-                    f"{fault} Install the package that brings it, or the version that opened the task."
+                    f"{fault} Install the package that contains the kind, or the Assay version that opened the task."
                 ) from error
 
     def wait_for_place(self, host: str, port: int) -> None:
@@ -115,24 +115,24 @@ class Command(commands.Command):
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((host, port))
         except (socket.gaierror, UnicodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "a machine cannot have such a name"
-            raise CommandError(f"The address {host!r} cannot be used ({why}).") from error
+            reason = error.strerror if isinstance(error, OSError) else "not a valid host name"
+            raise CommandError(f"The address {host!r} cannot be used ({reason}).") from error
         except (OSError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
-                raise CommandError(f"The address {host!r} cannot be used (this machine does not have it).") from error
-            why = error.strerror if isinstance(error, OSError) else "a port is a number from 1 to 65535"
+                raise CommandError(f"The address {host!r} does not belong to this machine.") from error
+            reason = error.strerror if isinstance(error, OSError) else "a port must be a number from 1 to 65535"
             raise CommandError(
-                f"Port {port} of {host} cannot be used ({why}). Choose another, such as --port 8001."
+                f"Port {port} of {host} cannot be used ({reason}). Choose another port, such as --port 8001."
             ) from error
 
     def check_names(self, host: str) -> None:
         if host in ALONE or not settings.HOSTS_ASSUMED:
             return
-        named = "assay.example.org" if host in ALL else f"[{host}]" if ":" in host else host
+        example = "assay.example.org" if host in ALL else f"[{host}]" if ":" in host else host
         raise CommandError(
-            f"At {host} others would be refused, since the site answers to localhost alone as long as ASSAY_HOSTS is "
-            "not set. Set it to the names and addresses by which people reach this machine, separated by commas, such "
-            f"as ASSAY_HOSTS=localhost,{named}."
+            f"--host {host} requires ASSAY_HOSTS, because the site otherwise accepts only requests to localhost. Set "
+            "it to the names and addresses of this machine, separated by commas, for example "
+            f"ASSAY_HOSTS=localhost,{example}."
         )
 
 

@@ -11,12 +11,12 @@ from annotate.actions.database import prepare
 
 class Command(commands.Command):
     help = (
-        "Run the jobs that managers start in the browser, one after another, until Ctrl-C. `assay serve` does that "
-        "too; use this next to another server, once or several times."
+        "Run the jobs that managers start in the browser, one after another, until Ctrl-C. `assay serve` already does "
+        "this. Use this command, once or several times, if you run another server."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--until-done", action="store_true", help="end once no job waits")
+        parser.add_argument("--until-done", action="store_true", help="stop when no jobs are waiting")
         parser.add_argument("--job", type=int, help=SUPPRESS)
 
     def handle(self, **options: Any) -> None:
@@ -26,7 +26,7 @@ class Command(commands.Command):
             job_worker.work_off()
         else:
             prepare()
-            self.stdout.write(f"Doing the jobs of {settings.DATA_DIR}; Ctrl-C ends it.")
+            self.stdout.write(f"Running the jobs in {settings.DATA_DIR}. Press Ctrl-C to stop.")
             self.stdout.flush()
             program, *words = job_worker.watch("alone")
             os.execve(program, [program, *words], job_worker.environment())  # noqa: S606 - becomes the watcher

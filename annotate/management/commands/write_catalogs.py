@@ -51,12 +51,12 @@ class Message(NamedTuple):
 
 def messages() -> dict[Message, list[str]]:
     """Return a mapping from message to the places where it occurs, mostly as paths relative to annotate/."""
-    found: dict[Message, list[str]] = {}
-    for place, message in chain(_of_tables(), _of_templates(), _of_modules()):
-        places = found.setdefault(message, [])
-        if place not in places:
-            places.append(place)
-    return found
+    places_by_message: dict[Message, list[str]] = {}
+    for location, message in chain(_of_tables(), _of_templates(), _of_modules()):
+        locations = places_by_message.setdefault(message, [])
+        if location not in locations:
+            locations.append(location)
+    return places_by_message
 
 
 def _of_tables() -> Iterator[tuple[str, Message]]:
@@ -66,17 +66,17 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
     """
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
-        "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "as above")],
+        "core/stages.py": [*stages.STAGES.values(), *(text for *_, text in stages.MOVES if text != "as above")],
         "kinds/language_questions.py": [
-            words for kind in kinds for words in (*kind.undefined.reasons.values(), kind.title)
+            text for kind in kinds for text in (*kind.undefined.reasons.values(), kind.title)
         ],
         "kinds/": [head for kind in KINDS.values() for head in kind.pages.list_heads],
         "kinds/kind.py": [SPACE.cap, NOUGHT.cap],
         "pages/concept_picker.py": [*VIEWS, "broader", "related"],
         "the list of languages": [LANGUAGES[code].name for code in sorted(LISTED)],
     }
-    for place, listed in tables.items():
-        yield from ((place, Message("", words)) for words in listed)
+    for location, texts in tables.items():
+        yield from ((location, Message("", text)) for text in texts)
 
 
 def _of_templates() -> Iterator[tuple[str, Message]]:
@@ -92,12 +92,12 @@ def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
     """Return the message of a template tag, or None if the tag translates a variable."""
     context = node.message_context.var if node.message_context else ""
     if isinstance(node, TranslateNode):
-        words = node.filter_expression.var.literal
-        return Message(context, words) if isinstance(words, str) else None
-    words, plural = (node.render_token_list(tokens)[0] if tokens else "" for tokens in (node.singular, node.plural))
+        text = node.filter_expression.var.literal
+        return Message(context, text) if isinstance(text, str) else None
+    text, plural = (node.render_token_list(tokens)[0] if tokens else "" for tokens in (node.singular, node.plural))
     # Trim the strings as Django does before it looks up the translation.
     trim = trim_whitespace if node.trimmed else str
-    return Message(context, trim(words), trim(plural))
+    return Message(context, trim(text), trim(plural))
 
 
 def _of_modules() -> Iterator[tuple[str, Message]]:
@@ -107,15 +107,15 @@ def _of_modules() -> Iterator[tuple[str, Message]]:
             continue
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKS:
-                context, words, plural = (_argument(node, place) for place in MARKS[node.func.id])
-                if words:
-                    yield path.relative_to(HOME).as_posix(), Message(context, words, plural)
+                context, text, plural = (_argument(node, position) for position in MARKS[node.func.id])
+                if text:
+                    yield path.relative_to(HOME).as_posix(), Message(context, text, plural)
 
 
-def _argument(call: ast.Call, place: int | None) -> str:
-    if place is None or place >= len(call.args):
+def _argument(call: ast.Call, position: int | None) -> str:
+    if position is None or position >= len(call.args):
         return ""
-    value = call.args[place]
+    value = call.args[position]
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
 
 
@@ -137,34 +137,36 @@ def write(code: str) -> list[str]:
 
     path = folder(code) / "django.po"
     old = polib.pofile(str(path))
-    known = {Message(entry.msgctxt or "", entry.msgid, entry.msgid_plural): entry for entry in old}
+    old_entries = {Message(entry.msgctxt or "", entry.msgid, entry.msgid_plural): entry for entry in old}
     forms = int(old.metadata["Plural-Forms"].split("nplurals=")[1].split(";")[0])
     new = polib.POFile(wrapwidth=118)
     new.header, new.metadata = old.header, old.metadata
-    lacking = []
-    for message, places in messages().items():
-        entry = known.get(message) or polib.POEntry(
+    untranslated = []
+    for message, locations in messages().items():
+        entry = old_entries.get(message) or polib.POEntry(
             msgctxt=message.context or None,
             msgid=message.words,
             msgid_plural=message.plural,
             msgstr_plural=dict.fromkeys(range(forms), "") if message.plural else {},
         )
-        entry.occurrences = [(place, "") for place in places]
+        entry.occurrences = [(location, "") for location in locations]
         entry.flags = ["python-format"] if "%(" in message.words else []
         new.append(entry)
         if not entry.translated():
-            lacking.append(message.words)
+            untranslated.append(message.words)
     new.save(str(path))
     new.save_as_mofile(str(path.with_suffix(".mo")))
-    return lacking
+    return untranslated
 
 
 class Command(Base):
-    help = "Regenerate and compile the catalogs of translations after a change of sentences that pages show."
+    help = "Regenerate and compile the translation catalogs after a change to translatable text."
 
     def handle(self, **options: Any) -> None:
         for code in languages():
-            lacking = write(code)
-            self.stdout.write(f"{code}: {len(lacking)} sentences lack a translation." if lacking else f"{code}: whole.")
-            for words in lacking:
-                self.stdout.write(f"  {words}")
+            untranslated = write(code)
+            self.stdout.write(
+                f"{code}: {len(untranslated)} untranslated messages." if untranslated else f"{code}: complete."
+            )
+            for text in untranslated:
+                self.stdout.write(f"  {text}")

@@ -8,19 +8,19 @@ from annotate.manual.pages import DOCS
 
 
 class Command(Base):
-    help = "Regenerate the generated parts of the documentation after a change of the code."
+    help = "Regenerate the generated parts of the documentation after a change to the code."
 
     def handle(self, **options: Any) -> None:
         changed = []
         for path in sorted(DOCS.rglob("*.md")):
-            before = path.read_text(encoding="utf-8")
+            old = path.read_text(encoding="utf-8")
             try:
-                after = written(before)
+                new = written(old)
             except KeyError as error:
-                raise CommandError(f"{path} has a place for {error}, and no such part is generated.") from error
+                raise CommandError(f"{path} contains a marker for the part {error}, which does not exist.") from error
             except ValueError as error:
-                raise CommandError(f"{path} has a place that is not whole: {error}.") from error
-            if after != before:
-                path.write_text(after, encoding="utf-8")
+                raise CommandError(f"{path} contains an incomplete marker: {error}.") from error
+            if new != old:
+                path.write_text(new, encoding="utf-8")
                 changed.append(path.relative_to(DOCS).as_posix())
         self.stdout.write(f"Regenerated: {', '.join(changed)}." if changed else "Everything is up to date.")

@@ -246,7 +246,7 @@ def test_the_server_that_sends_mail_is_named_by_one_variable(given, read):
     ["mail.example.org", "imap://mail.example.org", "smtp://", "smtp://ann:secret@mail:x", "smtp://ann:se/cret@mail"],
 )
 def test_what_names_no_server_is_refused_without_repeating_the_password(variable):
-    with pytest.raises(ImproperlyConfigured, match="ASSAY_MAIL cannot be read") as refused:
+    with pytest.raises(ImproperlyConfigured, match="ASSAY_MAIL is not valid") as refused:
         mail_server(variable)
     assert not re.search("secret|cret@", str(refused.value))
 
@@ -254,7 +254,7 @@ def test_what_names_no_server_is_refused_without_repeating_the_password(variable
 @pytest.mark.parametrize("variable", ["one", "-1", "1.5", "²"])
 def test_the_number_of_proxies_is_a_whole_number(variable, monkeypatch):
     monkeypatch.setenv("ASSAY_PROXIES", variable)
-    with pytest.raises(ImproperlyConfigured, match=f"ASSAY_PROXIES is '{variable}'; set it to a whole number"):
+    with pytest.raises(ImproperlyConfigured, match=f"ASSAY_PROXIES is '{variable}'. It must be a whole number"):
         whole_number("ASSAY_PROXIES")
 
 

@@ -155,8 +155,8 @@ def test_the_faults_of_published_lists_are_reported(sentences, kind, tmp_path):
 REFUSED = [
     ({"test": 63}, r"Too few documents of a class: de, science/technology: 20 there, 21 needed"),
     ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is no list of sets with sizes"),
-    ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
-    ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
+    ({"apart": "author"}, "has no field 'author'. Its fields are: body, sentence"),
+    ({"languages": "nl"}, "no records in nl. Available languages: de, en, fr, ja"),
     ({"labels": f"{TOPICS} sports"}, "The class sports is listed twice"),
     ({"labels": "Sports Travel", "test": 10, "dev": 10, "train": "10"}, "No document of corpus sib has the label"),
     ({"labels": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"}, "none of the class at all"),
@@ -193,7 +193,7 @@ def test_sets_and_lists_that_cannot_be_had_are_refused_and_nothing_is_kept(sente
             opened("topics", kind, from_indices=str(folder), **options)
     (tmp_path / "plain.jsonl").write_text(json.dumps({"id": "1", "language": "de", "body": "Ein Satz."}) + "\n")
     import_documents("plain", tmp_path / "plain.jsonl", fields="body", licence="CC0-1.0")
-    with pytest.raises(CommandError, match="has no labels that came with its records; import it with --labels COLUMN"):
+    with pytest.raises(CommandError, match=r"have no declared labels. Import them with --labels COLUMN"):
         opened("topics", kind, corpus="plain", **SIZES)
     assert not Task.objects.exists()
     with pytest.raises(CommandError, match="Corpus sib holds records, which detectors do not label, so there is no"):

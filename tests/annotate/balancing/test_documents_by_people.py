@@ -165,7 +165,7 @@ def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(pr
     read_all(task, readers, say_truth)
     assert task.units.count() == 48
     assert set(task.units.values_list("stage", flat=True)) == {"LABELLED"}
-    assert "There is no corpus 'sib'" in caplog.text
+    assert "The corpus 'sib' does not exist" in caplog.text
     call_command("close", "topics")
     call_command("reopen", "topics")
     assert Task.objects.get().is_open
@@ -200,7 +200,7 @@ def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_w
 def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
     for options, why in (
         ({"predictor": "cld2"}, "cld2 predicts languages, not classes"),
-        ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
+        ({"predictor": "yours"}, "Corpus sib has no predictor 'yours'"),
         ({"apart": "sentence"}, "the sets are determined only after people have labelled the documents. Remove --from"),
         ({"joint": 3}, "Remove --from-indices, `apart` and the joint sets, or remove --predictor"),
         ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These numbers count the predictions of mine@1"),

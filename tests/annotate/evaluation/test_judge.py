@@ -128,7 +128,7 @@ def test_a_predictor_of_the_corpus_may_be_the_judge(certified, run):
     gold, judge, report = certified(0.1)
     call_command("import_predictions", "reviews", judge, name="mine", version="1", verbosity=0)
     assert run("--judge", "mine@1", "--gold", gold)["rows"] == report["rows"]
-    assert refusal("--judge", "mine@2", "--gold", gold).startswith("There is no predictor 'mine@2' for corpus reviews;")
+    assert refusal("--judge", "mine@2", "--gold", gold).startswith("Corpus reviews has no predictor 'mine@2'.")
     assert refusal("--judge", "langid", "--gold", gold)
 
 

@@ -211,5 +211,5 @@ def test_a_class_with_only_some_labels_of_a_code_that_was_asked_is_refused(world
 
 def test_a_label_of_two_classes_is_refused(world, stream):
     one, two = {"one": ("de", "nl")}, {"two": ("de", "af")}
-    with pytest.raises(CorpusError, match="The label de is in two classes, one and two; declare it in one"):
+    with pytest.raises(CorpusError, match=r"The label de is in two classes, one and two. Declare it in only one"):
         run(world.subject(mapping=one), stream, against=world.subject("other", mapping=two))

@@ -101,7 +101,10 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
     ("change", "said"),
     [
         (lambda rows: rows[1:], "lacks a line for 1 of the 6 test pairs of en, the first of them 'Are you"),
-        (lambda rows: [(row[0],) for row in rows], "line 1: this is no prediction: it must have a message, the"),
+        (
+            lambda rows: [(row[0],) for row in rows],
+            "line 1: The line must contain a message, the reference",
+        ),
         (lambda rows: [("x", *row[1:]) for row in rows], "has no line of any of the 6 test pairs of en: message"),
         (lambda rows: [], "lacks a line for 6 of the 6 test pairs of en"),
     ],

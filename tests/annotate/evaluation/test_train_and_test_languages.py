@@ -263,4 +263,4 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
 def test_predictions_are_for_one_set(gold, made, predict):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
     assert refusal("--gold", gold, "--gold", made / "kept", mine).startswith("2 gold sets are named, and predictions")
-    assert refusal("cld2", "--gold", gold).startswith("There is no corpus 'sib'")
+    assert refusal("cld2", "--gold", gold).startswith("The corpus 'sib' does not exist")

@@ -113,14 +113,16 @@ def test_a_notebook_has_the_errors_and_confusions_of_a_report_and_refuses_what_t
     report = assay.report(predicted, [assay.gold(crowd)])
     assert [*report.to_pandas("errors").id] == [each["id"] for each in by_command["errors"]]
     assert report.to_pandas("confusion").units.sum() == len(predicted)
-    with pytest.raises(assay.AssayError, match="The report has no table 'comparison'; it has: rows, errors, confusion"):
+    with pytest.raises(
+        assay.AssayError, match=r"The report has no table 'comparison'. Its tables are: rows, errors, confusion"
+    ):
         report.to_pandas("comparison")
-    with pytest.raises(assay.AssayError, match="No gold set is named"):
+    with pytest.raises(assay.AssayError, match="The argument gold is empty"):
         assay.evaluate(predicted)
     # A judge has labels for the units alone, and is refused for that.
     with pytest.raises(assay.AssayError, match="Name the file without judge to measure these units alone"):
         assay.evaluate(judge=predicted, gold=crowd)
-    with pytest.raises(assay.AssayError, match="has the column 'label' twice; keep one of them"):
+    with pytest.raises(assay.AssayError, match=r"has the column 'label' twice. Remove one of them"):
         assay.evaluate(pd.DataFrame([["1", "0", "1"]], columns=["id", "label", "label"]), crowd)
 
 

@@ -91,7 +91,7 @@ def test_an_unknown_task_or_a_lost_corpus_is_one_sentence(task, data_dir, out):
     with pytest.raises(CommandError, match="There is no task 'none'; available: gold"):
         call_command("export_gold", "none", out=out)
     shutil.rmtree(data_dir / "corpora" / SMALL)
-    with pytest.raises(CommandError, match="There is no corpus 'small'"):
+    with pytest.raises(CommandError, match="The corpus 'small' does not exist"):
         call_command("export_gold", "gold", out=out)
     assert not out.exists()
     assert list(out.parent.iterdir()) == []

@@ -105,8 +105,8 @@ WRONG = [
     (MOOD + '[guidelines]\nenglish = "en.md"\n', "line 27: 'english' is not a language code"),
     # languages
     (pidgin("autonym", "autonim"), "line 6: 'autonim' is not a key of [languages.pcm]. Did you mean autonym?"),
-    (pidgin('under = "pt"', 'under = "por"'), "line 8: the language pt-BR stands under 'por', which is not a listed"),
-    (pidgin("languages.pcm", "languages.de"), "line 4: the language de is listed already as German; leave it out."),
+    (pidgin('under = "pt"', 'under = "por"'), "line 8: the value of under for the language pt-BR is 'por', which is"),
+    (pidgin("languages.pcm", "languages.de"), "line 4: the language de is built in as German. Remove it."),
     (pidgin('"pcm"', '"pidgin"'), "line 2: the label 'pidgin' is not a known language"),
     (pidgin('"pt-BR"', '"pt-br"'), "line 2: the label 'pt-br' is not a known language. Did you mean pt-BR?"),
     (pidgin('"en"', '"und"'), "line 2: und is among the labels, but is always a possible answer. Remove it."),
@@ -141,7 +141,7 @@ def test_check_kind_writes_over_no_page_but_its_own(write, capsys):
         if other != path:
             other.write_text("mine", encoding="utf-8")
         before = other.read_bytes()
-        with pytest.raises(CommandError, match=r"is not a page that check_kind wrote; move it, or name another with"):
+        with pytest.raises(CommandError, match=r"was not written by check_kind. Move it, or choose another file with"):
             call_command("check_kind", path, out=other)
         assert other.read_bytes() == before
 
@@ -176,7 +176,7 @@ def test_the_name_of_a_file_is_the_kinds(write):
 def test_a_language_has_one_name_only(write):
     read_kind(write(PIDGIN, "first.toml"))
     other = write(pidgin('"Nigerian Pidgin"', '"Naija"'), "second.toml")
-    with pytest.raises(KindError, match="line 4: the language pcm was added before as 'Nigerian Pidgin'"):
+    with pytest.raises(KindError, match="line 4: the language pcm was already added as 'Nigerian Pidgin'"):
         read_kind(other)
 
 

@@ -51,7 +51,7 @@ def test_a_program_reads_the_vocabulary_of_a_task_and_finds_concepts_in_the_lang
     readers[0].languages.create(language="fr")
     assert "4689" in in_french()
     for query, sentence in (
-        ("typed=%25", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
+        ("typed=%25", "The search text contains no letters or digits. Type the beginning of a word."),
         ("typed=env%00", "typed: Null characters are not allowed."),
         ("typed=env&language=%00", "language: Null characters are not allowed."),
     ):

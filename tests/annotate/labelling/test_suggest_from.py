@@ -63,7 +63,7 @@ def test_suggestions_that_cannot_be_made_are_refused_and_no_task_is_made(tmp_pat
         "without such labels and import it as another --version."
     )
     for options, sentence in (
-        ({"suggest_from": ["mine"]}, "There is no predictor 'mine' for corpus acts"),
+        ({"suggest_from": ["mine"]}, "Corpus acts has no predictor 'mine'"),
         ({"suggest_from": ["mine"]}, unknown),
         ({"suggest_from": ["mine", "mine"]}, "--suggest-from mine is given twice; name each once."),
         ({"suggest_from": ["mine"]} | topic, "--suggest-from: not an option of topic tasks drawn by the balanced desi"),
@@ -71,7 +71,7 @@ def test_suggestions_that_cannot_be_made_are_refused_and_no_task_is_made(tmp_pat
         with pytest.raises(CommandError) as refused:
             opened("acts", **options)
         assert str(refused.value).startswith(sentence)
-        if "There is no" in sentence:
+        if "has no predictor" in sentence:
             import_run(tmp_path, [(first, "unheard-of", 1)])
     assert not Task.objects.exists()
 

@@ -153,7 +153,7 @@ def test_an_installed_control_is_found_and_its_option_is_one_of_open_task(instal
     served = assay(installed, "serve", "--port", "0")
     assert (served.returncode, served.stdout) == (1, "")
     assert "The task content cannot be shown: content.toml, line 4" in served.stderr
-    assert "Install the package that brings it, or the version that opened the task." in served.stderr
+    assert "Install the package that contains the kind, or the Assay version that opened the task." in served.stderr
 
 
 def test_the_documentation_has_this_control_as_it_is(settings):

@@ -175,7 +175,7 @@ def test_a_packed_file_is_read_and_its_system_called_like_the_file_that_is_in_it
     packed, cut = plain.with_name("mt5.tsv.gz"), plain.with_name("cut.tsv.gz")
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     cut.write_bytes(packed.read_bytes()[:-9])
-    assert "cut.tsv.gz is cut off or damaged" in refused(cut, other)
+    assert "cut.tsv.gz is truncated or damaged" in refused(cut, other)
     assert open_task(packed, other, size=5, redundancy=1).labels == ["bert", "mt5", "tie"]
     output = output_of(capsys)
     assert "2 comparisons queued, each for 1 person, 0 copies of others" in output
@@ -190,12 +190,12 @@ def refused(*files, **options):
 
 
 NO_PREDICTIONS = [
-    (b"Hello\n", "line 1: this is no prediction"),
-    (b"Hello\tHi\t1\t2\t3\nHello\tHi\t1\t2\t3\t4\n", "line 2: this is no prediction"),
-    (b"Hello\tHi\t1\n\nHello\n", "line 3: this is no prediction"),
-    (b"\tHi\t1\n", "line 1: this is no prediction"),
+    (b"Hello\n", "line 1: The line must contain a message"),
+    (b"Hello\tHi\t1\t2\t3\nHello\tHi\t1\t2\t3\t4\n", "line 2: The line must contain a message"),
+    (b"Hello\tHi\t1\n\nHello\n", "line 3: The line must contain a message"),
+    (b"\tHi\t1\n", "line 1: The line must contain a message"),
     (b"Hello\tHi\t1\n\xff\tHi\t1\n", "line 2: The row is not UTF-8"),
-    (b"Hello\tHi\t1\x00\n", "line 1: The row holds a NUL character"),
+    (b"Hello\tHi\t1\x00\n", "line 1: The row contains a NUL character"),
 ]
 
 
@@ -212,9 +212,9 @@ def test_systems_and_files_that_cannot_be_compared_are_refused(talk):
         assert sentence.startswith(f"--systems {name}={path}: ")
         assert sentence.endswith("Write the name before the file: NAME=FILE.")
     assert refused(folder / "none.tsv", f"b={path}").startswith(f"--systems {folder / 'none.tsv'}: none has a special")
-    assert refused(f"a={folder / 'no.tsv'}", path).startswith(f"There is no file or folder {folder / 'no.tsv'};")
+    assert refused(f"a={folder / 'no.tsv'}", path).startswith(f"does not exist {folder / 'no.tsv'};")
     (folder / "empty").mkdir()
-    assert "has no file such as en_model_responses.txt" in refused(folder / "empty", path)
+    assert "contains no file such as en_model_responses.txt" in refused(folder / "empty", path)
     for content, sentence in NO_PREDICTIONS:
         (folder / "broken.tsv").write_bytes(content)
         assert f"{folder / 'broken.tsv'}, {sentence}" in refused(folder / "broken.tsv", path)
