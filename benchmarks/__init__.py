@@ -1,6 +1,6 @@
-"""Measurements on real data that are too large for the tests: `python -m benchmarks FOLDER [NAMES...]`.
+"""Benchmarks on real data that are too large for the tests: `python -m benchmarks FOLDER [NAMES...]`.
 
-One module a benchmark, listed in __main__.py; each works in a temporary folder and a database of its own. The
-others are what they share: material.py reads FOLDER, world.py holds the simulated people and what they know,
-clients.py makes them use the server, place.py is where it all runs, tally.py counts what came out.
+Each benchmark is a module listed in __main__.py, and runs in a temporary folder with its own database. The other
+modules are shared: material.py reads FOLDER, world.py simulates people, clients.py simulates their clients, place.py
+sets up the installation, and tally.py counts the results.
 """

@@ -1,4 +1,4 @@
-"""Runs benchmarks one after another: `python -m benchmarks FOLDER [NAMES...]`, all of them if none is named."""
+"""Run benchmarks one after another: `python -m benchmarks FOLDER [NAMES...]`. By default, all of them are run."""
 
 import argparse
 import signal
@@ -99,13 +99,15 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path, help="the data: lingua_sentences/, afrisenti_tweets/, ...")
-    parser.add_argument("names", nargs="*", help="which benchmarks to run (default: all)")
-    parser.add_argument("--seed", default="2015", help="same seed, same sample and people (default %(default)s)")
+    parser.add_argument("names", nargs="*", help="the benchmarks to run (default: all)")
+    parser.add_argument(
+        "--seed", default="2015", help="the seed of the sample and the annotators (default %(default)s)"
+    )
     for name, module in BENCHMARKS.items():
         module.add_options(parser.add_argument_group(name))
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}.")
+        parser.error(f"{unknown[0]!r} is not a benchmark. Available benchmarks: {', '.join(BENCHMARKS)}.")
     return options
 
 

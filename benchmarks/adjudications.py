@@ -1,7 +1,7 @@
-"""Twenty adjudications one after another, and what they cost where few cases wait and where many do.
+"""The time of twenty adjudications in a row, with few and with many waiting cases.
 
-No data are needed. One process asks for the list, begins with its first case, decides it, and is shown the next, by
-Django's test client. What is measured is the server's time; presses are counted by test_bench.py, in a browser.
+No data are needed. One process requests the list, opens its first case, decides it and receives the next, with Django's
+test client. Only the server's time is measured. test_bench.py counts the key presses in a browser.
 """
 
 import json
@@ -19,12 +19,12 @@ def add_options(parser) -> None:
         type=int,
         nargs="+",
         default=[100, 10_000],
-        help="that wait for an adjudicator (default %(default)s)",
+        help="waiting for an adjudicator (default %(default)s)",
     )
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     found: dict[int, dict[str, float]] = {}
     for cases in options.waiting_cases:
         with new_place() as place:
@@ -34,7 +34,7 @@ def run(folder: Path, options) -> None:
             database = place.database
     names = list(next(iter(found.values())))
     show(
-        f"Twenty adjudications on {database}, milliseconds, medians",
+        f"Twenty adjudications with {database}, milliseconds, medians",
         ["cases that wait", *names],
         [[cases, *times.values()] for cases, times in found.items()],
     )

@@ -1,5 +1,5 @@
-"""The work of the benchmark of adjudications: `python -m benchmarks.adjudications_work CASES` prints what it
-measured, as JSON.
+"""The measurements for the benchmark of adjudications: `python -m benchmarks.adjudications_work CASES` prints them as
+JSON.
 """
 
 import json
@@ -27,7 +27,7 @@ NAME, TIMES = "cases", 20
 
 
 def fill(cases: int) -> None:
-    """They came one after another, a second between them."""
+    """Create the cases, one second apart."""
     task, now = task_of(NAME, cases), timezone.now()
     for items in items_of(task, cases):
         made = insert(unit_of(task, item, 1, stage="ADJUDICATION") for item in items)
@@ -48,7 +48,7 @@ def fill(cases: int) -> None:
 
 
 def measure() -> dict[str, float]:
-    """Milliseconds: medians of TIMES."""
+    """Return the medians of TIMES measurements (milliseconds)."""
     user = User.objects.create_user("judge", password="-")
     judge, task = Annotator.objects.create(user=user, pseudonym="judge", adjudicates=True), Task.objects.get(name=NAME)
     client = Client(SERVER_NAME="localhost")

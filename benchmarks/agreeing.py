@@ -1,8 +1,8 @@
-"""Agreement in populations of known truth, with labels that are rare: whether the intervals of its measures cover it.
+"""Agreement in populations with rare labels: whether the intervals of the coefficients cover the true values.
 
-No data are needed. A population has a share of units with a rare label, and people who err. Every coefficient of
-coefficients.py is measured on draws of its units, and held against that of the endless population. Beside
-alpha stands the percentile bootstrap over units, with none below 20 units, which it had before.
+No data are needed. In a population, a share of the units has a rare label, and people make errors. Each coefficient of
+coefficients.py is computed on draws of units and compared with its value in an infinite population. For comparison,
+the table shows alpha's percentile bootstrap over units, which alpha used before (with none below 20 units).
 """
 
 import os

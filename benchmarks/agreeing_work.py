@@ -1,4 +1,4 @@
-"""The draws from one population of agreeing.py, and the coefficients of all its units."""
+"""Draws from one population of agreeing.py, and the coefficients of all its units."""
 
 from functools import cache
 from itertools import combinations_with_replacement
@@ -45,7 +45,7 @@ def rows(world: World, sizes: tuple[int, ...], draws: int, seed: str) -> list[Ro
 
 
 def set_row(people: int, units: int, draws: int, seed: str) -> tuple[int, float]:
-    """How many intervals of alpha with MASI hold the truth, and their mean width."""
+    """Return how many intervals of alpha with MASI cover the true value, and their mean width."""
     chance = np.random.default_rng(crc32(f"{seed} {people} {units}".encode()))
     true, held, width = set_truth(), 0, 0.0
     for draw in range(draws):
@@ -116,7 +116,7 @@ def coincidences(kinds: np.ndarray) -> np.ndarray:
 
 
 def corrected(table: np.ndarray, apart: np.ndarray) -> float:
-    """1 - observed/expected disagreement."""
+    """Return 1 - observed disagreement / expected disagreement."""
     margins = table.sum(axis=1) / table.sum()
     return float(1 - (table * apart).sum() / table.sum() / (margins @ apart @ margins))
 
@@ -183,7 +183,7 @@ def table_of(counts: np.ndarray, chance: np.random.Generator) -> Answers:
 
 
 def bootstrap(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> Ends:
-    """Between percentiles of alpha on units drawn anew with replacement."""
+    """Return the percentiles of alpha on units that are resampled with replacement."""
     units = number.sum()
     if units < LEAST_UNITS or len(kinds) < 2:
         return None

@@ -1,7 +1,7 @@
-"""One answer and the next unit: what it costs, what of that is the database's, and the plans of its statements.
+"""The time of one answer and the next unit, the database's share of it, and the plans of its statements.
 
-It runs in one process, by Django's test client, for somebody who reads twenty languages. The floor is the time in the
-database's driver. Tasks of two sizes are measured in turns: what an answer costs should not grow with what waits.
+It runs in one process, with Django's test client, for an annotator who reads twenty languages. The floor is the time in
+the database's driver. Tasks of two sizes are measured in turns, because the time must not grow with the queue.
 """
 
 import json
@@ -14,10 +14,10 @@ from benchmarks.tables import show
 ROUNDS = 3
 MOST_TIMES = 1.2
 PARTS = {
-    "permit": "lock the person, and what they may do",
-    "close": "store the answer, and what follows",
+    "permit": "lock the person and read the rights",
+    "close": "store the answer and its effects",
     "hand_out": "the next unit",
-    "commit": "commit, which waits for the disk",
+    "commit": "commit (including the wait for the disk)",
     "show": "the response",
 }
 
@@ -30,7 +30,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     rounds: dict[int, list[dict]] = {units: [] for units in options.answer_units}
     with ExitStack() as stack:
         places = {}
@@ -59,7 +59,7 @@ def run(folder: Path, options) -> None:
         ["", *(f"{units:,} units" for units in best)],
         [
             *([words, few["parts"][part], many["parts"][part]] for part, words in PARTS.items()),
-            ["who it is, and the rest of Django", few["rest"], many["rest"]],
+            ["authentication and the rest of Django", few["rest"], many["rest"]],
         ],
     )
     for each in many["plans"]:
@@ -67,4 +67,4 @@ def run(folder: Path, options) -> None:
         print("".join(f"              {line}\n" for line in each["plan"]), end="")
     times = many["median"] / few["median"]
     more = options.answer_units[1] / options.answer_units[0]
-    print(f"\nWith {more:.0f} times as many units it takes {times:.2f} times as long (asked: at most {MOST_TIMES}).\n")
+    print(f"\nWith {more:.0f} times as many units it takes {times:.2f} times as long (limit: {MOST_TIMES}).\n")

@@ -1,6 +1,6 @@
-"""Made-up requests to every operation of the API: what it answers, and whether its description says so.
+"""Generated requests to every operation of the API: whether the responses match the schema.
 
-Schemathesis makes them from the description. No data are needed.
+Schemathesis generates them from the schema. No data are needed.
 """
 
 import json
@@ -13,11 +13,11 @@ HEADS = ["operation", "cases", "2xx", "other 4xx", "404", "5xx", "undescribed"]
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--cases", type=int, default=250, help="of each operation at most (default %(default)s)")
+    parser.add_argument("--cases", type=int, default=250, help="maximum requests per operation (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     with new_place() as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         place.manage("django", "migrate", "-v0")
@@ -28,4 +28,6 @@ def run(folder: Path, options) -> None:
     total = ["all", *(sum(column) for column in zip(*(row[1:] for row in found), strict=True))]
     show(f"{total[1]:,} cases", HEADS, [*found, total])
     if faults:
-        raise BenchmarkFailed(f"{len(faults):,} answers are not as described, such as:\n" + "\n".join(faults[:5]))
+        raise BenchmarkFailed(
+            f"{len(faults):,} responses differ from the schema, for example:\n" + "\n".join(faults[:5])
+        )

@@ -1,6 +1,4 @@
-"""The cases of the benchmark api: `python -m benchmarks.api_work CASES` prints a line of JSON for each
-operation.
-"""
+"""The cases of the benchmark api: `python -m benchmarks.api_work CASES` prints a line of JSON for each operation."""
 
 import json
 import logging

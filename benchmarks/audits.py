@@ -23,13 +23,17 @@ BY_POWER = (0.02, 0.03, 0.05, 0.1, 0.15, 0.2)  # shares of what is agreed on
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--audit-seeds", type=int, default=40, help="draws, each with new slips (default %(default)s)")
+    parser.add_argument(
+        "--audit-seeds", type=int, default=40, help="draws, each with new errors of readers (default %(default)s)"
+    )
     parser.add_argument("--audit-frame", type=int, default=100_000, help="posts in a frame (default %(default)s)")
     parser.add_argument("--audit-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
     parser.add_argument(
         "--adjudicator-slip", type=float, default=0.0, help="share of an adjudicator's wrong labels (default none)"
     )
-    parser.add_argument("--audit-limit", type=float, default=1.0, help="of the task (default: nothing is contested)")
+    parser.add_argument(
+        "--audit-limit", type=float, default=1.0, help="option of the task (default: no contested label)"
+    )
 
 
 def run(folder: Path, options) -> None:

@@ -45,14 +45,11 @@ ADJUDICATORS = ("adjudicator", "second adjudicator", "third adjudicator")
 
 
 class RolledBack(Exception):
-    """The end of a seed."""
+    """Raised to roll back the work for one seed."""
 
 
 class Crew:
-    """What readers and adjudicators say, each by the seed, their name and the post alone.
-
-    wrong_keys: the labels that readers name by mistake, as by a wrong key; empty if they mistake their own languages.
-    """
+    """The answers of readers and adjudicators. Each depends only on the seed, the person's name and the post."""
 
     def __init__(
         self, truth: dict[str, str], slip: float, adjudicator_slip: float, seed: str, wrong_keys: Sequence[str] = ()
@@ -88,7 +85,7 @@ class Crew:
 
 
 def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1]) -> None:
-    """Readers and adjudicators do all there is, and again what a language's audit sends to people."""
+    """Let readers and adjudicators finish all units, including those that an audit sends to people later."""
     deciding = {
         name: Annotator.objects.create(user=User.objects.create(username=name), adjudicates=True)
         for name in adjudicators
@@ -119,7 +116,7 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
 
 
 def unadjudicated(task: Task) -> dict[str, Audit]:
-    """The audits as they would be if the first reader's word were the last; skipped posts are left out."""
+    """Return the audits as if the first reader's answer were final. Skipped posts are omitted."""
     said: dict[int, str] = {}
     for unit, label in (
         Judgment.objects.filter(unit__task=task, kind="answer").order_by("pk").values_list("unit", "label")
@@ -174,7 +171,7 @@ class Frame:
 
 
 def accuracy(task: Task, frame: Frame, detector: str) -> dict:
-    """By stratum, and naively, with the labels of the set as they are."""
+    """Return the accuracy by stratum, and the naive accuracy with the labels of the set."""
     strata: dict[str, Counter[str]] = {}
     rows = task.units.select_related("item", "copy_of").iterator(chunk_size=2000)
     naive: Counter[bool] = Counter()

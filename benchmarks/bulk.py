@@ -1,9 +1,9 @@
-"""Import, open_task and export_gold of many posts: rows a second beside their floors, and the most memory each takes.
+"""Import, open_task and export_gold of many posts: rows per second, compared with floors, and peak memory.
 
-No data are needed. Posts and votes are made up, and what people say is written as it would stand. A floor is the same
-rows with nothing of ours about them: JSON into Parquet; the task's rows into tables with the same indexes; the same
-tables fetched, and the set's rows written as Parquet. Floors and steps alternate, each in a process of its own, on an
-installation of a quarter of the posts and on one of all: memory should not differ.
+No data are needed. Posts, votes and answers are generated. A floor processes the same rows without Assay: it converts
+JSON to Parquet, inserts the task's rows into tables with the same indexes, or fetches the same tables and writes the
+set's rows to Parquet. Floors and steps alternate, each in a separate process, on an installation with a quarter of the
+posts and on one with all posts. Memory should be the same for both.
 """
 
 import json
@@ -21,12 +21,12 @@ HEADS = ["", "rows", "rows/s", "floor rows/s", "times the floor's seconds", "MB 
 
 def add_options(parser) -> None:
     parser.add_argument(
-        "--bulk-posts", type=int, default=100_000, help="posts; in full 1,000,000 (default %(default)s)"
+        "--bulk-posts", type=int, default=100_000, help="posts; the full benchmark has 1,000,000 (default %(default)s)"
     )
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     for posts in (options.bulk_posts // 4, options.bulk_posts):
         with new_place() as place:
             place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}

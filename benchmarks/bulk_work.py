@@ -80,7 +80,7 @@ def main(step: str, folder: Path, posts: int) -> None:
 
 
 def posts(folder: Path, number: int) -> int:
-    """A file of posts, no two of them alike but for a few."""
+    """Write a file of posts that are distinct except for a few."""
     with (folder / "posts.jsonl").open("w", encoding="utf-8") as file:
         for n in range(number):
             same = n - 1 if n % 500 == 499 else n
@@ -92,7 +92,7 @@ def posts(folder: Path, number: int) -> int:
 
 
 def vote(folder: Path, number: int) -> int:
-    """Votes on all posts, as detectors would give them: on four of five they agree."""
+    """Write votes on all posts. The detectors agree on four out of five."""
     manifest, directory = manifest_of(NAME), corpus_dir(NAME) / "votes"
     directory.mkdir(exist_ok=True)
     versions, made = detector_versions(), []
@@ -222,7 +222,7 @@ def export(folder: Path, number: int) -> int:
 
 
 class Clock:
-    """How long it was at work."""
+    """The working time of a step."""
 
     seconds = 0.0
 

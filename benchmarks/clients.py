@@ -1,4 +1,4 @@
-"""Simulated people at the server: readers over the API, an adjudicator over the pages. Plain HTTP, no Django."""
+"""Simulated people who use the server: readers through the API, an adjudicator through the pages. Only HTTP is used."""
 
 import json
 import re
@@ -21,7 +21,7 @@ TIMEOUT = 120
 
 @dataclass
 class Log:
-    """What happened between the people and the server; lists and counters are shared by threads."""
+    """A log of the requests and responses. Threads share its lists and counters."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     # (key of the text, kind, label, reason, comment) of everything that the server has acknowledged
@@ -54,7 +54,7 @@ class Log:
 
 
 class Client:
-    """One keep-alive connection."""
+    """A keep-alive connection."""
 
     def __init__(self, address: str, log: Log) -> None:
         self.host = urlsplit(address).netloc
@@ -65,7 +65,7 @@ class Client:
         self.connection.close()
 
     def ask(self, method: str, path: str, body: str | None, headers: Mapping[str, str]):
-        """(status, headers, text). Asked again if the connection was lost: the operations allow for that."""
+        """Return (status, headers, text). Repeat the request if the connection was lost, as the API permits."""
         data = None if body is None else body.encode()
         for attempt in range(3):
             start = time.monotonic()
@@ -78,12 +78,14 @@ class Client:
             except (HTTPException, ConnectionError) as error:
                 self.connection.close()
                 if attempt == 2:
-                    raise BenchmarkFailed(f"{method} {path}: the server went away ({error!r}).") from error
+                    raise BenchmarkFailed(
+                        f"{method} {path}: the connection to the server was lost ({error!r})."
+                    ) from error
         raise AssertionError
 
 
 class ApiClient(Client):
-    """A program that annotates in a reader's name."""
+    """A program that annotates on behalf of a reader."""
 
     def __init__(self, address: str, log: Log, token: str) -> None:
         super().__init__(address, log)
@@ -97,12 +99,7 @@ class ApiClient(Client):
 
 
 class Shift:
-    """Readers at work until nobody finds anything.
-
-    Work comes to a queue when somebody skips, so a reader who finds none waits for the next skip. It also comes when an
-    answer ends the audit of a language, which may be one that its reader does not read. So when all wait, all look once
-    more, unless nobody has answered since the last time.
-    """
+    """Readers who work until no units are left."""
 
     def __init__(self, readers: int) -> None:
         self.readers = readers
@@ -144,7 +141,7 @@ Decide = Callable[[Reader, str], Said]
 
 
 def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift: Shift, pause: float) -> None:
-    """One reader's work: take, look, judge or skip."""
+    """Do the work of one reader: take a unit, then answer or skip it."""
     while not shift.over:
         seen = shift.calls
         lease = client.post(f"tasks/{task}/next/")["lease"]
@@ -170,10 +167,7 @@ def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift:
 
 
 def let_read(address: str, task: str, readers: Mapping[Reader, str], decide: Decide, log: Log, pause: float) -> None:
-    """All readers at once, each with their own connection and token, until nothing is left for any of them.
-
-    pause: seconds that somebody without work lets pass before looking again, where others have skipped meanwhile.
-    """
+    """Run all readers at the same time, each with a connection and token, until no units are left."""
     shift = Shift(len(readers))
 
     def work(reader: Reader, token: str) -> None:
@@ -235,7 +229,7 @@ class Page(HTMLParser):
 
 
 class Browser(Client):
-    """A person with a browser: cookies, forms, redirects."""
+    """A person with a browser that supports cookies, forms and redirects."""
 
     def __init__(self, address: str, log: Log) -> None:
         super().__init__(address, log)
@@ -298,7 +292,7 @@ def adjudicate(browser: Browser, task: str, name: str, decide: Callable[[str, st
             if said.label is None:
                 form["discard"] = "1"
             elif said.label not in offered:
-                raise BenchmarkFailed(f"{said.label} cannot be chosen on {path}.")
+                raise BenchmarkFailed(f"The label {said.label} is not available on {path}.")
             else:
                 form["label" if offered[said.label] else "other"] = said.label
             browser.open(path, form)

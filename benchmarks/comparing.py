@@ -1,7 +1,7 @@
-"""Two predictors compared in populations of known truth: whether the intervals of their difference cover it.
+"""Comparisons of two predictors in populations with known truth: whether the intervals cover the true difference.
 
-No data are needed: the posts are made (made_posts.py). Two predictors are compared on each draw, and every difference
-is held against that of the population.
+No data are needed, because the posts are generated (made_posts.py). Two predictors are compared on each draw, and each
+difference is compared with that of the population.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The draws from one population; prints JSON, a line for each difference.
+"""Draws from one population. Prints a line of JSON for each difference.
 
 Arguments: NAME DRAWS SEED
 """

@@ -1,7 +1,7 @@
-"""Draws that tell two systems apart: whether the interval of their difference covers it, and how many answers it saves.
+"""Draws for the comparison of two systems: whether the intervals cover the difference, and how many answers they save.
 
-No data are needed: a corpus of 100,000 posts is made (made_posts.py). Each draw is held against the corpus, and against
-uniform draws: one of which people read every post, and one with the default audit.
+No data are needed: a corpus of 100,000 posts is generated (made_posts.py). Each draw is compared with the corpus and
+with two uniform draws, one of which is read completely while the other has the default audit.
 """
 
 from benchmarks.made_posts import World

@@ -1,5 +1,5 @@
-"""The draws from one corpus; prints JSON, a line for each figure: its coverage, its mean width, and with how many
-answers uniform draws are as wide.
+"""Draws from one corpus. Prints a line of JSON for each figure: its coverage, its mean width, and the number of answers
+with which uniform draws have the same width.
 
 Arguments: NAME DRAWS SEED
 """

@@ -1,9 +1,10 @@
-"""A crowd with spammers in it: what the test, the gold answers and the pause are worth.
+"""A crowd with spammers: the effect of the test, the gold answers and pausing.
 
-Thirty people with accuracies from 60% to 95%, and three spammers who are honest in the test and answer at random after
-it, label 2,000 made pairs of question and passage, three of them each. First over the API of a real server: four tasks
-of the same records, with and without the test, with and without gold answers; where nothing is left, the manager voids
-the answers of paused people, and their units are asked again. Then many times without a server. Needs no data.
+Thirty people with accuracies from 60% to 95%, and three spammers, label 2,000 generated pairs of a question and a
+passage, three people per pair. Spammers pass the test honestly and then answer at random. First, four tasks with the
+same records run over the API of a real server, with and without the test, and with and without gold answers. When no
+units are left, the manager voids the answers of paused people, and their units are asked again. Then many runs are
+simulated without a server. No data are needed.
 """
 
 import json
@@ -33,7 +34,7 @@ PRACTISED, TESTED = 4, 40
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--crowd-units", type=int, default=2_000, help="records that are work (default %(default)s)")
+    parser.add_argument("--crowd-units", type=int, default=2_000, help="records to label (default %(default)s)")
     parser.add_argument("--crowd-seeds", type=int, default=200, help="runs without a server (default %(default)s)")
     parser.add_argument("--gold-share", type=float, default=0.15, help="of what people are given (default %(default)s)")
     parser.add_argument("--gold-pool", type=int, default=60, help="gold answers in the queue (default %(default)s)")
@@ -41,7 +42,7 @@ def add_options(parser) -> None:
 
 @dataclass
 class Outcome:
-    """What one task came to."""
+    """The result of one task."""
 
     told: Told
     log: Log
@@ -57,7 +58,7 @@ def run(folder: Path, options) -> None:
     guards = crowd_report.guards(TEST_OF_TASK, DEFAULT, options.gold_share, options.gold_pool)
     print(
         f"{options.crowd_units:,} units, {REDUNDANCY} answers each; {len(labelers)} people, of whom "
-        f"{sum(each.spams for each in labelers)} spam; gold answers: {options.gold_share:.0%} of what people are "
+        f"{sum(labeler.spams for labeler in labelers)} spam; gold answers: {options.gold_share:.0%} of what people are "
         f"given, {options.gold_pool} in all; seed {options.seed}; {os.cpu_count()} cores.\n",
         flush=True,
     )
@@ -76,7 +77,7 @@ def run(folder: Path, options) -> None:
 
 
 def write_records(world: World, folder: Path) -> tuple[Path, Path]:
-    """The corpus with all records, and the file of gold answers."""
+    """Write the corpus with all records, and the file of gold answers."""
     corpus, gold = folder / "records.jsonl", folder / "gold.jsonl"
     found = world.records.values()
     with open(corpus, "w", encoding="utf-8") as file:
@@ -94,24 +95,24 @@ def gold_row(record: Record) -> dict[str, str]:
 
 
 def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler, str]:
-    """Import the records and make accounts; everybody's tokens."""
+    """Import the records and create the accounts. Return the tokens."""
     corpus, _ = write_records(world, place.folder)
     place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
     with place.timed("set up"):
         place.manage("django", "migrate", "--verbosity=0")
         place.manage("import_corpus", NAME, corpus, "--fields", "question passage", "--licence", "CC0-1.0")
         table = place.folder / "annotators.csv"
-        rows = [f"{each.name},Invented,{LANGUAGE}:5" for each in labelers]
+        rows = [f"{labeler.name},Invented,{LANGUAGE}:5" for labeler in labelers]
         table.write_text("\n".join(["username,name,languages", *rows]) + "\n", encoding="utf-8")
         place.manage("add_annotators", table)
-        names = [each.name for each in labelers]
+        names = [labeler.name for labeler in labelers]
         call = f"from annotate.actions.commands import call_command as call\nfor n in {names}: call('create_token', n)"
         tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(labelers, tokens, strict=True))
 
 
 def task_options(guard: Guard) -> dict[str, object]:
-    """What open_task is told, for a task that guards itself so."""
+    """Return the options of open_task for a task with this guard."""
     test, rule = guard.test, guard.rule
     found: dict[str, object] = {"redundancy": REDUNDANCY, "gold-share": guard.gold_share, "test-items": 0}
     if test:
@@ -124,7 +125,7 @@ def task_options(guard: Guard) -> dict[str, object]:
 def one_task(
     place: Place, address: str, name: str, guard: Guard, tokens: Mapping[Labeler, str], world: World, seed: str
 ) -> Outcome:
-    """Open a task and let everybody loose on it, again after each voiding, until nobody more is paused."""
+    """Open a task and let everyone answer. Repeat this after each voiding until no more people are paused."""
     options = [f"--{option}={value}" for option, value in task_options(guard).items()]
     with place.timed(f"{name}: open"):
         place.manage(
@@ -219,7 +220,7 @@ def _work(outcome: Outcome) -> list[object]:
 
 
 def check(outcomes: Mapping[str, Outcome], units: int) -> None:
-    """Raise BenchmarkFailed where the run shows what must never be."""
+    """Raise BenchmarkFailed if the run violates an invariant."""
     for title, outcome in outcomes.items():
         if found := wrong(outcome, units):
             raise BenchmarkFailed(f"The task with {title}: {' '.join(found[:10])}")
@@ -227,10 +228,10 @@ def check(outcomes: Mapping[str, Outcome], units: int) -> None:
 
 
 def wrong(outcome: Outcome, units: int) -> list[str]:
-    """What the run shows that must never be, a sentence each."""
+    """Return a sentence for each invariant that the run violates."""
     facts, found = outcome.facts, list(outcome.facts["faults"])
     if strange := {name for name, *_ in outcome.told.judgments if not outcome.told.passed.get(name, True)}:
-        found.append(f"{', '.join(sorted(strange))} worked without having passed the test.")
+        found.append(f"{', '.join(sorted(strange))} answered units without passing the test.")
     if outcome.log.failures:
         found.append(f"The server failed {outcome.log.failures:,} times.")
     if facts["stages"] != {"LABELLED": units}:
@@ -238,12 +239,12 @@ def wrong(outcome: Outcome, units: int) -> list[str]:
     if facts["answers"] != {str(REDUNDANCY): units}:
         found.append(f"Not all units have {REDUNDANCY} answers that stand: {facts['answers']}.")
     if sorted(map(list, outcome.told.judgments)) != facts["judgments"]:
-        found.append("What the server acknowledged is not what it keeps.")
+        found.append("The acknowledged answers differ from the stored ones.")
     return found
 
 
 def many(options, labelers: list[Labeler], guards: Mapping[str, Guard]) -> None:
-    """The exact tables, and beside them what many runs without a server show."""
+    """Print the exact tables next to the results of many runs without a server."""
     seeds = [f"{options.seed}-{number}" for number in range(options.crowd_seeds)]
 
     def runs(guard: Guard):

@@ -1,4 +1,4 @@
-"""The crowd at the server: each takes the test, then works, over the API. Plain HTTP, no Django."""
+"""Clients of the crowd: each takes the test and then works through the API. Only HTTP is used."""
 
 import json
 import random
@@ -20,7 +20,7 @@ RECONNECTS = 0.1
 
 @dataclass
 class Told:
-    """What the server has acknowledged, and what it refused; shared by threads."""
+    """The answers that the server acknowledged, and those that it rejected. Threads share this object."""
 
     # (name, question, kind, label)
     judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Told:
 
 
 class CrowdClient(ApiClient):
-    """One labeler's program."""
+    """The program of one labeler."""
 
     def __init__(self, address: str, log: Log, token: str, task: str, labeler: Labeler, world: World) -> None:
         super().__init__(address, log, token)
@@ -49,18 +49,18 @@ class CrowdClient(ApiClient):
         if found["lease"] and self.chance.random() < AGAIN:
             again = self.post(f"tasks/{self.task}/next/")
             if not again["lease"] or again["lease"]["id"] != found["lease"]["id"]:
-                raise BenchmarkFailed(f"{self.labeler.name} was given another unit in a second tab.")
+                raise BenchmarkFailed(f"{self.labeler.name} received a different unit in a second tab.")
         return found
 
     def judge(self, lease: dict, label: str) -> dict:
         path, said = f"leases/{lease['id']}/judge/", {"label": label, "active_seconds": 3.5}
         judgment = self.post(path, **said)
         if self.chance.random() < AGAIN and self.post(path, **said)["id"] != judgment["id"]:
-            raise BenchmarkFailed(f"An answer of {self.labeler.name} that was sent twice was counted twice.")
+            raise BenchmarkFailed(f"An answer of {self.labeler.name} was counted twice after it was sent twice.")
         return judgment
 
     def answer_all(self, path: str) -> dict:
-        """Go through a practice or a test to its end; what came of it."""
+        """Answer a practice or a test to its end, and return the result."""
         trial = self.post(path)
         while question := trial["question"]:
             label = self.world.says(self.labeler, question_of(question))
@@ -80,7 +80,7 @@ def question_of(shown: Mapping) -> str:
 
 
 def take_test(client: CrowdClient, told: Told) -> None:
-    """Practise, and take the test until it is passed or no tries are left."""
+    """Practise, and take the test until it is passed or no attempts are left."""
     path, rights, passed = f"tasks/{client.task}/qualification/{LANGUAGE}", [], False
     client.answer_all(f"{path}/practice/")
     # Nobody who has failed looks again whether they may work: the server must keep them out.
@@ -98,7 +98,7 @@ def take_test(client: CrowdClient, told: Told) -> None:
 
 
 def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None:
-    """Take, look, answer or skip, until there is nothing for anybody."""
+    """Take units, and answer or skip them, until none are left."""
     labeler, world, made = client.labeler, client.world, 0
     while not shift.over:
         seen = shift.calls
@@ -135,9 +135,9 @@ def let_loose(
     tested: bool = False,
     pause: float = 0.5,
 ) -> None:
-    """All of them at once, each with their own connection and token, until nothing is left for anybody.
+    """Run all clients at the same time, each with a connection and token, until no units are left.
 
-    tested: each takes the test first, as often as they are let; all ask for work then, whether or not they passed.
+    tested: whether each first takes the test as often as allowed; all request work afterwards, even if they failed
     """
     shift = Shift(len(tokens))
 

@@ -1,4 +1,4 @@
-"""Tables of the crowd benchmark: the rule of the pause, exactly and over many runs, and what each guard is worth."""
+"""Tables of the crowd benchmark: the pausing rule, exactly and over many runs, and the effect of each guard."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean, quantiles
@@ -21,7 +21,7 @@ def percent(share: float) -> str:
 
 
 def exact_table() -> None:
-    """For each rule, the chance to have been paused, by accuracy and number of gold answers."""
+    """Print for each rule the probability of a pause, by accuracy and number of gold answers."""
     rows: dict[Rule, list[Row]] = {rule: table([rule]) for rule in CHOICES}
     for asked in ASKED:
         show(
@@ -32,7 +32,10 @@ def exact_table() -> None:
     show(
         "Gold answers until the pause, on average, exactly",
         ["rule", *(f"{accuracy:.0%} right" for accuracy in ACCURACIES if accuracy <= 0.6)],
-        [[named(rule), *(_mean_until(rule, each) for each in ACCURACIES if each <= 0.6)] for rule in CHOICES],
+        [
+            [named(rule), *(_mean_until(rule, accuracy) for accuracy in ACCURACIES if accuracy <= 0.6)]
+            for rule in CHOICES
+        ],
     )
 
 
@@ -42,7 +45,7 @@ def _mean_until(rule: Rule, accuracy: float) -> str:
 
 
 def groups(runs: Sequence[Run]) -> dict[str, list[Work]]:
-    """The people of all runs, by what they are."""
+    """Return the people of all runs by type."""
     work = [person for run in runs for person in run.work if person.admitted]
     found = {"spammers": [person for person in work if person.labeler.spams]}
     for low, high in BANDS:
@@ -52,7 +55,7 @@ def groups(runs: Sequence[Run]) -> dict[str, list[Work]]:
 
 
 def seeds_table(runs: Mapping[Rule, Sequence[Run]]) -> None:
-    """For each rule, who was paused over many runs of the schedule, beside what is exact."""
+    """Print for each rule who was paused over many runs, next to the exact values."""
     for rule, made in runs.items():
         rows = []
         for title, people in groups(made).items():
@@ -70,7 +73,7 @@ def seeds_table(runs: Mapping[Rule, Sequence[Run]]) -> None:
 
 
 def guards_table(runs: Mapping[str, Sequence[Run]], below: float) -> None:
-    """What the guards of a task are worth: right labels among those kept, and what they cost."""
+    """Print the effect of a task's guards: the share of right labels, and the cost."""
     rows = []
     for title, made in runs.items():
         shares = [100 * run.accuracy for run in made]
@@ -117,7 +120,7 @@ def table_of_tests(tests: Sequence[EntryTest]) -> None:
 
 
 def guards(test: EntryTest, rule: Rule, gold_share: float, gold_pool: int) -> dict[str, Guard]:
-    """With and without the test, with and without the pause."""
+    """Return the guards with and without the test, and with and without pausing."""
     return {
         "no guard": Guard(None, None),
         "test": Guard(test, None),

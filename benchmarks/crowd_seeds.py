@@ -1,9 +1,9 @@
-"""The crowd of crowd_world without server and database, so that it can be let loose many times. No input or output.
+"""The crowd of crowd_world without a server and database, so that many runs can be simulated. No input or output.
 
-The schedule is that of the queue: everybody works at one speed and is given the first unit that has a free place and
-that they have not answered, but one of each block, at a place drawn by lot, is a gold answer. After each of these the
-rule is asked. When nothing is left, the manager voids all answers of paused people, the units that rest on them are
-asked again, and so on until nobody more is paused.
+The schedule is that of the queue. All people work at the same speed. Each receives the first unit that has a free place
+and that they have not answered, but one unit of each block, at a random position, is a gold answer. The rule is applied
+after each gold answer. When no units are left, the manager voids all answers of paused people, and the affected units
+are asked again. This repeats until no more people are paused.
 """
 
 import random
@@ -17,7 +17,7 @@ from benchmarks.crowd_world import Labeler
 
 @dataclass(frozen=True)
 class EntryTest:
-    """items questions, of which a share `mark` must be right, in one of so many tries."""
+    """A test. Of `items` questions, the share `mark` must be answered correctly in one of the attempts."""
 
     items: int
     mark: float
@@ -27,7 +27,7 @@ class EntryTest:
         return right >= self.mark * self.items - 1e-9
 
     def chance(self, accuracy: float) -> float:
-        """To pass it in one of the tries, where each is of other questions."""
+        """Return the probability of passing in one of the attempts, each with new questions."""
         failed = sum(
             comb(self.items, right) * accuracy**right * (1 - accuracy) ** (self.items - right)
             for right in range(self.items + 1)
@@ -38,7 +38,7 @@ class EntryTest:
 
 @dataclass(frozen=True)
 class Guard:
-    """How a task guards itself; None where it does not."""
+    """The guards of a task. A guard that the task does not have is None."""
 
     test: EntryTest | None
     rule: Rule | None
@@ -48,7 +48,7 @@ class Guard:
 
 @dataclass
 class Work:
-    """One person's part in a run."""
+    """The work of one person in a run."""
 
     labeler: Labeler
     admitted: bool = True
@@ -58,7 +58,7 @@ class Work:
     pot: int = 0  # where in the block that has begun the gold answer stands
 
     def gold_is_due(self, guard: Guard, rng: random.Random) -> bool:
-        """As controls/honeypots.py has it."""
+        """Return whether a gold answer is due, by the rule of controls/honeypots.py."""
         if not guard.rule or len(self.gold) >= guard.gold_pool:
             return False
         size = max(2, round(1 / guard.gold_share))
@@ -82,7 +82,7 @@ class Run:
 
 
 def run(labelers: Sequence[Labeler], guard: Guard, *, units: int, redundancy: int, seed: str) -> Run:
-    """One task; what anybody says of a unit is the same under every guard."""
+    """Simulate one task. A person's answer to a unit is the same under every guard."""
     rng = random.Random(f"{seed} answers")
     says = [[rng.random() < labeler.accuracy for _ in range(units)] for labeler in labelers]
     rng = random.Random(f"{seed} schedule")

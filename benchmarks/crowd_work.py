@@ -1,6 +1,6 @@
-"""The manager's part in the crowd, and what the database says of a task afterwards; as a program it prints JSON.
+"""The manager's actions in the crowd benchmark, and the state of a task in the database. Prints JSON.
 
-Arguments: void TASK, or facts TASK. Voiding is by the operation that the manager's page calls.
+Arguments: `void TASK` or `facts TASK`. Answers are voided with the same operation as on the manager's page.
 """
 
 import json
@@ -23,7 +23,7 @@ REASON = "paused for too many wrong known answers"
 
 
 def void_paused(task: Task) -> dict[str, int]:
-    """Void all answers of whoever is paused and has answers that stand; by name, how many units were reopened."""
+    """Void all valid answers of paused people. Return the number of reopened units by name."""
     manager, _ = User.objects.get_or_create(username=MANAGER, defaults={"is_staff": True})
     found = {}
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
@@ -34,7 +34,7 @@ def void_paused(task: Task) -> dict[str, int]:
 
 
 def facts(task: Task) -> dict:
-    """What the task has come to, in JSON's terms."""
+    """Return the state of the task as JSON values."""
     work = task.units.filter(honeypot=False)
     live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
     judgments = Judgment.objects.filter(unit__task=task)
@@ -79,7 +79,7 @@ def faults(task: Task) -> list[str]:
         if len(own) > unit.redundancy:
             found.append(f"{unit} has {len(own)} answers of {unit.redundancy}.")
         if unit.stage == stages.QUEUED and len(own) >= unit.redundancy:
-            found.append(f"{unit} has all its answers and is still in the queue.")
+            found.append(f"{unit} has all required answers but is still in the queue.")
         if unit.stage == stages.LABELLED:
             if len(own) != task.redundancy:
                 found.append(f"{unit} is labelled with {len(own)} answers of {task.redundancy}.")
@@ -88,10 +88,10 @@ def faults(task: Task) -> list[str]:
         if places[unit.pk] != len(own):
             found.append(f"{unit} has {places[unit.pk]} places kept for {len(own)} answers.")
     for unit in task.units.filter(honeypot=True).exclude(stage=stages.QUEUED):
-        found.append(f"{unit} is a gold answer, and left the queue for {unit.stage}.")
+        found.append(f"{unit} is a gold answer but moved from the queue to {unit.stage}.")
     voided = Judgment.objects.filter(unit__task=task, voided_by__isnull=False).values("annotator")
     if left := Judgment.objects.filter(unit__task=task, voided_at=None, annotator__in=voided, kind=Judgment.ANSWER):
-        found.append(f"{len(left)} answers stand of people whose answers were voided.")
+        found.append(f"{len(left)} answers are valid although their annotators' answers were voided.")
     return found
 
 

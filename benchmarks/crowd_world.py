@@ -1,8 +1,7 @@
-"""A simulated crowd: records whose truth is known, people of known accuracy, and what each says. No input or output.
+"""A simulated crowd: records with known labels, people with known accuracy, and their answers. No input or output.
 
-What somebody says of a record depends on the seed, their name and the record alone, never on when they are asked, so
-one crowd can be let loose on tasks that differ in how they guard themselves. Spammers answer the test as well as the
-best do, and at random what comes after it.
+A person's answer to a record depends only on the seed, the person's name and the record, so the same crowd can be used
+for tasks with different guards. Spammers answer the test as well as the best people, and everything else at random.
 """
 
 import random
@@ -35,7 +34,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Labeler:
-    """Somebody who is right in a share `accuracy` of the queue, and in `tested` of the test."""
+    """A person who is right in the share `accuracy` of the queue and in the share `tested` of the test."""
 
     name: str
     accuracy: float
@@ -44,7 +43,7 @@ class Labeler:
 
 
 def crowd(honest: int, spammers: int, low: float = 0.6, high: float = 0.95) -> list[Labeler]:
-    """Honest people with accuracies from low to high in equal steps, and spammers."""
+    """Return honest people with accuracies from low to high in equal steps, and spammers."""
     step = (high - low) / max(1, honest - 1)
     good = [Labeler(f"honest{n:02}", round(low + n * step, 4), round(low + n * step, 4)) for n in range(honest)]
     return good + [Labeler(f"spammer{n}", AT_RANDOM, SPAMMER_IN_TEST, True) for n in range(spammers)]
@@ -85,7 +84,7 @@ class World:
         return random.Random(f"{self.seed} {labeler.name} {question}")
 
     def says(self, labeler: Labeler, question: str) -> str:
-        """A label: right with the labeler's accuracy in the queue, or in the test where the record is of the test."""
+        """Return a label. It is right with the labeler's accuracy in the queue, or in the test."""
         record = self.records[question]
         accuracy = labeler.tested if record.purpose == TEST else labeler.accuracy
         right = self._chance(labeler, question).random() < accuracy

@@ -1,7 +1,7 @@
-"""What the queue of writers buys on SQLite, against Django's own backend and its timeout.
+"""The queue of writers on SQLite, compared with Django's backend and its timeout.
 
-Each annotator is a thread that takes a unit and answers it through the operations that page and API call, over and
-over. The backends take turns, each in a process and a new database of its own; everything else is the same
+Each annotator is a thread that repeatedly takes and answers a unit through the operations that the pages and the API
+call. The backends take turns, each in a separate process with a new database. All other settings are the same
 (IMMEDIATE transactions, WAL, synchronous=FULL).
 """
 
@@ -18,8 +18,10 @@ BACKENDS = {"queue of writers": "", "Django's, timeout 5 s": "5", "Django's, tim
 
 def add_options(parser) -> None:
     parser.add_argument("--annotators", type=int, default=32, help="threads (default %(default)s)")
-    parser.add_argument("--window", type=float, default=30.0, help="seconds of each run (default %(default)s)")
-    parser.add_argument("--turns", type=int, default=2, help="runs of each backend (default %(default)s)")
+    parser.add_argument(
+        "--window", type=float, default=30.0, help="duration of each run in seconds (default %(default)s)"
+    )
+    parser.add_argument("--turns", type=int, default=2, help="runs per backend (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:

@@ -45,7 +45,7 @@ def make_annotator(number: int) -> Annotator:
 
 
 class Run:
-    """Calls of all threads: how long each took, and what failed."""
+    """The calls of all threads, with the duration of each and the errors."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -55,7 +55,7 @@ class Run:
         self.lock = threading.Lock()
 
     def timed(self, operation, *arguments):
-        """The operation's result, None if the database was locked."""
+        """Return the operation's result, or None if the database was locked."""
         start = time.monotonic()
         locked = False
         try:

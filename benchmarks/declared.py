@@ -1,8 +1,8 @@
-"""Audits of labels that came with documents, of which some were changed: whether the interval holds the error.
+"""Audits of declared labels, some of which were changed: whether the interval covers the error.
 
-The sentences of sib200/en.jsonl, with one of seven topics each. In every trial other labels are changed, balanced
-sets are drawn by the labels as they are then, and a share of each class is chosen for the audit, each by the seed of
-the trial and as a task does it.
+The data are the sentences of sib200/en.jsonl, each with one of seven topics. Each trial changes other labels, draws
+balanced sets by the changed labels, and selects a share of each class for the audit, as a task does. All of this
+depends on the seed of the trial.
 """
 
 import json
@@ -70,14 +70,14 @@ def run(folder: Path, options) -> None:
     table = []
     for name, world in WORLDS.items():
         trials = [trial(documents, world, f"{options.seed}.{number}") for number in range(options.declared_trials)]
-        covered, given = (sum(of) for of in zip(*(each.by_class for each in trials), strict=True))
+        covered, given = (sum(of) for of in zip(*(trial.by_class for trial in trials), strict=True))
         table.append(
             [
                 name,
                 len(trials),
-                share(sum(each.covers for each in trials), len(trials)),
-                f"{100 * sum(each.width for each in trials) / len(trials):.1f}",
-                f"{100 * sum(each.value for each in trials) / len(trials):.1f}",
+                share(sum(trial.covers for trial in trials), len(trials)),
+                f"{100 * sum(trial.width for trial in trials) / len(trials):.1f}",
+                f"{100 * sum(trial.value for trial in trials) / len(trials):.1f}",
                 share(covered, given),
             ]
         )

@@ -1,7 +1,7 @@
-"""What langid.py's batches bring against its own loop; and how near prelabel comes to what fastText and CLD2 cost.
+"""The speed of langid.py in batches compared with its own loop, and of prelabel compared with fastText and CLD2.
 
-All of it runs in this process, on one core: each way alternates with the others on the same posts, and the quickest run
-of each counts. The floor is what fastText and CLD2 take by their public calls, whatever else is done.
+All measurements run in this process on one core. The methods alternate on the same posts, and the fastest run of each
+counts. The floor is the time of the public calls of fastText and CLD2, without any other work.
 """
 
 import time
@@ -29,7 +29,7 @@ CHUNK = 2_000
 
 def add_options(parser) -> None:
     parser.add_argument("--detector-posts", type=int, default=4_000, help="posts to label (default %(default)s)")
-    parser.add_argument("--detector-runs", type=int, default=3, help="runs of each way (default %(default)s)")
+    parser.add_argument("--detector-runs", type=int, default=3, help="runs per method (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:
@@ -70,12 +70,12 @@ def run(folder: Path, options) -> None:
     print(f"1/{took[loop] / took[whole]:.0f} of what a loop over the public calls of all three takes.")
     with sampled() as where:
         ways[whole]()
-    tell("Where the time of these votes goes", where)
+    tell("Time per step of these votes", where)
     other, equal = differences(package, texts)
     print(f"In {other} texts the best {K} languages differ from what langid.py's own loop gives;")
     print(f"in {equal} of these, scores are equal to the last digit of float32.\n")
     if other > equal:
-        raise BenchmarkFailed("the batches name other languages than langid.py's own loop")
+        raise BenchmarkFailed("the batches return other languages than langid.py's loop")
 
 
 def quickest(ways: dict[str, Callable[[], object]], runs: int) -> dict[str, float]:

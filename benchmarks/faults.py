@@ -1,9 +1,9 @@
-"""Faults by the hundred: kills, full disks and lost connections at random points, of the server and of commands.
+"""Hundreds of faults: kills, full disks and lost connections at random points, in the server and in commands.
 
-Clients answer over HTTP and note what was acknowledged; each of these answers is looked for in the database. Each
-command that writes is run again after its fault, and what is then there is compared, file by file and table by table,
-with what an undisturbed run gives. On SQLite, or where DATABASE_URL names one on PostgreSQL (python -m tests.postgres).
-No data are needed.
+Clients answer over HTTP and record the acknowledged answers, which are then looked up in the database. Each command
+that writes is run again after its fault, and the result is compared, file by file and table by table, with that of an
+undisturbed run. It runs on SQLite, or on PostgreSQL if DATABASE_URL names a PostgreSQL database (python -m
+tests.postgres). No data are needed.
 """
 
 import os
@@ -30,12 +30,14 @@ RECORDS_PER_FAULT = 20  # so that there is always something left to answer
 def add_options(parser) -> None:
     parser.add_argument("--kills", type=int, default=200, help="kills in all (default %(default)s)")
     parser.add_argument("--befalls", nargs="*", choices=WHAT, default=WHAT, help="server, commands (default: both)")
-    parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="commands at a time (default: a core each)")
+    parser.add_argument(
+        "--at-once", type=int, default=os.cpu_count(), help="commands at the same time (default: one per core)"
+    )
 
 
 @dataclass
 class Sum:
-    """What came of all kills, and of all faults what must not be."""
+    """The results of all kills, and the violations after all faults."""
 
     kills: int = 0
     acknowledged: int = 0
@@ -46,11 +48,11 @@ class Sum:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     total, others = Sum(), max(1, round(options.kills * OTHERS))
     print(f"Faults come at points drawn by the seed {options.seed}; kills: {options.kills}.\n")
     if not may_mount():
-        print("Full disks are left out: to mount a small one takes root.\n")
+        print("Full disks are not tested, because mounting a small disk requires root.\n")
     whole, workers = round(options.kills * KILLS_OF_WHOLE), round(options.kills * KILLS_OF_WORKERS)
     if "server" in options.befalls:
         _server(whole, workers, others, options.seed, total)

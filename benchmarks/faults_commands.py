@@ -1,6 +1,6 @@
-"""Every command that writes: killed, cut off from the database or out of room at a random point, and run again.
+"""All commands that write: killed, disconnected from the database or out of space at a random point, and run again.
 
-What it leaves is compared with what an undisturbed run leaves, file by file and table by table.
+The result is compared with that of an undisturbed run, file by file and table by table.
 """
 
 import json
@@ -86,7 +86,7 @@ COMMANDS = (
 
 @dataclass
 class Tally:
-    """What came of the faults of one sort in one command."""
+    """The results of one type of fault in one command."""
 
     faults: int = 0
     too_late: int = 0
@@ -109,7 +109,7 @@ class Undisturbed:
 
 
 def prepare(place: Place) -> None:
-    """The files that the commands read, and what is there before any of them."""
+    """Create the files that the commands read, and the state before the first command."""
     write_material(place.folder)
     place.manage("django", "migrate", "--verbosity=0")
     for words in BASE:
@@ -202,7 +202,7 @@ def killed(base: Place, words: str, part: float, expected: Undisturbed, tally: T
 
 
 def cut_off(base: Place, words: str, part: float, expected: Undisturbed, tally: Tally) -> None:
-    """PostgreSQL ends the connection that the command has then, or else the next one that it opens."""
+    """Let PostgreSQL end the command's current connection, or the next one that it opens."""
     with copy_of(base) as place:
         begun = begin(place, words)
         if not begun.ends(part * expected.seconds):
@@ -219,7 +219,7 @@ CUT_OFF = (
 
 
 def without_room(base: Place, words: str, part: float, expected: Undisturbed, tally: Tally) -> None:
-    """The disk has room for a part of what the command writes, and later for all."""
+    """Give the disk space for a part of the command's output, and later for all of it."""
     with small_disk() as disk, copy_of(base, on=disk.folder) as place:
         disk.leave(int(part * expected.room))
         begun = begin(place, words)
@@ -241,7 +241,7 @@ PATIENCE = 3
 
 
 def _look(place: Place, words: str, begun: Begun, expected: Undisturbed, tally: Tally) -> None:
-    """What is there after the fault, and after the command has been run again."""
+    """Return the state after the fault, and the state after the command was run again."""
     status, said = begun.end(), begun.said
     if status == 0:
         tally.too_late += 1

@@ -1,4 +1,4 @@
-"""A small disk: a file system in memory, of which the room can be taken away and given back. To mount it takes root."""
+"""A small file system in memory whose free space can be reduced and restored. Mounting it requires root."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ class Disk:
     folder: Path
 
     def leave(self, room: int) -> None:
-        """Have so many bytes left; at least a page, since less cannot be said."""
+        """Leave this many bytes free, but at least a page."""
         deadline = time.monotonic() + HANGS
         while True:
             found = os.statvfs(self.folder)
@@ -31,7 +31,7 @@ class Disk:
                     raise
 
     def empty(self) -> None:
-        """Have room again."""
+        """Restore the free space."""
         self._mount(WHOLE)
 
     def _mount(self, size: int, how: str = "remount,") -> None:

@@ -1,6 +1,6 @@
-"""The server while people answer over HTTP: killed whole or in part, cut off from its database, and out of room.
+"""The server while people answer over HTTP: killed completely or in part, disconnected from its database, out of space.
 
-Each client writes down what it asks for and what was acknowledged; afterwards each is looked for in the database.
+Each client records its requests and the acknowledgements. Afterwards, each of them is looked up in the database.
 """
 
 import json
@@ -37,7 +37,7 @@ Said = tuple[int, str, str]
 
 @dataclass
 class Notes:
-    """What the clients have asked the server to store, and what it has acknowledged."""
+    """The answers that the clients sent, and those that the server acknowledged."""
 
     asked: set[Said] = field(default_factory=set)
     acknowledged: list[Said] = field(default_factory=list)
@@ -52,15 +52,15 @@ class Notes:
             self.changed.notify_all()
 
     def wait_for(self, more: int) -> None:
-        """Until so many more were acknowledged."""
+        """Wait until this many more answers have been acknowledged."""
         with self.changed:
             aim = len(self.acknowledged) + more
             if not self.changed.wait_for(lambda: len(self.acknowledged) >= aim, HANGS):
-                raise BenchmarkFailed(f"Nobody could answer for {HANGS:g} s. {self.strange[-1:]}")
+                raise BenchmarkFailed(f"No request succeeded for {HANGS:g} s. {self.strange[-1:]}")
 
 
 def prepare(place: Place, records: int) -> dict[str, str]:
-    """The task and its people; returns their tokens by name."""
+    """Create the task and its people. Return the tokens by name."""
     rows = (
         json.dumps({"id": f"r{n}", "language": "en", "question": f"Question {n}?", "passage": f"Passage {n}."})
         for n in range(records)
@@ -82,7 +82,7 @@ def prepare(place: Place, records: int) -> dict[str, str]:
 
 @dataclass
 class Server:
-    """`assay serve`, in a process group of its own, on a port that stays the same."""
+    """A process group with `assay serve` on a fixed port."""
 
     place: Place
     workers: int
@@ -105,7 +105,7 @@ class Server:
     @property
     def pid(self) -> int:
         if self.process is None or self.process.poll() is not None:
-            raise BenchmarkFailed(f"The server has ended:\n{(self.place.folder / 'server.log').read_text()[-4000:]}")
+            raise BenchmarkFailed(f"The server exited:\n{(self.place.folder / 'server.log').read_text()[-4000:]}")
         return self.process.pid
 
     def children(self) -> list[int]:
@@ -124,7 +124,7 @@ class Server:
 
 @contextmanager
 def at_work(place: Place, tokens: dict[str, str], workers: int) -> Iterator[tuple[Server, Notes]]:
-    """The server and all its people, until the block ends."""
+    """Run the server and all clients until the block ends."""
     server, notes = Server(place, workers), Notes()
     server.start()
     people = [
@@ -204,7 +204,7 @@ def cut_off(server: Server, chance: random.Random) -> None:
 
 
 def restarted(server: Server, chance: random.Random) -> None:
-    """PostgreSQL itself is stopped without any goodbye and started again."""
+    """Stop PostgreSQL immediately and start it again."""
     url = server.place.env["DATABASE_URL"]
     with psycopg.connect(url) as connection:
         [data] = connection.execute("SHOW data_directory").fetchone() or [""]
@@ -214,7 +214,7 @@ def restarted(server: Server, chance: random.Random) -> None:
 
 
 def befallen(server: Server, notes: Notes, fault: Fault, times: int, chance: random.Random) -> None:
-    """So many faults, each while people answer; it ends when they answer again."""
+    """Cause faults while people answer, and wait after each until they can answer again."""
     for _ in range(times):
         notes.wait_for(chance.randint(1, ANSWERS))
         time.sleep(chance.uniform(0, MOMENT))
@@ -223,7 +223,7 @@ def befallen(server: Server, notes: Notes, fault: Fault, times: int, chance: ran
 
 
 def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> None:
-    """The disk is full until nobody could answer for a while, and has room again."""
+    """Keep the disk full until no requests have succeeded for a while, and then free space."""
     for _ in range(times):
         notes.wait_for(chance.randint(1, ANSWERS))
         disk.leave(0)
@@ -231,7 +231,7 @@ def out_of_room(notes: Notes, disk: Disk, times: int, chance: random.Random) -> 
         deadline = time.monotonic() + HANGS
         while notes.statuses[500] + notes.statuses[503] < before + PEOPLE:
             if time.monotonic() > deadline:
-                raise BenchmarkFailed("A full disk was not noticed by anybody.")
+                raise BenchmarkFailed("No client noticed the full disk.")
             time.sleep(0.02)
         disk.empty()
     notes.wait_for(2 * PEOPLE)

@@ -1,6 +1,6 @@
-"""A command of the program in a process of its own that is easily begun by the hundred, and easily killed.
+"""A command in a separate process that starts fast and can be killed hundreds of times.
 
-A server of processes has loaded the libraries, and forks; what is of the project is loaded by each process itself.
+A parent process has already loaded the libraries, and forks. Each child loads only the modules of the project.
 """
 
 import json
@@ -30,7 +30,7 @@ _forking.set_forkserver_preload(LIBRARIES)
 
 @dataclass
 class Begun:
-    """A command at work in a process group of its own."""
+    """A running command in its own process group."""
 
     process: multiprocessing.process.BaseProcess
     told: Connection
@@ -45,18 +45,18 @@ class Begun:
         return self.process.exitcode is not None
 
     def end(self) -> int:
-        """Wait for its end; its status, or a signal as a negative number."""
+        """Wait until the command exits. Return its status, or a signal as a negative number."""
         hung = not self.ends(HANGS)
         if hung:
             self.kill()
         self.said = self.log.read_text(errors="replace")
         self.log.unlink()
         if hung:
-            raise BenchmarkFailed(f"{self.said}\nand then nothing for {HANGS:g} s.")
+            raise BenchmarkFailed(f"{self.said}\nand then no output for {HANGS:g} s.")
         return self.process.exitcode or 0
 
     def wait_until_done(self) -> None:
-        """Until the program itself has ended, if nothing ends it before."""
+        """Wait until the command exits on its own, unless it is killed before."""
         with suppress(EOFError):
             self.told.recv()
 
@@ -66,11 +66,11 @@ class Begun:
             return json.loads(self.told.recv())
         except EOFError:
             self.end()
-            raise BenchmarkFailed(f"What the database holds could not be told:\n{self.said}") from None
+            raise BenchmarkFailed(f"The content of the database could not be read:\n{self.said}") from None
 
 
 def begin(place: Place, words: str, *, tells_meaning: bool = False) -> Begun:
-    """Begin a command in the folder of the place; returns when the program is loaded and is about to begin."""
+    """Start a command in the folder of the place. Return when the program is loaded and about to begin."""
     told, tells = _forking.Pipe(duplex=False)
     # Not in the place, whose disk may be full.
     handle, log = tempfile.mkstemp(prefix="assay-bench-", suffix=".log")

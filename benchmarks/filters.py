@@ -1,8 +1,8 @@
-"""Audits of a filter: how often the intervals hold what is toxic of the kept and of the dropped, and the recall.
+"""Audits of a filter: how often the intervals cover the toxic shares of kept and dropped pairs, and the recall.
 
-The English validation part of oasst1 (oasst1/messages.jsonl), filtered by Detoxify above 0.5. Every audit is drawn by
-the draw of a task, and its readers answer by what people had said: toxic where half of them or more called a side so.
-Beside it made populations that are hard on purpose.
+The data are the English validation part of oasst1 (oasst1/messages.jsonl), filtered by Detoxify above 0.5. Each audit
+uses the draw of a task, and its readers give the published judgments: toxic if at least half of the people called the
+message or reply toxic. Generated populations that are difficult on purpose are added.
 """
 
 import json
@@ -75,7 +75,7 @@ def truth_of(population: Population) -> list[float]:
 
 
 def audits_of(population: Population, counts: Iterable[tuple[int, int]]) -> list[list[list[float]]]:
-    """Of each audit the ends of the intervals of FIGURES."""
+    """Return for each audit the ends of the intervals of FIGURES."""
     kept, dropped = population
     made = (audit(Part(kept[0], kept[2], one), Part(dropped[0], dropped[2], other)) for one, other in counts)
     return [[[each.low, each.high] for each in (of.kept, of.dropped, of.recall)] for of in made]

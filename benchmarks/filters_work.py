@@ -24,7 +24,7 @@ THRESHOLD = 0.5  # of Detoxify, and of the share of people who call a message to
 
 
 def corpus_of(messages: Path) -> Corpus:
-    """The corpus of pairs, filtered by Detoxify."""
+    """Return the corpus of pairs, filtered by Detoxify."""
     with tempfile.TemporaryDirectory() as name, redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         scores = Path(name) / "scores.tsv"
         with scores.open("w", encoding="utf-8", newline="") as file:

@@ -1,8 +1,8 @@
-"""Forecasts of simulated campaigns of 20 readers: how often they end within the range, and how wide it is.
+"""Forecasts of simulated campaigns with 20 readers: how often they end within the range, and how wide it is.
 
-No data are needed: the campaigns are those of forecasts_work.py, whose people differ from what the forecast supposes.
-Each is foretold before it begins, or after some days, by what a manager knows then. The first four populations are
-those for which the range is meant; the others are harder, and are told as they come out.
+No data are needed. The people of the campaigns (forecasts_work.py) differ from the assumptions of the forecast. Each
+campaign is forecast before it begins or after some days, with the knowledge of a manager. The range is designed for the
+first four populations. The others are more difficult and only reported.
 """
 
 from statistics import median

@@ -74,7 +74,7 @@ class Person:
         return start, start + self.hours * chance.uniform(0.4, 1.6) * HOURS
 
     def takes(self, chance: Random) -> float:
-        """Seconds of the next answer: half as long again at first, and usual after some hundred."""
+        """Return the seconds of the next answer: 1.5 times the usual at first, and the usual after about a hundred."""
         slow = 1 + 0.5 / (1 + self.answered / 40)
         return self.seconds * slow * chance.gammavariate(1.3, 1 / 1.3)
 
@@ -198,7 +198,7 @@ class Campaign:
                     heappush(free, (self._work(self.people[place], at, day), place, until))
 
     def _work(self, person: Person, at: float, day: int) -> float:
-        """One answer; when they are free again."""
+        """Process one answer, and return when the person is free again."""
         unit = self._next(person)
         if unit is None:
             return at + NOBODY
@@ -241,7 +241,7 @@ class Campaign:
 
 
 class Row(NamedTuple):
-    """Of one campaign: when it ended, in days, what was foretold, and the same of each language."""
+    """The result of one campaign: its end (days) and its forecast, in total and by language."""
 
     end: float
     foretold: tuple[float, float, float]
@@ -249,7 +249,7 @@ class Row(NamedTuple):
 
 
 def run(world: World, seed: str) -> Row | None:
-    """None if it was done before the forecast was due."""
+    """Return None if the campaign ended before the forecast was due."""
     campaign, made, known = Campaign(world, seed), None, world.known
     for day in campaign.days():
         if day == known:

@@ -1,7 +1,7 @@
-"""The server's start and its memory: seconds until it answers, megabytes of its processes before and after work.
+"""The start and the memory of the server: seconds until the first response, and memory before and after work.
 
-No data are needed. Beside it, in turn: the same gunicorn with a page of one line. Memory is the share of each process
-(PSS), by which pages that several have in common count once.
+No data are needed. For comparison, the same gunicorn with a page of one line is measured in turns. Memory is each
+process's proportional share (PSS), in which pages shared by several processes count once.
 """
 
 import subprocess
@@ -28,7 +28,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     with new_place() as place:
         place.manage("django", "migrate", "-v0")
         (place.folder / "line.py").write_text(LINE)
@@ -78,12 +78,12 @@ def _asked(port: int) -> bool:
 
 
 def _processes(server: int) -> list[int]:
-    """The server and its children."""
+    """Return the server and its child processes."""
     children = Path(f"/proc/{server}/task/{server}/children").read_text()
     return [server, *map(int, children.split())]
 
 
 def _share(process: int) -> float:
-    """Megabytes; Linux tells them."""
+    """Return the memory (megabytes) as reported by Linux."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6

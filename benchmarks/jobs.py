@@ -1,7 +1,8 @@
-"""Jobs whose process, worker, server or database is killed at random points: each ends, and is done again.
+"""Jobs whose process, worker, server or database is killed at random points: each ends and can be run again.
 
-What is there after the job was begun once more is compared, file by file and table by table, with what an undisturbed
-job leaves. On SQLite, or where DATABASE_URL names one on PostgreSQL (python -m tests.postgres). No data are needed.
+After the job has run again, the state is compared, file by file and table by table, with that after an undisturbed job.
+It runs on SQLite, or on PostgreSQL if DATABASE_URL names a PostgreSQL database (python -m tests.postgres). No data are
+needed.
 """
 
 import json
@@ -56,12 +57,12 @@ HANGS = 900.0  # seconds
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--job-kills", type=int, default=10, help="kills of each sort (default %(default)s)")
+    parser.add_argument("--job-kills", type=int, default=10, help="kills per type (default %(default)s)")
 
 
 @dataclass
 class Running:
-    """A server of a place, in a session of its own, with whoever watches for jobs beside it."""
+    """A running server in its own session, with the process that watches for jobs."""
 
     place: Place
     server: subprocess.Popen
@@ -102,7 +103,7 @@ def _all(running: Running) -> None:
 
 
 def _restart(running: Running) -> None:
-    """PostgreSQL is stopped without any goodbye, and started again."""
+    """Stop PostgreSQL immediately and start it again."""
     from benchmarks import faults_server
 
     faults_server.restarted(running, random.Random())  # type: ignore[arg-type] - it looks at the place alone
@@ -118,7 +119,7 @@ SORTS: dict[str, Callable[[Running], None]] = {
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     rows, bad = [], []
     with new_place() as base:
         commands.prepare(base)
@@ -137,7 +138,7 @@ def run(folder: Path, options) -> None:
                 ended, found = _befallen(base, action, fault, chance.random() * seconds)
                 ends[ended] += 1
                 if found != after:
-                    bad.append(f"{name}, {action}: another result than without a kill")
+                    bad.append(f"{name}, {action}: the result differs from a run without a kill")
             rows.append([name, options.job_kills, *ends.values(), len(bad)])
             print(f"{name}: {ends}", file=sys.stderr, flush=True)
     head = ["killed", "times", *ENDED, "another result when begun again"]
@@ -192,7 +193,7 @@ def _undisturbed(base: Place, action: str) -> tuple[float, Any]:
             _wait(place, job, "running", *ENDED)
             start = time.monotonic()
             if _wait(place, job, *ENDED) != "done":
-                raise BenchmarkFailed(f"{action} was not done, though nothing disturbed it")
+                raise BenchmarkFailed(f"{action} was not completed, although nothing interrupted it")
             return time.monotonic() - start, _left(place, job)
         finally:
             running.end()
@@ -210,7 +211,7 @@ def _befallen(base: Place, action: str, fault: Callable[[Running], None], after:
             if ended != "done":
                 job = _ask(place, action)
                 if _wait(place, job, *ENDED) != "done":
-                    raise BenchmarkFailed(f"{action} was not done when begun again")
+                    raise BenchmarkFailed(f"{action} was not completed when it was run again")
             return ended, _left(place, job)
         finally:
             running.end()

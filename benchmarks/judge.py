@@ -1,7 +1,7 @@
-"""Shares of labels in corpora that a judge labelled and people read in part: whether the intervals of three ways cover.
+"""Shares of labels in corpora that a judge labelled and people read in part: whether three types of intervals cover.
 
-No data are needed: the corpora are made (judge_work.py). It needs no Django either. In an environment with ppi-python
-or glide-py, their intervals of the same draws are printed beside ours:
+No data are needed, because the corpora are generated (judge_work.py). Django is not needed either. If ppi-python or
+glide-py is installed, their intervals for the same draws are also printed:
 
     pip install numpy scipy ppi-python glide-py
     python -m benchmarks.judge [DRAWS [SEED [NAMES...]]]

@@ -1,7 +1,7 @@
-"""Many people at work at once over HTTP, by page and by API; and at doccano, where it is installed.
+"""Many people who work at the same time over HTTP, through the pages, the API and, if it is installed, doccano.
 
-Server, database and people share this machine. Each round is on a new task of a new installation. An answer is what is
-acknowledged, its time that of the answer and the next unit together.
+The server, the database and the people share this machine. Each round uses a new task in a new installation. Only
+acknowledged answers count. The time of an answer includes the next unit.
 """
 
 import json
@@ -46,9 +46,15 @@ MOMENTS = {
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--load-people", type=int, default=32, help="at work at once (default %(default)s)")
     parser.add_argument(
-        "--load-units", type=int, nargs="+", default=[10_000], help="units that wait, a round for each (default 10000)"
+        "--load-people", type=int, default=32, help="people who work at the same time (default %(default)s)"
+    )
+    parser.add_argument(
+        "--load-units",
+        type=int,
+        nargs="+",
+        default=[10_000],
+        help="waiting units, with one round for each number (default 10000)",
     )
     parser.add_argument("--load-seconds", type=float, default=30.0, help="of each round (default %(default)s)")
     parser.add_argument("--load-by", nargs="+", choices=["page", "api"], default=["page", "api"], help="how they work")
@@ -69,7 +75,7 @@ def add_options(parser) -> None:
     parser.add_argument("--load-processes", type=int, help="of the server (default: what `assay serve` starts)")
     parser.add_argument("--load-beside", type=Path, metavar="CHECKOUT", help="another version, measured in turn")
     parser.add_argument("--load-runs", type=int, default=1, help="of each round (default %(default)s)")
-    parser.add_argument("--doccano", type=Path, help="the program of doccano, to be measured beside it")
+    parser.add_argument("--doccano", type=Path, help="the doccano program to measure for comparison")
 
 
 def run(folder: Path, options) -> None:

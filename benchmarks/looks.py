@@ -1,7 +1,7 @@
-"""Intervals that hold at every look, beside those for one: how often the truth is inside at all of eight looks.
+"""Intervals that are valid at every look, and ordinary ones: how often all eight looks cover the truth.
 
-No data are needed. A uniform task is extended from 500 posts to 4,000, and looked at after each round. A task of
-records in three languages, which people read at different speed, is looked at eight times while they read.
+No data are needed. A uniform task is extended from 500 to 4,000 posts, with a look after each round. A task of records
+in three languages, which people read at different speeds, is looked at eight times while they read.
 """
 
 from benchmarks.place import in_places
@@ -14,9 +14,11 @@ HEAD = ["figure", "one interval, at one look", "at all looks", "--sequential, at
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--looks-draws", type=int, default=500, help="tasks of each population (default %(default)s)")
+    parser.add_argument("--looks-draws", type=int, default=500, help="tasks per population (default %(default)s)")
 
 
 def run(folder, options) -> None:
     for name, rows in in_places("benchmarks.looks_work", [*WORLDS, RECORDS], options.looks_draws, options.seed):
-        show(name, HEAD, [[figure, *(f"{100 * each:.1f}" for each in shares), wide] for figure, *shares, wide in rows])
+        show(
+            name, HEAD, [[figure, *(f"{100 * share:.1f}" for share in shares), wide] for figure, *shares, wide in rows]
+        )

@@ -1,4 +1,4 @@
-"""The rounds of tasks in one population; prints JSON, a line for each figure.
+"""The rounds of tasks in one population. Prints a line of JSON for each figure.
 
 Arguments: NAME DRAWS SEED
 """

@@ -1,7 +1,7 @@
-"""Populations of made posts whose truth is known, and uniform draws from them, read and audited as tasks are.
+"""Generated populations with known truth, and uniform draws from them that are read and audited as in tasks.
 
-A population has posts of labels that are less and less common; three detectors agree on most, and in some of that they
-are wrong. Two predictors say something of each. People read what is disputed, and an audit of what is agreed on.
+A population has posts with labels of decreasing frequency. Three detectors agree on most posts and are sometimes wrong.
+Two predictors label each post. People read the disputed posts and an audit of the others.
 """
 
 from collections.abc import Mapping

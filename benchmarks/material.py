@@ -1,7 +1,7 @@
-"""Real posts whose language is known, from the folder of data; reads nothing else.
+"""Real posts with known languages, from the data folder. Nothing else is read.
 
-Truth is a code: the file's, save that nb and nn are `no` and Chinese is zh-CN or zh-TW by its script. What the label
-list makes of a code is world.py's matter.
+The truth is the file's code, except that nb and nn become `no`, and Chinese becomes zh-CN or zh-TW by its script.
+world.py maps the codes to labels.
 """
 
 import json
@@ -19,7 +19,7 @@ ID_STEP = 1 << 22
 
 
 class MissingData(Exception):
-    """Data that a benchmark needs is not in the folder; says which."""
+    """The error for data that a benchmark needs but the folder does not contain."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Post:
 
 
 def lines_of(folder: Path, name: str) -> list[str]:
-    """The lines of a file in the folder, stripped, without empty ones."""
+    """Return the non-empty lines of a file in the folder, stripped."""
     path = folder / name
     try:
         text = path.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def chinese(text: str) -> str | None:
 
 
 def sentences(folder: Path) -> dict[str, list[str]]:
-    """Language -> its sentences, from lingua_sentences/."""
+    """Return a mapping from language to its sentences in lingua_sentences/."""
     files = sorted((folder / "lingua_sentences").glob("*.txt"))
     if not files:
         raise MissingData(f"There are no files {folder / 'lingua_sentences'}/*.txt; name a folder that has them.")
@@ -70,7 +70,7 @@ def sentences(folder: Path) -> dict[str, list[str]]:
 
 
 def shares(folder: Path) -> Counter[str]:
-    """Label -> how many posts of a uniform sample of Twitter bore it, in July 2014."""
+    """Return a mapping from label to its number of posts in a uniform sample of Twitter from July 2014."""
     return Counter(line.split("\t")[0] for line in lines_of(folder, "twitter_langid/uniformly_sampled.tsv"))
 
 

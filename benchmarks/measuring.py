@@ -1,8 +1,8 @@
-"""Predictors measured and audits made in populations of known truth: how far the intervals cover it.
+"""Predictors and audits in populations with known truth: how often the intervals cover it.
 
-No data are needed: the posts are made (made_posts.py). On each draw two predictors are measured, of which one voted or
-says something of its own; every estimate is held against the population. An estimate without an interval is counted
-apart.
+No data are needed, because the posts are generated (made_posts.py). On each draw, two predictors are measured, one of
+which voted or differs from the detectors. Each estimate is compared with the population. Estimates without an interval
+are counted separately.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
-"""Hidden units and somebody who tries to tell them from others: what comes of returning them, of undo, of their cost.
+"""Attackers who try to distinguish hidden units: by returning units, undoing answers, or their timing.
 
-Five people are at work, one of them with a script, by the pages and by the API, and the truth is read from the database
-afterwards. An area of 0.5 under the curve tells nothing. No data are needed.
+Five people work through the pages and the API, and one of them uses a script. The truth is read from the database
+afterwards. An area of 0.5 under the curve means that the attacker learned nothing. No data are needed.
 """
 
 import json
@@ -22,14 +22,16 @@ SURE = 0.9998
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--attacked", type=int, default=1000, help="units of each attack (default %(default)s)")
+    parser.add_argument("--attacked", type=int, default=1000, help="units per attack (default %(default)s)")
     parser.add_argument("--hidden", nargs="*", choices=HIDDEN, help="what is hidden (default: all)")
-    parser.add_argument("--tricks", nargs="*", default=[], help="what is tried, such as 'given back' (default: all)")
+    parser.add_argument(
+        "--tricks", nargs="*", default=[], help="the attack to run, such as 'given back' (default: all)"
+    )
     parser.add_argument("--attack-by", nargs="*", choices=WAYS, default=WAYS, help="which way (default: both)")
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     rows, told = [], []
     for hidden, way in product(options.hidden or HIDDEN, options.attack_by):
         for line in _found(hidden, way, options.attacked, options.tricks):
@@ -42,11 +44,11 @@ def run(folder: Path, options) -> None:
     heads = ["task", "hidden", "by", "score", "hidden units", "others", "area", "95%"]
     show(f"{options.attacked} units each", heads, rows)
     if told:
-        raise BenchmarkFailed(f"Hidden units can be told: {'; '.join(told)}.")
+        raise BenchmarkFailed(f"Hidden units can be recognised: {'; '.join(told)}.")
 
 
 def _found(hidden: str, way: str, units: int, tricks: Sequence[str]) -> Iterator[dict]:
-    """What one attacker learns."""
+    """Return what one attacker learns."""
     yield from at_work("oracle_work", hidden, way, str(units), *tricks)
 
 

@@ -1,7 +1,7 @@
-"""Hidden units, and every pair of acts around them: each number, size and order that comes back, compared with others.
+"""Hidden units, and all pairs of actions around them: each number, size and order in a response is compared.
 
-Two runs of each: what the first finds is a candidate, and counts if the second finds it too, of other units and under
-another secret. An area of 0.5 under the curve tells nothing. No data are needed.
+Each task runs twice. A finding of the first run is a candidate, and it counts if the second run, with other units and
+another secret, confirms it. An area of 0.5 under the curve means that nothing was learned. No data are needed.
 """
 
 from collections import defaultdict
@@ -36,12 +36,12 @@ def add_options(parser) -> None:
     parser.add_argument("--pairs-of", nargs="*", choices=POPULATIONS, help="which tasks (default: all)")
     parser.add_argument("--pairs-by", nargs="*", choices=WAYS, default=WAYS, help="which way (default: both)")
     parser.add_argument(
-        "--pairs-views", type=int, default=3, help="how many pages are looked at around a unit (default %(default)s)"
+        "--pairs-views", type=int, default=3, help="pages to inspect around a unit (default %(default)s)"
     )
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     found: list[Found] = []
     for number in (1, 2):
         kinds: Found = defaultdict(lambda: defaultdict(lambda: ([], [])))
@@ -53,7 +53,9 @@ def run(folder: Path, options) -> None:
     told = list(_leaks(*found))
     _show(found, told)
     if told:
-        raise BenchmarkFailed(f"Hidden units can be told: {'; '.join(f'{each.kind}, {each.name}' for each in told)}.")
+        raise BenchmarkFailed(
+            f"Hidden units can be recognised: {'; '.join(f'{each.kind}, {each.name}' for each in told)}."
+        )
 
 
 def _tried(population: str, way: str, units: int, views: int, number: int) -> Iterator[dict]:

@@ -1,8 +1,8 @@
-"""A task of many judgments: how long each page of it takes, and agreement with all that is made of it by a command.
+"""A task with many judgments: the time of each page, and the agreement that a command computes from them.
 
-No data are needed. Three people read each unit, and one in ten waits. Pages are asked for in one process, by Django's
-test client: the first time, until the figures are counted that are kept from then on, and the median of the times
-after. Tasks of two sizes stand side by side.
+No data are needed. Three people read each unit, and one in ten units is waiting. Pages are requested in one process
+with Django's test client. The first request lasts until the figures are cached; for later requests the median is shown.
+Tasks of two sizes are measured.
 """
 
 import json
@@ -26,7 +26,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     found: dict[int, dict] = {}
     for judgments in options.page_judgments:
         with new_place() as place:

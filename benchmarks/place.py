@@ -1,7 +1,7 @@
-"""Where a benchmark runs: a temporary data folder, a new database, manage.py and a server, all gone afterwards.
+"""The environment of a benchmark: a temporary data folder, a new database, manage.py and a server, removed afterwards.
 
-The database is SQLite in that folder; where DATABASE_URL names a PostgreSQL server (python -m tests.postgres), a new
-database there. What the caller's environment says of this installation's data is not heeded.
+The database is SQLite in that folder, or a new database on PostgreSQL if DATABASE_URL names a PostgreSQL server (python
+-m tests.postgres). Environment variables for the data of this installation are ignored.
 """
 
 import json
@@ -32,7 +32,7 @@ START_SECONDS = 600  # a machine may be busy; whoever waits for a server waits n
 
 
 class BenchmarkFailed(Exception):
-    """A benchmark could not be carried through, or found what must not be; says what."""
+    """The error for a benchmark that could not finish or that found a violation."""
 
 
 @dataclass
@@ -147,7 +147,7 @@ def _tablespace(url: str, disk: Path) -> Iterator[str]:
 
 @contextmanager
 def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
-    """Gunicorn on a free port of this machine; yields its address."""
+    """Run Gunicorn on a free port of this machine, and yield its address."""
     port = free_port()
     options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}"]
     with _running(place, port, "-m", "gunicorn", "--config=python:deploy.server", *options) as address:

@@ -1,7 +1,7 @@
-"""Draws of the planned size in populations of known truth: how wide their intervals are, and how wide they were to be.
+"""Draws of the planned size in populations with known truth: their intervals' widths, compared with the plan.
 
-No data are needed: the posts are made (made_posts.py). For a common, a middling and a rarer label the draw with the
-least reading is planned, and then made; of each draw the interval that was planned for is taken.
+No data are needed, because the posts are generated (made_posts.py). For a common, a less common and a rare label, the
+draw with the least reading is planned and then made. The planned interval of each draw is measured.
 """
 
 from typing import NamedTuple

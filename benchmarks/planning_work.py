@@ -1,4 +1,4 @@
-"""The plans and draws of one population; prints JSON, a line for each plan.
+"""The plans and draws of one population. Prints a line of JSON for each plan.
 
 Arguments: NAME DRAWS SEED
 """

@@ -47,7 +47,7 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--population-posts", type=int, default=400_000, help="posts in the stream (default %(default)s)"
     )
-    parser.add_argument("--population-seeds", type=int, default=SEEDS, help="draws of each kind (default %(default)s)")
+    parser.add_argument("--population-seeds", type=int, default=SEEDS, help="draws per design (default %(default)s)")
     parser.add_argument("--population-predictor", default="fasttext", help="whose labels the draws go by")
     parser.add_argument(
         "--population-habit",
@@ -63,7 +63,7 @@ def add_options(parser) -> None:
         metavar=("UNIFORM", "RECALL", "PRECISION"),
         help="posts of a draw; the last two for each language (default 10,000, 200, 200)",
     )
-    parser.add_argument("--population-detail", action="store_true", help="show every language of every design")
+    parser.add_argument("--population-detail", action="store_true", help="show all languages of each design")
 
 
 def run(folder: Path, options) -> None:

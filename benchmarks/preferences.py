@@ -35,7 +35,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     chance = np.random.default_rng(int(options.seed))
     tasks = options.preference_tasks
     rows = [

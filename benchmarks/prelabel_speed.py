@@ -1,8 +1,8 @@
-"""What all cores bring prelabel against one process; and the pace of import_corpus.
+"""The speed of prelabel on all cores compared with one process, and the speed of import_corpus.
 
-The two kinds alternate on the same posts. The commands are run as a person runs them, so each includes its start,
-which is measured apart by running it where there is nothing left to do. The seconds are this machine's; the ratio is
-what is claimed. For what memory takes, run it with other numbers of posts.
+The two alternate on the same posts. The commands are run as users run them, so each includes its start, which is also
+measured separately in a run without work. The seconds apply to this machine; the ratio is the result. To measure
+memory, run it with different numbers of posts.
 """
 
 import os
@@ -20,7 +20,7 @@ from tests.running import DATA
 
 def add_options(parser) -> None:
     parser.add_argument("--speed-posts", type=int, default=20_000, help="posts to prelabel (default %(default)s)")
-    parser.add_argument("--repetitions", type=int, default=3, help="runs of each kind (default %(default)s)")
+    parser.add_argument("--repetitions", type=int, default=3, help="runs per kind (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:
@@ -53,9 +53,9 @@ def run(folder: Path, options) -> None:
 
 
 def check_same_votes(place: Place) -> None:
-    """However many processes there are, the votes are the same bytes."""
+    """Check that the votes do not depend on the number of processes."""
     digests = {path.read_bytes() for path in (place.folder / DATA).glob("corpora/*/votes/000001.parquet")}
-    assert len(digests) == 1, "the votes depend on how many processes made them"
+    assert len(digests) == 1, "the votes depend on the number of processes"
 
 
 def report(took: dict[str, list[float]], posts: int, one: str, many: str) -> None:

@@ -1,7 +1,7 @@
-"""From the press of a key to the next unit in the browser, with one annotator and with eight; and what is sent for it.
+"""The time from a key press to the next unit in the browser, with one and with eight annotators, and the bytes sent.
 
-No data are needed. Server, database and browser share this machine. Each annotator presses the key of an answer as soon
-as the page hears it, which a human hand would not; the time goes from the press to the frame that shows the next unit.
+No data are needed. Server, database and browser share this machine. Each annotator presses the key as soon as the page
+accepts it, faster than a person. The time ends with the frame that shows the next unit.
 """
 
 from pathlib import Path
@@ -40,14 +40,14 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     import shutil
 
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        raise BenchmarkFailed("No browser was found: install chromium-headless-shell.")
+        raise BenchmarkFailed("No browser was found. Install chromium-headless-shell.")
     rows, over = [], []
     with new_place() as place, sync_playwright() as playwright:
         place.manage("django", "migrate", "--verbosity=0")

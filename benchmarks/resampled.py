@@ -1,4 +1,4 @@
-"""Frames of posts, imported and prelabelled, in which a program measures some seeds: one process a core."""
+"""Frames of posts, imported and prelabelled, in which a program measures some seeds. There is one process per core."""
 
 import json
 import os
@@ -13,11 +13,7 @@ from benchmarks.whole_run import LICENCE, NAME
 def on_frames(
     drawn: Callable[[str], list[Post]], seeds: list[str], program: str, *arguments: object
 ) -> list[list[dict]]:
-    """Share out the seeds over as many frames as there are cores.
-
-    drawn: the posts of a frame, by its first seed. program: a module that is run as `program TRUTH ARGUMENTS SEEDS...`
-    beside each frame, with the file of the true languages by id, and prints lines of JSON. Returns these, by frame.
-    """
+    """Divide the seeds between one frame per core."""
     workers = max(1, min(os.cpu_count() or 1, len(seeds)))
 
     def measure(own: list[str]) -> list[dict]:

@@ -1,4 +1,4 @@
-"""Made-up rows through every importer: how many were accepted, refused or there before, and whether any was lost.
+"""Generated rows for every importer: the numbers of accepted, rejected and duplicate rows, and whether any was lost.
 
 No data are needed.
 """
@@ -13,11 +13,11 @@ HEADS = ["importer", "files", "rows", "accepted", "refused", "duplicates", "file
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--files", type=int, default=30, help="of each importer and format (default %(default)s)")
+    parser.add_argument("--files", type=int, default=30, help="files per importer and format (default %(default)s)")
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     with new_place() as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         place.manage("django", "migrate", "-v0")
@@ -28,4 +28,4 @@ def run(folder: Path, options) -> None:
     total = ["all", *(sum(column) for column in zip(*(row[1:] for row in found), strict=True))]
     show(f"{total[2]:,} rows", HEADS, [*found, total])
     if faults:
-        raise BenchmarkFailed(f"{len(faults):,} files were not accounted for, such as:\n" + "\n".join(faults[:5]))
+        raise BenchmarkFailed(f"{len(faults):,} files have unexplained rows, for example:\n" + "\n".join(faults[:5]))

@@ -1,7 +1,7 @@
-"""Where the time of some work goes, and what memory it takes.
+"""A profile of the time of some work by module, and of its memory.
 
-Its thread is looked at every few milliseconds, and the time counts for the module of ours that was at work. What a
-library or a driver does counts for the module that called it.
+The thread is sampled every few milliseconds. The time counts for the current module of the project. Time in a library
+or driver counts for the module that called it.
 """
 
 import sys
@@ -23,7 +23,7 @@ TOLD = 9
 
 @contextmanager
 def sampled() -> Iterator[Counter[str]]:
-    """Seconds of this thread by module, once the work is done."""
+    """Return the seconds of this thread by module, after the work."""
     found, over, thread = Counter[str](), threading.Event(), threading.get_ident()
 
     def look() -> None:
@@ -59,7 +59,7 @@ def most_memory() -> float:
 
 
 def tell(title: str, found: dict[str, float]) -> None:
-    """The modules that took most."""
+    """Print the modules that took the most time."""
     whole = sum(found.values())
     most = sorted(found.items(), key=lambda each: -each[1])
     rest = sum(seconds for _, seconds in most[TOLD:])

@@ -1,6 +1,6 @@
-"""Measures of scores in populations of known truth: how often intervals cover it, and thresholds reach their wish.
+"""Measures of scores in populations with known truth: how often intervals cover it, and thresholds reach the target.
 
-No data are needed: the populations are made (tests/annotate/simulated_scores.py).
+No data are needed, because the populations are generated (tests/annotate/simulated_scores.py).
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    """The folder is not read."""
+    """FOLDER is not read."""
     for name, found in in_places("benchmarks.scores_work", POPULATIONS, options.score_draws, options.seed):
         report(name, [Row(*row) for row in found])
 

@@ -1,4 +1,4 @@
-"""The draws from one population; prints JSON, a line for each figure.
+"""Draws from one population. Prints a line of JSON for each figure.
 
 Arguments: NAME DRAWS SEED
 """

@@ -49,7 +49,9 @@ class Figure(NamedTuple):
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--stream-seeds", type=int, default=3, help="draws, each with new slips (default %(default)s)")
+    parser.add_argument(
+        "--stream-seeds", type=int, default=3, help="draws, each with new errors of readers (default %(default)s)"
+    )
     parser.add_argument("--stream-posts", type=int, default=30_000, help="posts in a stream (default %(default)s)")
     parser.add_argument("--stream-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
     parser.add_argument(
@@ -110,7 +112,7 @@ def report_rule(rule: str, found: list[dict], shown: list[str]) -> None:
     show(f"Answers in another language: {rule}. Work", head, rows)
     figures = [Figure(*row) for run in found for row in run["figures"]]
     report(figures)
-    recalls = [each for each in figures if each.kind.endswith("recall") and each.label in shown]
+    recalls = [figure for figure in figures if figure.kind.endswith("recall") and figure.label in shown]
     if recalls:
         _show_each("Recall (%)", recalls)
 
@@ -129,7 +131,7 @@ def _show_each(title: str, figures: Iterable[Figure]) -> None:
     show(
         title,
         ["", "seed", "label", "read", "value", "low", "high", "truth"],
-        [[each.kind, each.seed, each.label, each.read, *_percents(each)] for each in figures],
+        [[figure.kind, figure.seed, figure.label, figure.read, *_percents(figure)] for figure in figures],
     )
 
 

@@ -14,7 +14,7 @@ def _cell(value: object) -> str:
 
 
 def show(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table: the first column to the left, the others, which are numbers, to the right."""
+    """Print a table. The first column is aligned to the left, and the others, which are numbers, to the right."""
     lines = [list(head), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     print(title)

@@ -1,4 +1,4 @@
-"""What a whole run came to: an exported gold set counted against the truth. Reads the exported files alone."""
+"""The result of a whole run: the exported gold set compared with the truth. Only the exported files are read."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def read_gold(folder: Path) -> list[dict]:
-    """Every row of an export: those with a label, and those left out."""
+    """Return all rows of an export: those with a label and those left out."""
     rows = pq.read_table(folder / "gold.parquet", columns=_COLUMNS).to_pylist()
     left_out = folder / "left_out.jsonl"  # not there if it would be empty
     if not left_out.exists():

@@ -1,9 +1,9 @@
-"""Search in EuroVoc: whether the first letters of a label find it among the first ten, and how long that takes.
+"""Search in EuroVoc: whether the first letters of a label find it among the first ten results, and how fast.
 
-Of each label the first four letters of its first word and the first two of its second are typed, of a label of one
-word its first four alone. Once in EuroVoc (eurovoc/concepts.json, schemes.json), and once with made concepts beside it,
-whose labels are drawn from EuroVoc's words. Timed are the search, and the whole answer of the server to what an
-annotator types, with labels, paths and schemes.
+For each label, the query is the first four letters of its first word and the first two of its second. The searches run
+once in EuroVoc (eurovoc/concepts.json, schemes.json), and once with generated concepts whose labels consist of
+EuroVoc's words. The search is timed, and so is the server's response to an annotator's input, with labels, paths and
+schemes.
 """
 
 import json

@@ -40,7 +40,7 @@ def made(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:
 
 
 def timed(vocabulary: Vocabulary, typed: str) -> tuple[list[str], float]:
-    """The ids that are found, and how long that takes, in ms."""
+    """Return the ids that were found, and the time (milliseconds)."""
     start = time.perf_counter()
     found = [hit.concept.key for hit in find(vocabulary, typed, "en")]
     return found, 1000 * (time.perf_counter() - start)

@@ -1,10 +1,10 @@
 """A whole run on real text, from files of posts to a gold set.
 
-20,000 posts are resampled with replacement, with new ids, from lingua_sentences; the shares of languages are those
-of twitter_langid/uniformly_sampled.tsv over the languages present in both, and one post in a hundred is a tweet in
-Nigerian Pidgin from afrisenti_tweets. Commands import and open them, simulated readers, who know their own languages
-only, answer over the API of a real server, an adjudicator works through the pages, and the exported files are counted
-against the truth.
+20,000 posts with new ids are resampled with replacement from lingua_sentences. The shares of languages are those of
+twitter_langid/uniformly_sampled.tsv, limited to languages present in both. One post in a hundred is a tweet in Nigerian
+Pidgin from afrisenti_tweets. Commands import the posts and open the task. Simulated readers, who know only their own
+languages, answer through the API of a real server, and an adjudicator works through the pages. The exported files are
+compared with the truth.
 """
 
 import os
@@ -33,7 +33,7 @@ def add_options(parser) -> None:
     parser.add_argument("--posts", type=int, default=20_000, help="posts in the corpus (default %(default)s)")
     parser.add_argument("--size", type=int, help="posts drawn for the task (default: all)")
     parser.add_argument("--slip", type=float, default=0.015, help="share of wrong answers (default %(default)s)")
-    parser.add_argument("--readers", type=int, default=60, help="people, 55 or more (default %(default)s)")
+    parser.add_argument("--readers", type=int, default=60, help="people, at least 55 (default %(default)s)")
     parser.add_argument(
         "--threads", type=int, default=4, help="of each of the server's 2 workers (default %(default)s)"
     )
@@ -80,7 +80,7 @@ def run(folder: Path, options) -> None:
 
 
 def set_up(place: Place, size: int, seed: str) -> str:
-    """Migrate, import, prelabel and open the task; returns what the commands said."""
+    """Migrate, import, prelabel and open the task. Return the output of the commands."""
     with place.timed("migrate"):
         place.manage("django", "migrate", "--verbosity=0")
     with place.timed("import_corpus"):
@@ -99,7 +99,7 @@ def annotators_csv(readers: Iterable[Reader]) -> str:
 
 
 def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str], str]:
-    """Accounts for all; the readers' tokens, and the adjudicator's invite."""
+    """Create the accounts. Return the readers' tokens and the adjudicator's invite."""
     table = place.folder / "annotators.csv"
     table.write_text(annotators_csv(readers), encoding="utf-8")
     with place.timed("add_annotators"):
@@ -165,7 +165,7 @@ def _work(name: str, log: Log) -> list[object]:
 
 
 def check(rows: list[dict], world: World, logs: list[Log]) -> None:
-    """Raise BenchmarkFailed where the run shows what must never be."""
+    """Raise BenchmarkFailed if the run violates an invariant."""
     if failures := sum(log.failures for log in logs):
         raise BenchmarkFailed(f"The server failed {failures:,} times.")
     unfinished = sum(outcome.way == "unfinished" for outcome in tally.outcomes(rows, world))
@@ -174,7 +174,9 @@ def check(rows: list[dict], world: World, logs: list[Log]) -> None:
     said, exported = acknowledged(*logs), tally.exported_judgments(rows)
     if said != exported:
         lost, extra = (said - exported).total(), (exported - said).total()
-        raise BenchmarkFailed(f"{lost:,} acknowledged judgments are not in the export, and {extra:,} nobody gave are.")
+        raise BenchmarkFailed(
+            f"{lost:,} acknowledged judgments are missing from the export, and {extra:,} in it were never made."
+        )
     print(f"All {said.total():,} acknowledged judgments are in the export, and no others.\n")
 
 

@@ -1,7 +1,7 @@
-"""Simulated people: who reads what, what the truth is, and what each of them says to a post. No input or output.
+"""Simulated people: their languages, the truth, and their answers to each post. No input or output.
 
-A reader knows the truth for their own languages only, skips the rest, and slips on a small share of answers. What they
-say to a post depends on the seed, their name and the post alone, never on when they are asked.
+A reader knows the truth only for their own languages, skips other posts, and errs in a small share of answers. An
+answer depends only on the seed, the person's name and the post.
 """
 
 import random
@@ -22,12 +22,12 @@ ADJUDICATORS_DISCARD = 0.02
 
 
 def key_of(text: str) -> str:
-    """A text as both the API and a page show it: mentions masked, on one line."""
+    """Return a text in the form that both the API and a page show: mentions masked, on one line."""
     return " ".join(mask_mentions(text).split())
 
 
 def label_of(language: str) -> str:
-    """The right answer to a post in a language: by the guidelines, undefined where it is not on the list."""
+    """Return the right answer to a post in a language. It is undefined if the list lacks the language."""
     return language if language in ARTICLE_LABELS else UND
 
 
@@ -42,7 +42,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Said:
-    """A judgment; label None is a skip."""
+    """A judgment. If the label is None, it is a skip."""
 
     label: str | None
     reason: str = ""
@@ -70,7 +70,7 @@ def people(number: int, seed: str) -> list[Reader]:
 
 
 class World:
-    """What is true of each post, and what people make of it."""
+    """The truth of each post, and the answers of people to it."""
 
     def __init__(self, posts: Iterable[Post], *, slip: float, seed: str) -> None:
         self.slip, self.seed = slip, seed
@@ -88,7 +88,7 @@ class World:
         return random.Random(f"{self.seed} {name} {key}")
 
     def asked(self, reader: Reader, key: str) -> Said:
-        """What a reader says to a post."""
+        """Return a reader's answer to a post."""
         languages, chance = self.languages[key], self._chance(reader.name, key)
         slips = chance.random() < self.slip
         if own := [label for label in reader.languages if label in languages]:
@@ -104,10 +104,7 @@ class World:
         return SKIP
 
     def decided(self, name: str, key: str, offered: Mapping[str, bool]) -> Said:
-        """What an adjudicator says, who finds everything out; label None is a discard.
-
-        offered: label -> whether it is one of the likely ones, which have a button.
-        """
+        """Return the decision of an adjudicator, who knows the truth. If the label is None, the post is discarded."""
         chance = self._chance(name, key)
         fate = chance.random()
         labels = {label_of(language) for language in self.languages[key]}

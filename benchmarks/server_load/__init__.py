@@ -1,1 +1,1 @@
-"""Many people at work at one server over HTTP: what it bears, and whether anything is lost."""
+"""Many people who work on one server over HTTP: its capacity, and whether answers are lost."""

@@ -1,4 +1,4 @@
-"""People at work at a server that is there: `python -m benchmarks.server_load ADDRESS TASK PEOPLE --label en`."""
+"""Clients for a running server: `python -m benchmarks.server_load ADDRESS TASK PEOPLE --label en`."""
 
 import argparse
 import sys
@@ -29,13 +29,13 @@ def row(name: str, people: int, done: Done, most: int) -> list[object]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.server_load", description=__doc__)
     parser.add_argument("address", help="of the server, such as http://127.0.0.1:8000")
-    parser.add_argument("task", help="the task's name; of doccano the project's number")
-    parser.add_argument("people", type=Path, help="a file: on each line a name, a space, a password or token")
+    parser.add_argument("task", help="the name of the task, or the number of the doccano project")
+    parser.add_argument("people", type=Path, help="a file with a name, a space, and a password or token on each line")
     parser.add_argument("--tool", choices=TOOLS, default="page", help="how they work (default %(default)s)")
     parser.add_argument("--label", required=True, help="what they answer")
     parser.add_argument("--answers", type=int, default=10_000, help=OF_ANSWERS)
     parser.add_argument("--seconds", type=float, default=60.0, help="and after so long (default %(default)s)")
-    parser.add_argument("--most", type=int, default=1, help="answers that a unit asks for (default %(default)s)")
+    parser.add_argument("--most", type=int, default=1, help="answers per unit (default %(default)s)")
     options = parser.parse_args(arguments)
     try:
         listed = [line.split(maxsplit=1) for line in options.people.read_text(encoding="utf-8").splitlines() if line]

@@ -1,4 +1,4 @@
-"""One person's connection to a server: plain HTTP with cookies."""
+"""A connection to a server: HTTP with cookies."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ TIMEOUT = 120
 
 
 class Refused(Exception):
-    """The server answered, and did not do what it was asked; says what it said."""
+    """The error for a response of the server that rejects a request. It contains the response."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(f"{status}: {said[:200]}")

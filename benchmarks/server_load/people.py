@@ -1,4 +1,4 @@
-"""How a person answers and gets the next unit, as each tool's own page or API does it."""
+"""How a person answers and receives the next unit, as the page or API of each tool does it."""
 
 import json
 import random
@@ -13,14 +13,14 @@ class Person(Protocol):
     connection: Connection
 
     def begin(self) -> str | None:
-        """Log in, and take the first unit. Returns which it is; None if there is none."""
+        """Log in and take the first unit. Return the unit, or None if there is none."""
 
     def answer(self) -> str | None:
-        """Answer the unit, and take the next: the same."""
+        """Answer the unit and take the next. Return the next unit, or None if there is none."""
 
 
 class ByApi:
-    """A program in a reader's name: a token, and one request that answers and takes the next unit."""
+    """A program with a token. One request answers a unit and takes the next."""
 
     def __init__(self, address: str, task: str, token: str, label: str) -> None:
         self.connection = Connection(address, {"Authorization": f"Token {token}"})
@@ -43,7 +43,7 @@ class ByApi:
 
 
 class ByPage:
-    """A reader at the page: a session, and one request that answers and brings the next unit."""
+    """A reader with a session. One request answers a unit and returns the next."""
 
     def __init__(self, address: str, task: str, name: str, password: str, label: str) -> None:
         self.connection = Connection(address)
@@ -121,7 +121,7 @@ def has_already(page: str) -> dict[str, str]:
 def _token(page: str) -> str:
     found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     if found is None:
-        raise ValueError("The page has no form; is it the address of an Assay server?")
+        raise ValueError("The page has no form. Check that the address is that of an Assay server.")
     return found[1]
 
 
