@@ -247,7 +247,7 @@ def test_serving_prints_an_address_that_is_answered_and_how_links_come_to_begin_
     assert "ASSAY_SITE" not in printed(port=port)
     for hosts in (["assay.example.org", "10.0.0.7"], ["localhost", "x.org"]):
         settings.ALLOWED_HOSTS = hosts[::-1] if "localhost" in hosts else hosts
-        assert f"Serving http://{hosts[0]}:0/ from" in printed(host="0.0.0.0", port=0)
+        assert f"Serving http://{hosts[0]}:0/ with" in printed(host="0.0.0.0", port=0)
 
 
 def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, monkeypatch, settings):
@@ -255,7 +255,7 @@ def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, mon
     monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
     settings.HOSTS_ASSUMED = True
     for host, named in (("0.0.0.0", "assay.example.org"), ("127.0.0.9", "127.0.0.9")):
-        with pytest.raises(CommandError, match=rf"At {host} requires ASSAY_HOSTS, .*=localhost,{re.escape(named)}"):
+        with pytest.raises(CommandError, match=rf"--host {host} requires ASSAY_HOSTS, .*=localhost,{re.escape(named)}"):
             call_command("serve", demo=True, host=host, port=0)
     assert (served, list(data_dir.iterdir())) == ([], [])
     for host in ("localhost", "127.0.0.1"):  # for this machine alone

@@ -170,7 +170,7 @@ def test_a_predictor_that_has_not_seen_posts_that_came_later_is_refused(demo_cor
     more.write_text(json.dumps({"id": "later", "text": "Guten Morgen, das ist ein neuer Satz."}) + "\n")
     call_command("import_corpus", NAME, str(more), licence=LICENCE, text_may_leave=True, source=SOURCE, verbosity=0)
     call_command("prelabel", NAME, processes=1)
-    with pytest.raises(CommandError, match="predictions of good@1 cover 1,525 of 1,526 posts"):
+    with pytest.raises(CommandError, match="predictions of good@1 cover only 1,525 of 1,526 posts"):
         open_compared("good@1", "cld2")
 
 

@@ -277,7 +277,7 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
         CommandError, match=r"two@1 cannot be deleted because it was used to draw posts from corpus demo \(draws: 1\)"
     ):
         delete(corpus=NAME, predictor="two")
-    with pytest.raises(CommandError, match="cld2 is consists of the detectors' votes"):
+    with pytest.raises(CommandError, match="cld2 cannot be deleted because it consists of the detectors' votes"):
         delete(corpus=NAME, predictor="cld2")
     assert len(list(files.iterdir())) == 2
     assert delete(corpus=NAME, predictor="one") == "Deleted: what one@1 says of 1,525 posts of corpus demo.\n"

@@ -137,9 +137,9 @@ def test_json_may_have_numbers_be_one_array_and_have_other_names_for_its_columns
     imported = import_judgments("crowd", file, columns=columns)
     assert (imported.task.units.get().item.key, imported.task.labels) == ("7", ["1"])
     assert reasons(imported) == {
-        2: "The label is neither a string nor a whole number.",
+        2: "The label is neither a string nor an integer.",
         3: "The label is missing.",
-        4: "The worker is neither a string nor a whole number.",
+        4: "The worker is neither a string nor an integer.",
         6: "The label is nan, which another program writes where there is none.",
     }
     for name in ("array.json", "array.jsonl"):
@@ -254,7 +254,7 @@ def test_of_too_many_rejects_the_first_that_counts_is_said_and_no_task_is_made(f
     file = file_of("a w1 x", "a w1 x", "b w1 x", "c w1 q")
     for labels, most, sentence in (
         (["x", "y"], 0.01, r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"),
-        (["x", "y"], 0, r"the first is line 5: "),
+        (["x", "y"], 0, r"First rejected row: line 5: "),
         (["0", "1"], 1, r"all of its 4 rows were rejected. First rejected row: line 2: .*'x' is not one"),
     ):
         with pytest.raises(TooManyRejected, match=sentence):

@@ -135,7 +135,7 @@ def test_what_disk_and_database_do_not_agree_on_is_listed_with_its_fault(demo_co
     assert (faults[NAME], "cannot be read" in faults["broken"]) == ("", True)
     for name in ("empty", "list", "lacking"):
         path = folder / name / "manifest.json"
-        assert faults[name] == f"{path} is not a complete corpus manifest. Restore it."
+        assert faults[name] == f"{path} is not a complete corpus manifest. Restore the file."
     assert {name for name, row in rows.items() if row["holds"] == "unknown"} == {*manifests, "lost"}
     assert {row["corpus"] for row in report("predictors")["predictors"]} == {NAME, "stray"}
     assert faults["lost"].startswith("The corpus is in the database but not on disk")

@@ -200,7 +200,7 @@ def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_p
     call_command("add_annotators", table, languages=which, verbosity=0)
     assert levels.filter(language="pcm").exists()
     which.write_text(WHICH, encoding="utf-8")
-    with pytest.raises(CommandError, match=r"which\.toml has no table \[languages\.CODE\]"):
+    with pytest.raises(CommandError, match=r"which\.toml contains no table \[languages\.CODE\]"):
         call_command("add_annotators", table, languages=which)
 
 

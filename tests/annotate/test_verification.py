@@ -261,7 +261,7 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
         ([*PRECISION, "--labels", "de"], "de", f"--labels: {NONE_OF_PRECISION}"),
         ([*PRECISION, "--window", "2014-07-05..2014-07-05"], "de", "is empty. Its end must be after its start."),
         ([*RECALL, "--window", "2014-07-10..2014-08-01"], "de", "must end before the window"),
-        ([*RECALL, "--history", "2013-07-01..2013-08-01"], "de", "from the history"),
+        ([*RECALL, "--history", "2013-07-01..2013-08-01"], "de", "in the history"),
         (["--design", "precision", "--predictor", "mine@2"], "de", "mine"),
         (PRECISION, "xx", "'xx': not a language code known here"),
         (PRECISION, "und", "'und': not a language code known here"),

@@ -205,7 +205,7 @@ def test_a_draw_is_for_labels_that_the_predictor_has(make, write):
     cld2, majority, coarse = (find_predictor("c", name) for name in ("cld2", "majority", "mine@2"))
     for language, predictor, sentence in [
         ("zh-CN", cld2, "cld2 does not assign zh-CN, but zh instead. Draw for zh"),
-        ("zh-TW", majority, "majority has no label zh-TW, but zh for it"),
+        ("zh-TW", majority, "majority does not assign zh-TW, but zh instead"),
         ("ckb", majority, "majority cannot assign ckb. Use a predictor that can"),
         ("ckb", cld2, "cld2 does not know ckb"),
         ("zh", MINE, "mine@1 does not assign zh, but zh-CN instead. Draw for zh-CN"),
@@ -248,9 +248,9 @@ RECALL, PRECISION = sample_recall, sample_precision
         (PRECISION, {"window": days((12, 1), (12, 2))}, r"No post in corpus c is in the window \(2014-12-01 to 2014"),
         (RECALL, {"share": Fraction(0)}, "must be greater than 0 and at most 1"),
         (RECALL, {"share": Fraction(1, 10**9)}, "Round it to six decimal places"),
-        (RECALL, {"least_posts": 0}, "must be 1 or more"),
+        (RECALL, {"least_posts": 0}, "must be at least 1"),
         (RECALL, {"predictor": Predictor("other", "1")}, "Corpus c has no predictions by other@1"),
-        (RECALL, {"languages": ["xx"]}, "'xx' is not a language code"),
+        (RECALL, {"languages": ["xx"]}, "'xx' is not a known language"),
     ],
 )
 def test_what_cannot_be_drawn_is_explained_and_nothing_is_drawn(corpus, draw, how, sentence):

@@ -105,7 +105,7 @@ BAD_ACTS = [
         "concepts contains ' 7', which is empty or has spaces around it. Write only the id.",
     ),
     ({"header": None}, "The header is null. It must be a string."),
-    ({"title": "a\0"}, "The title holds a NUL character"),
+    ({"title": "a\0"}, "The title contains a NUL character"),
     ({"main_body": "Article 1"}, "The main_body is a string. It must be a list of strings, one for each article."),
     ({"main_body": ["a", None]}, "The article of the main_body is null. It must be a string."),
     ({"header": "", "recitals": " ", "main_body": ["\n"], "attachments": ""}, "The act has no text: header, "),
@@ -229,7 +229,7 @@ BAD_MULTILINGUAL = [
     ),
     ({"eurovoc_concepts": {"level_1": []}}, "eurovoc_concepts has no all_levels. Required keys are: "),
     ({"eurovoc_concepts": LEVELS | {"level_2": ["1", "1"]}}, "level_2 contains '1' twice"),
-    ({"publication_date": "soon"}, "The time 'soon' cannot be read"),
+    ({"publication_date": "soon"}, "The time 'soon' is not valid"),
     ({"publication_date": ...}, "The act has no key publication_date. Required keys are: celex_id, "),
 ]
 

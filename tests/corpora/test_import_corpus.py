@@ -78,7 +78,7 @@ BAD_ROWS = [
     (b'["1", "a"]', "The line is a list. Each row must be"),
     (b'{"id": "1", "text": "\xff"}', "The line is not UTF-8 (byte 22)"),
     (rb'{"id": "1", "text": "a\u0000"}', "The text contains a NUL"),
-    (rb'{"id": "1\u0000", "text": "a"}', "The id holds a NUL"),
+    (rb'{"id": "1\u0000", "text": "a"}', "The id contains a NUL"),
     (rb'{"id": "1", "text": "a\ud800"}', "The text contains half of a surrogate pair"),
     (rb'{"id": "1", "text": "a", "author": "\udfff"}', "The author contains half of a surrogate pair"),
     (b'{"text": "a"}', "The id is missing"),
@@ -237,7 +237,7 @@ def test_a_corpus_without_rows_leaves_nothing_but_the_rejects_that_the_message_n
 
 def test_one_row_is_reported_in_the_singular(write, import_corpus):
     with pytest.raises(
-        CommandError, match=r": its only row was rejected. First rejected row: line 2: The text is empty\. All rejected"
+        CommandError, match=r"its only row was rejected. First rejected row: line 2: The text is empty\. All rejected"
     ):
         import_corpus("c", write("a.csv", "id,text\n1,\n"))
     output = import_corpus("c", write("b.csv", "id,text\n1,a\n1,a\n1,b\n"))

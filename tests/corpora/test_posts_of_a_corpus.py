@@ -57,7 +57,7 @@ def test_an_authors_posts_that_cannot_be_read_are_explained(write, import_corpus
 def test_a_damaged_manifest_is_explained(write, import_corpus):
     import_corpus("c", write("a.jsonl", [FULL]))
     (corpus_dir("c") / "manifest.json").write_text("{")
-    with pytest.raises(CorpusError, match=r"corpora/c/manifest\.json cannot be read: .*\. Restore it"):
+    with pytest.raises(CorpusError, match=r"corpora/c/manifest\.json cannot be read: .*\. Restore the file"):
         posts_by_author("c", "ann", 3)
     with pytest.raises(CommandError, match=r"corpora/c/manifest\.json cannot be read"):
         import_corpus("c", write("b.jsonl", POSTS))

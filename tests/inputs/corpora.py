@@ -73,7 +73,7 @@ IMPORT_CORPUS = [
     (corpus("csv"), CSV.replace("\n", "\r\n").encode(), 0, "40 accepted"),
     (corpus("jsonl"), GOOD + b'{"id": "x", "text": "Gr\xfc\xdfe"}\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
     # packed, cut, empty
-    (corpus("csv"), b"\n", 1, "its first line is blank, where id and text are wanted"),
+    (corpus("csv"), b"\n", 1, "The first line of .* is blank, but the columns id and text are required"),
     # lines
     (corpus("jsonl"), long_line, 0, "40 accepted, 0 duplicates, 1 rejected"),
     (corpus("csv"), CSV.encode() + b'x,"never closed\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
@@ -101,7 +101,12 @@ IMPORT_CORPUS = [
     (corpus("jsonl", f"--longest-line {'9' * 400}"), GOOD, 1, "--longest-line"),
     (corpus("jsonl", "--longest-line 99999999999999999999"), GOOD, 1, "--longest-line"),
     (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'; it is one of"),
-    (corpus("csv", "--column id tweet"), CSV.encode(), 1, "--column id: expected FIELD=COLUMN .* for example i"),
+    (
+        corpus("csv", "--column id tweet"),
+        CSV.encode(),
+        1,
+        "--column id: expected FIELD=COLUMN without spaces, for example i",
+    ),
     # files after an option, too
     (corpus("csv", "--column id=id FILE.csv"), CSV.encode(), 0, "FILE.csv: already imported"),
     (corpus("csv", "--colum id=tweet"), CSV.encode(), 1, "has no column tweet"),
@@ -117,7 +122,7 @@ IMPORT_CORPUS = [
 ]
 PRELABEL = [
     ("prelabel", None, 2, "Something is missing: CORPUS"),
-    ("prelabel none", None, 1, "no corpus 'none'"),
+    ("prelabel none", None, 1, "The corpus 'none' does not exist"),
     ("prelabel ../demo", None, 1, "is not a valid corpus name"),
     ("prelabel demo --k 0", None, 1, "--k is 0"),
     ("prelabel demo --k=-1", None, 1, "--k is -1"),

@@ -134,7 +134,7 @@ SET_UP = [
 LISTS = [
     ("corpora --jso", None, 0, '"corpus": "demo"'),
     ("corpora --all", None, 2, "does not know: --all"),
-    ("predictors none", None, 1, "no corpus 'none'; available: ads, crowd, demo"),
+    ("predictors none", None, 1, "The corpus 'none' does not exist. Available corpora: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "no corpus '../demo'"),
     ("predictors ads", None, 0, "has no predictor"),
     ("tasks posts", None, 2, "does not know: posts"),

@@ -43,7 +43,7 @@ def test_a_row_of_too_many_cells_and_a_header_nearly_right_are_refused_alike(end
     ragged = f"{header}{row.rstrip()}\tmore\n".encode()
     width = header.count("\t") + 1
     check(ended, (command, ragged, status, f"The row has {width + 1} fields, but the header has {width}"))
-    check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*its columns are: Id, "))
+    check(ended, (command, (header.title() + row).encode(), 1, "has no columns? id.*Its columns are: Id, "))
     # A mark of the byte order is no fault.
     result = ended(command, codecs.BOM_UTF8 + (header + row).encode())
     assert "column" not in result.said
