@@ -134,7 +134,7 @@ OF_DOCUMENTS = [
     (DOCUMENTS, b"sports\n", 1, "The file name FILE.pairs does not show the format"),
     (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --sets"),
     (DOCUMENTS + " --measure recall", predictions(), 1, "--measure is for sets of posts"),
-    ("evaluate langid --gold topics", None, 1, "Corpus topics has posts without votes"),
+    ("evaluate langid --gold topics", None, 1, "Some posts in corpus topics have no votes"),
 ]
 
 RANKED = "evaluate FILE.run --gold acts"
