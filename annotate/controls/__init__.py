@@ -26,12 +26,12 @@ def add(control: QualityControl) -> None:
     from annotate.models import Task
     from annotate.models.tasks import option
 
-    for each in control.options:
-        if hasattr(Task, each.name) and OPTIONS.get(each.name) is not each:
+    for task_option in control.options:
+        if hasattr(Task, task_option.name) and OPTIONS.get(task_option.name) is not task_option:
             raise ValueError(
-                f"The quality control {control.name!r} has an option named {each.name!r}, and tasks already have "
-                f"something of that name; give the option another name."
+                f"The quality control {control.name!r} has an option named {task_option.name!r}, but tasks already "
+                "have an attribute with that name. Rename the option."
             )
     register(control)
-    for each in control.options:
-        setattr(Task, each.name, option(each.name))
+    for task_option in control.options:
+        setattr(Task, task_option.name, option(task_option.name))

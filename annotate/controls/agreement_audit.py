@@ -60,11 +60,11 @@ def check_limit(unit: Unit) -> None:
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
     # If the last two answers of an audit are given at the same time, each transaction still sees the other unit as
     # unfinished, so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
-    found = next(iter(_to_judge(judged)), None)
+    locked_task = next(iter(_to_judge(judged)), None)
     # Once a language has failed, people label all of its units. `_to_fail` then returns nothing, so that the audit is
     # not evaluated again.
-    if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
-        _contest_after_answer(found, label)
+    if _to_fail(judged, label) and locked_task and over_limit(locked_task, audits(locked_task, [label])[label]):
+        _contest_after_answer(locked_task, label)
 
 
 def _contest_after_answer(task: Task, label: str) -> None:
@@ -93,7 +93,9 @@ def _to_fail(task: int, label: str) -> QuerySet[Task]:
     would read the whole table.
     """
     units = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
-    agreed, to_audit = (Subquery(of.values("pk")[:1]) for of in (units.filter(stage=stages.AGREED), waiting(units)))
+    agreed, to_audit = (
+        Subquery(selected.values("pk")[:1]) for selected in (units.filter(stage=stages.AGREED), waiting(units))
+    )
     tasks = Task.objects.alias(agreed=agreed, to_audit=to_audit)
     return tasks.filter(pk=task, agreed__isnull=False, to_audit__isnull=True)
 
@@ -113,8 +115,8 @@ def contest_all(task: Task) -> dict[str, int]:
     """
     unfinished = labels_of(waiting(task.units.all()))
     to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
-    found = {label: audit for label, audit in audits(task).items() if label in to_read}
-    return {label: contest(task, label) for label, audit in found.items() if over_limit(task, audit)}
+    label_audits = {label: audit for label, audit in audits(task).items() if label in to_read}
+    return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
 
 @transaction.atomic
@@ -133,19 +135,19 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     agreed = labels_of(task.units.all())
     check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}", "they do")
-    found = choose_more(task, number, languages)
-    if not found:
+    drawn_units = choose_more(task, number, languages)
+    if not drawn_units:
         raise WrongStage(
-            f"Nothing can be added to the audit of task {task.name}: people read every post{where(languages)} on "
-            "which the detectors agree, or have read it."
+            f"Nothing can be added to the audit of task {task.name}, because people read every post{where(languages)} "
+            "on which the detectors agree."
         )
-    units = units_of(task, found)
+    units = units_of(task, drawn_units)
     for unit in units:
         unit.audited = True
     save_all(units, [], ["audited"])
     # Units that were drawn earlier are not sent again, because they are no longer in the stage AGREED.
     send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
-    return {label: len(units) for label, units in found.items()}
+    return {label: len(units) for label, units in drawn_units.items()}
 
 
 # --- Selection
@@ -169,9 +171,9 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
     """Choose a random share of audited units for an adjudicator, even if their reader confirms the detectors' label."""
-    chosen = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
+    rechecked = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
-        unit.recheck = unit.item.key in chosen
+        unit.recheck = unit.item.key in rechecked
 
 
 def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
@@ -183,33 +185,33 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
     Return the keys of the drawn units by label.
     """
     posts: dict[str, dict[str, int]] = {}
-    rest = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
-    for label, key, unit in rest.order_by().values_list("agreed_label", "item__key", "pk"):
+    candidates = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
+    for label, key, unit in candidates.order_by().values_list("agreed_label", "item__key", "pk"):
         posts.setdefault(label, {})[key] = unit
-    found = audits(task, posts)
-    shares = allotted(number, {label: (len(keys), found[label]) for label, keys in posts.items()})
+    label_audits = audits(task, posts)
+    shares = allotted(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
     return {
         label: [posts[label][key] for key in commitments.drawn(task, AUDIT, [label], posts[label], share)]
         for label, share in shares.items()
     }
 
 
-def _send(task: Task, chosen: Sequence[int], first: int) -> int:
+def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     """Send the drawn audit units to people. If a drawn unit is a copy, send its original.
 
-    chosen: keys of the drawn units.
+    drawn_keys: keys of the drawn units.
     first: position of the first unit that was just added to the task.
 
     Return the number of units sent, without originals that were in the task before.
     """
     routes = Routes.load(task)
-    Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
-    originals = dict(Unit.objects.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
-    keys = iter(dict.fromkeys(originals[key] or key for key in chosen))
+    Unit.objects.filter(pk__in=listed(drawn_keys)).update(audited=True)
+    originals = dict(Unit.objects.filter(pk__in=listed(drawn_keys)).order_by().values_list("pk", "copy_of"))
+    keys = iter(dict.fromkeys(originals[key] or key for key in drawn_keys))
     sent = 0
-    while some := list(islice(keys, BATCH)):
-        judged = Unit.objects.filter(pk__in=listed(some), stage=stages.AGREED).select_related("item").in_bulk()
-        added = [judged[key] for key in some if key in judged and judged[key].position >= first]
+    while batch := list(islice(keys, BATCH)):
+        judged = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item").in_bulk()
+        added = [judged[key] for key in batch if key in judged and judged[key].position >= first]
         for unit in added:
             unit.task = task
         transitions = [to_people(unit, "audited", routes) for unit in added]
@@ -247,7 +249,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
     """
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
-    return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
+    return f"{copies} ({are(waiting, 'waits', 'wait')} for a label)" if waiting else copies
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
@@ -258,14 +260,16 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
     counting: number of items on which the agreement counts.
     audited: number of these items that are in the audit.
     """
-    read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
+    read = f" For the audit, people also read {audited:,} of these posts, without knowing which." if audited else ""
     return (
-        f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
-        f"{many(LEAST_LETTERS, 'letter')}, nor in languages whose route says so.{read}"
+        f"The detectors' agreement is used for {counting:,} of the task's posts. It is not used for texts with fewer "
+        f"than {many(LEAST_LETTERS, 'letter')} or in languages whose route excludes it.{read}"
     )
 
 
-NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
+NO_AUDIT = (
+    "No post was chosen for an audit when the task was opened, so nobody checks the posts on which the detectors agree."
+)
 
 
 class Audit(QualityControl):
@@ -295,62 +299,62 @@ class AuditOfAgreement(Audit):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
+    def panel(self, task: Task, results: dict[str, Any]) -> Panel:
         return Panel(
-            "The audit of agreement",
-            audit_words(found),
-            [audit_table(found)],
-            found,
+            "Audit of the detectors' agreement",
+            audit_words(results),
+            [audit_table(results)],
+            results,
             empty=NO_AUDIT,
-            over_limit=sorted(row["language"] for row in found["languages"] if row["over_limit"]),
-            advice=limit_words(found, task.name),
+            over_limit=sorted(row["language"] for row in results["languages"] if row["over_limit"]),
+            advice=limit_words(results, task.name),
             page="explanation/audit",
         )
 
-    def plot(self, found: dict[str, Any]) -> str:
-        return audit_plot(found)
+    def plot(self, results: dict[str, Any]) -> str:
+        return audit_plot(results)
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        found = audit_counts(task)
-        if not found:
+        counts = audit_counts(task)
+        if not counts:
             return {"audit": None}
-        chosen = sum(chosen for _, chosen in found.values())
-        languages = {label: _audit_of(task, *of) for (label,), of in sorted(found.items())}
+        chosen = sum(chosen for _, chosen in counts.values())
+        languages = {label: _audit_of(task, *numbers) for (label,), numbers in sorted(counts.items())}
         audit = {
-            "posts": sum(posts for posts, _ in found.values()),
+            "posts": sum(posts for posts, _ in counts.values()),
             "chosen": chosen,
             "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
             "limit": task.audit_limit,
             "hours": chosen * task.kind.seconds / 3600,
-            "contested": sum(of["contested"] for of in languages.values()),
+            "contested": sum(numbers["contested"] for numbers in languages.values()),
             "languages": languages,
         }
         return {"audit": audit}
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
         counts, total = opened.stages, opened.stages.total()
-        warned = []
+        warnings = []
         if size and total < size and not extended:
-            warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
+            warnings.append(f"Note: the corpus contains only {many(total, 'post')}, so the task contains all of them.")
         if extended and opened.samples[0].size < opened.samples[0].asked:
-            warned.append(
-                f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was "
-                "drawn."
+            warnings.append(
+                f"Note: the task now contains all {opened.samples[0].frame_size:,} posts that the corpus contained "
+                "when they were drawn."
             )
         if DESIGNS[opened.task.draw.design].asks_all:
-            asked = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
-            return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned
+            summary = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
+            return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {summary}."], warnings
         audited = opened.task.units.filter(audited=True).count()
-        said = [
+        sentences = [
             f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
             f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-            f"{copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
+            f"{copies(opened, extended=extended)}; {are(audited, 'post is', 'posts are')} in the audit."
         ]
         if counting := opened.task.units.exclude(agreed_label="").count():
-            said.append(_agreement(opened.task, counting, audited))
+            sentences.append(_agreement(opened.task, counting, audited))
         if opened.contested:
-            said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
-        return said, warned
+            sentences.append(f"Some languages are over the audit's limit. {audit_report.contested(opened.contested)}")
+        return sentences, warnings
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
         return contest_all(task)

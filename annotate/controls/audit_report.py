@@ -59,7 +59,9 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
     posts: automatically labelled units of the task.
     """
     paths = task.kind.statistics.audit_strata
-    sizes = {tuple(of): number for *of, number in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
+    sizes = {
+        tuple(stratum): number for *stratum, number in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))
+    }
     judged = [Coalesce(f"copy_of__{name}", name) for name in ("pk", "label", "stage", "agreed_label", "recheck")]
     rows = list(posts.filter(audited=True).order_by().values_list(*paths, *judged))
     answers: dict[int, list[str]] = {}
@@ -67,10 +69,13 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
     for unit, label in live.order_by().values_list("unit_id", "label"):
         answers.setdefault(unit, []).append(label)
     counts = {stratum: Counter[str]() for stratum in sizes}
-    for *of, unit, label, stage, agreed_label, recheck in rows:
-        counts[tuple(of)].update(_outcome(answers.get(unit, []), label, stage, agreed_label, recheck))
+    for *stratum, unit, label, stage, agreed_label, recheck in rows:
+        counts[tuple(stratum)].update(_outcome(answers.get(unit, []), label, stage, agreed_label, recheck))
     fields = ("doubted", "doubted_wrong", "confirmed", "checked", "checked_wrong", "unresolved")
-    return {of: Audit(posts=size, **{name: counts[of][name] for name in fields}) for of, size in sizes.items()}
+    return {
+        stratum: Audit(posts=size, **{name: counts[stratum][name] for name in fields})
+        for stratum, size in sizes.items()
+    }
 
 
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
@@ -83,9 +88,9 @@ def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, rech
     doubted = majority(answers) != agreed_label
     if not (doubted or recheck):
         return ["confirmed"]
-    found = "doubted" if doubted else "checked"
-    wrong = [f"{found}_wrong"] if label != agreed_label else []
-    return [found, *wrong] if doubted else ["confirmed", found, *wrong]
+    outcome = "doubted" if doubted else "checked"
+    wrong = [f"{outcome}_wrong"] if label != agreed_label else []
+    return [outcome, *wrong] if doubted else ["confirmed", outcome, *wrong]
 
 
 def over_limit(task: Task, audit: Audit) -> bool:
@@ -96,16 +101,16 @@ def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
     """Return, for each stratum, the number of automatically labelled items and how many of them were drawn."""
     counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
-    return {tuple(of): (posts, chosen) for *of, posts, chosen in counts}
+    return {tuple(stratum): (posts, chosen) for *stratum, posts, chosen in counts}
 
 
 def contested_waiting() -> dict[int, dict[str, int]]:
     """Return how many units of failed audits still wait for people, as a mapping from task key to label to number."""
     units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
-    found: dict[int, dict[str, int]] = {}
+    numbers: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
-        found.setdefault(task, {})[label] = number
-    return found
+        numbers.setdefault(task, {})[label] = number
+    return numbers
 
 
 def of_audit() -> Q:
@@ -153,16 +158,16 @@ def report(task: Task) -> dict[str, Any]:
     all_read: whether the audit is finished and over the limit, but people read all items anyway.
     contested: whether people label all items because the audit failed.
     """
-    found, slipping = audits(task), slips(task)
+    label_audits, slipping = audits(task), slips(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units.all()))
     contested = contested_labels(task)
-    over = {label for label, audit in found.items() if label not in unfinished and over_limit(task, audit)}
+    over = {label for label, audit in label_audits.items() if label not in unfinished and over_limit(task, audit)}
     return {
         "limit": task.audit_limit,
-        "overall": overall_error(found.values(), slipping).as_dict(),
-        "overall_bounds": list(overall_bounds(found.values(), slipping)),
+        "overall": overall_error(label_audits.values(), slipping).as_dict(),
+        "overall_bounds": list(overall_bounds(label_audits.values(), slipping)),
         "slips": slipping and slipping.as_dict(),
-        "assumed": None if slipping else overall_error(found.values(), ASSUMED).as_dict(),
+        "assumed": None if slipping else overall_error(label_audits.values(), ASSUMED).as_dict(),
         "languages": [
             {
                 "language": label,
@@ -178,7 +183,7 @@ def report(task: Task) -> dict[str, Any]:
                 "all_read": label in over - unread - contested,
                 "contested": label in contested,
             }
-            for label, audit in found.items()
+            for label, audit in label_audits.items()
         ],
     }
 
@@ -193,31 +198,32 @@ def audit_words(audit: dict[str, Any]) -> list[str]:
     chosen = sum(map(_chosen, rows))
     if not chosen:
         return []
-    words = [
-        f"The detectors agree on {count(agreed)} posts. {count(chosen)} of these were chosen by lot for people to "
-        f"read, who were not told, and {count(read)} have been read to the end."
+    sentences = [
+        f"The detectors agree on {count(agreed)} posts. People read {count(chosen)} of these, drawn at random, "
+        f"without knowing which. {count(read)} have a final label."
     ]
     if audit["overall"]["value"] is not None:
         slips = audit.get("slips")
-        less = f", less what adjudicators call wrong by mistake ({estimate(slips)} of their decisions)" if slips else ""
-        words.append(
-            f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
-            f"each language weighted by its posts{less}."
+        correction = f", corrected for adjudicators' mistakes ({estimate(slips)} of their decisions)" if slips else ""
+        sentences.append(
+            f"The detectors are wrong on {estimate(audit['overall'])} of the posts on which they agree, with each "
+            f"language weighted by its posts{correction}."
         )
         if chosen > read:
             low, high = map(percent, audit["overall_bounds"])
-            words.append(
-                f"The interval takes the {are(chosen - read, 'post', 'posts')} of the audit without a label to be like "
-                f"those that were read. Whatever {'it is' if chosen - read == 1 else 'they are'}, the detectors are "
-                f"wrong in {low} to {high}."
+            sentences.append(
+                f"The interval assumes that the {are(chosen - read, 'post', 'posts')} of the audit without a label "
+                f"{'is' if chosen - read == 1 else 'are'} like the others. Whatever "
+                f"{'its label is' if chosen - read == 1 else 'their labels are'}, the detectors are wrong on {low} to "
+                f"{high}."
             )
         assumed = audit.get("assumed")
         if assumed and assumed["low"] is not None:
-            words.append(
-                "How often the adjudicators slip is not known, since no two have decided the same. If they did in 1%, "
-                f"the detectors would be wrong in {estimate(assumed)}."
+            sentences.append(
+                "The adjudicators' error rate is not known, because no two have decided the same post. If it were 1%, "
+                f"the detectors would be wrong on {estimate(assumed)}."
             )
-    return words
+    return sentences
 
 
 def audit_table(audit: dict[str, Any]) -> Table:
@@ -262,22 +268,22 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
     overruled = discarded = ""
     if number := row.get("overruled"):
         confirmations = many(row["checked"], "confirmation")
-        overruled = f"of {confirmations} that an adjudicator checked {are(number, 'was', 'were')} wrong"
+        overruled = f"{number:,} of {confirmations} checked by an adjudicator {'was' if number == 1 else 'were'} wrong"
     if row["over_limit"]:
         return "; ".join(filter(None, (f"more than {whole_percent(limit)} may be wrong", overruled)))
     if row["waiting"]:
-        return "not done yet"
+        return "not finished"
     if row["unresolved"]:
         low, high = map(percent, row["bounds"])
-        discarded = f"{count(row['unresolved'])} discarded; wrong in {low} to {high}, whatever these are"
-    contested = "contested: people label all of it" if row["contested"] else ""
+        discarded = f"{count(row['unresolved'])} discarded; whatever their labels, {low} to {high} are wrong"
+    contested = "contested: people label all posts" if row["contested"] else ""
     return "; ".join(filter(None, (contested, overruled, discarded)))
 
 
 def audit_plot(audit: dict[str, Any]) -> str:
     """Return a plot of the error rate of each language that has audited items; "" if no language has any."""
     rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
-    return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else ""
+    return forest(rows, title="Error rate of the detectors where they agree", counted="read") if rows else ""
 
 
 def whole_percent(share: float) -> str:
@@ -292,20 +298,21 @@ def limit_words(audit: dict[str, Any], task: str) -> list[str]:
         sorted(row["language"] for row in audit["languages"] if row[key])
         for key in ("over_limit", "contested", "all_read")
     )
-    words = []
+    sentences = []
     if contested:
-        words.append(f"Contested, since more than {limit} may be wrong; people label all of it: {' '.join(contested)}.")
+        sentences.append(f"People label all posts, because more than {limit} may be wrong: {' '.join(contested)}.")
     if read:
-        words.append(f"More than {limit} may be wrong, but nothing is left that people do not read: {' '.join(read)}.")
+        sentences.append(f"More than {limit} may be wrong, but people already read all posts: {' '.join(read)}.")
     if over:
         return [
-            *words,
-            f"Over the limit of {limit}: {' '.join(over)}; `assay audit {task} --contest` has people label them.",
+            *sentences,
+            f"Over the limit of {limit}: {' '.join(over)}. To have people label these, run `assay audit {task} "
+            "--contest`.",
         ]
     if len(contested) + len(read) == len(audit["languages"]):
-        return words
-    other = "No other language" if words else "No language"
-    return [*words, f"{other} that has unread posts and a finished audit is over the limit of {limit}."]
+        return sentences
+    other = "No other language" if sentences else "No language"
+    return [*sentences, f"{other} with unread posts and a finished audit is over the limit of {limit}."]
 
 
 def contested(sent: dict[str, int]) -> str:
@@ -314,23 +321,21 @@ def contested(sent: dict[str, int]) -> str:
     sent: number of units sent, by label.
     """
     if not sent:
-        return (
-            "No language that has unread posts and a finished audit is over the limit, so nothing was sent to people."
-        )
+        return "No language with unread posts and a finished audit is over the limit, so nothing was sent to people."
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
-def added(posts: dict[str, int], wanted: int, to: str) -> str:
+def added(posts: dict[str, int], requested: int, target: str) -> str:
     """Return a sentence about the items that `audit --add` has added.
 
     posts: number of added items by language.
-    wanted: number of items that were requested.
-    to: what they were added to: "audit" or "checks".
+    requested: number of items that were requested.
+    target: what they were added to: "audit" or "checks".
     """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
-    all_there_are = f" These are all there are, and not {count(wanted)}." if number < wanted else ""
-    return f"Added to the {to} by lot: {many(number, 'post')}: {by_language}.{all_there_are}"
+    all_there_are = f" No more are available, although {count(requested)} were requested." if number < requested else ""
+    return f"Drawn at random and added to the {target}: {many(number, 'post')}: {by_language}.{all_there_are}"
 
 
 def plotted(language: str, estimates: list[tuple[dict[str, Any], int]]) -> Row:
@@ -338,5 +343,5 @@ def plotted(language: str, estimates: list[tuple[dict[str, Any], int]]) -> Row:
 
     estimates: (estimate, count) pairs, where the count is the number of items on which the estimate is based.
     """
-    marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
+    marks = tuple(Mark(rate["value"], rate["low"], rate["high"], posts) for rate, posts in estimates)
     return Row(language, beside(language), marks)

@@ -32,8 +32,8 @@ from corpora.database.bulk_rows import listed
 # Minimum number of units to check in each language, because without checks, the error rate is unknown.
 CHECK_LEAST = 2
 NO_SECOND = (
-    "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
-    "adjudicator."
+    "There is only one adjudicator, so nobody can give a second opinion on adjudicators' decisions. Make another "
+    "person an adjudicator."
 )
 
 
@@ -82,20 +82,20 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     Return the keys of the drawn units by queue.
     """
     units: dict[str, dict[str, tuple[int, bool]]] = {}
-    rest = asked_of_one(task).filter(recheck=False)
-    rest = rest.filter(visited__0__in=queues) if queues else rest
-    rows = rest.order_by().annotate(wanted=is_alone()).values_list("visited__0", "item__key", "pk", "wanted")
-    for queue, key, unit, wanted in rows:
-        units.setdefault(queue, {})[key] = unit, wanted
-    found = {row["language"]: row for row in report(task)["languages"]}
-    sizes = {queue: sum(wanted for _, wanted in of.values()) for queue, of in units.items()}
-    shares = allotted(number, {queue: (size, as_audit(found[queue])) for queue, size in sizes.items() if size})
+    unchecked = asked_of_one(task).filter(recheck=False)
+    unchecked = unchecked.filter(visited__0__in=queues) if queues else unchecked
+    rows = unchecked.order_by().annotate(alone=is_alone()).values_list("visited__0", "item__key", "pk", "alone")
+    for queue, key, unit, alone in rows:
+        units.setdefault(queue, {})[key] = unit, alone
+    results = {row["language"]: row for row in report(task)["languages"]}
+    sizes = {queue: sum(alone for _, alone in by_key.values()) for queue, by_key in units.items()}
+    shares = allotted(number, {queue: (size, as_audit(results[queue])) for queue, size in sizes.items() if size})
     chosen = {}
     for queue, wanted in shares.items():
-        of = units[queue]
-        order = hash_order.drawn(of, len(of), lots=task.lots, purpose=CHECK)
-        until = [place for place, key in enumerate(order, 1) if of[key][1]][wanted - 1]
-        chosen[queue] = [of[key][0] for key in commitments.drawn(task, CHECK, [queue], of, until)]
+        by_key = units[queue]
+        order = hash_order.drawn(by_key, len(by_key), lots=task.lots, purpose=CHECK)
+        until = [index for index, key in enumerate(order, 1) if by_key[key][1]][wanted - 1]
+        chosen[queue] = [by_key[key][0] for key in commitments.drawn(task, CHECK, [queue], by_key, until)]
     return chosen
 
 
@@ -114,13 +114,13 @@ def is_alone() -> Q:
     return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
 
 
-def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
+def _further(task: Task, earlier_counts: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
     """Return how many of the added units to check, by queue.
 
-    before: result of `check_counts` without the added units.
+    earlier_counts: result of `check_counts` without the added units.
     added: number of added units, by queue.
     """
-    counts = {queue: of for queue, of in before.items() if queue}
+    counts = {queue: numbers for queue, numbers in earlier_counts.items() if queue}
     for queue, number in added.items():
         units, chosen = counts.get(queue, (0, 0))
         counts[queue] = units + number, chosen
@@ -149,8 +149,8 @@ def unseconded(task: Task, able: int) -> bool:
 
 def slips(task: Task) -> Estimate | None:
     """Return the error rate of a task's adjudicators; None if no unit was decided by two of them."""
-    found = _adjudicators(task)
-    return slips_of(found["seconded"], found["differed"]) if found["seconded"] else None
+    results = _adjudicators(task)
+    return slips_of(results["seconded"], results["differed"]) if results["seconded"] else None
 
 
 def report(task: Task) -> dict[str, Any]:
@@ -182,20 +182,20 @@ def report(task: Task) -> dict[str, Any]:
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
     # Use the first answer of the person whose answer counts. A person who noticed the check could have changed it.
-    standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
-    said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
-    first = said.order_by("pk").values("label")[:1]
+    author = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
+    answers = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(author))
+    first_label = answers.order_by("pk").values("label")[:1]
     # If a reader answers with a language that has another queue, a reader of that queue confirms the answer. Such units
     # are left out here, because two people have decided them.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
-    units = alone.annotate(said=Subquery(first)).exclude(said=None)
+    units = alone.annotate(first_label=Subquery(first_label)).exclude(first_label=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number
-    chosen = units.filter(recheck=True, stage__in=_FOUND).values_list("visited__0", "stage", "label", "said")
-    for queue, stage, label, first in chosen:
+    chosen = units.filter(recheck=True, stage__in=_FOUND).values_list("visited__0", "stage", "label", "first_label")
+    for queue, stage, label, first_answer in chosen:
         rows[queue][_FOUND[stage]] += 1
-        rows[queue]["otherwise"] += stage == stages.LABELLED and label != first
+        rows[queue]["otherwise"] += stage == stages.LABELLED and label != first_answer
     unread = alone.filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
     for queue, number in unread.annotate(Count("pk")):
         rows[queue]["waiting"] += number
@@ -221,22 +221,24 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 
 def _adjudicators(task: Task) -> dict[str, Any]:
-    made = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
+    decisions = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
     # Use each person's first answer, if their current decision counts. A person who noticed that a second decision was
     # requested could have changed the first one.
-    first: dict[int, dict[int, str]] = {}
-    for unit, annotator, label in made.values_list("unit_id", "annotator_id", "label"):
-        first.setdefault(unit, {}).setdefault(annotator, label)
+    first_labels: dict[int, dict[int, str]] = {}
+    for unit, annotator, label in decisions.values_list("unit_id", "annotator_id", "label"):
+        first_labels.setdefault(unit, {}).setdefault(annotator, label)
     decided: dict[int, list[str]] = {}
-    for unit, annotator in made.live().values_list("unit_id", "annotator_id"):
-        decided.setdefault(unit, []).append(first[unit][annotator])
-    several = [said for said in decided.values() if len(said) > 1]
+    for unit, annotator in decisions.live().values_list("unit_id", "annotator_id"):
+        decided.setdefault(unit, []).append(first_labels[unit][annotator])
+    several = [labels for labels in decided.values() if len(labels) > 1]
     differed = sum(first != second for first, second, *_ in several)
     return {
         "decisions": len(decided),
         "seconded": len(several),
         "differed": differed,
-        "waiting": task.units.filter(stage=stages.ADJUDICATION, pk__in=made.live().order_by().values("unit")).count(),
+        "waiting": task.units.filter(
+            stage=stages.ADJUDICATION, pk__in=decisions.live().order_by().values("unit")
+        ).count(),
         "error": proportion(differed, len(several)).as_dict(),
     }
 
@@ -246,40 +248,45 @@ def _adjudicators(task: Task) -> dict[str, Any]:
 
 def reader_words(checks: dict[str, Any]) -> Iterator[str]:
     """Yield sentences about the checks of readers, for all languages together."""
-    found = checks["overall"]
-    chosen = found["checked"] + found["waiting"] + found["unresolved"]
-    if not found["alone"] + chosen:
-        yield "No post was decided by one reader alone."
+    results = checks["overall"]
+    chosen = results["checked"] + results["waiting"] + results["unresolved"]
+    if not results["alone"] + chosen:
+        yield "No post was decided by a single reader."
         return
-    yield f"One reader alone decided {many(found['alone'], 'post')}."
+    yield f"Single readers decided {many(results['alone'], 'post')}."
     if not chosen:
-        yield "None was checked, so it is not known how often a reader alone is wrong."
+        yield "None was checked, so the error rate of single readers is not known."
         return
-    otherwise = f"{count(found['otherwise'])} of these otherwise than the reader ({estimate(found['error'])})"
-    number = f"{count(found['checked'])} done{' so far' if found['waiting'] else ''}"
-    done = f"{number}, {otherwise}" if found["checked"] else "none so far" if found["waiting"] else "none has a label"
+    otherwise = f"{count(results['otherwise'])} of these differently from the reader ({estimate(results['error'])})"
+    number = f"{count(results['checked'])} done{' so far' if results['waiting'] else ''}"
+    done = (
+        f"{number}, {otherwise}" if results["checked"] else "none so far" if results["waiting"] else "none has a label"
+    )
     yield (
-        f"Of {many(chosen, 'more post')}, chosen by lot, an adjudicator decides each again and sees neither votes nor "
-        f"the answer: {done}."
+        f"An adjudicator decides {many(chosen, 'more post')} again, drawn at random, without seeing the votes or the "
+        f"answer: {done}."
     )
 
 
 def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
     """Yield sentences about the second decisions on adjudicators' units."""
-    found = checks["adjudicators"]
-    if not found["decisions"]:
-        yield "No adjudicator has decided anything."
+    results = checks["adjudicators"]
+    if not results["decisions"]:
+        yield "No adjudicator has decided a post."
         return
-    yield f"Adjudicators decided {many(found['decisions'], 'post')}."
-    if found["seconded"]:
+    yield f"Adjudicators decided {many(results['decisions'], 'post')}."
+    if results["seconded"]:
         yield (
-            f"A second adjudicator decided {count(found['seconded'])} of these too and did not see the first decision, "
-            f"{count(found['differed'])} of them otherwise ({estimate(found['error'])})."
+            f"A second adjudicator also decided {count(results['seconded'])} of these without seeing the first "
+            f"decision, and {count(results['differed'])} of them differently ({estimate(results['error'])})."
         )
     else:
         yield "No second adjudicator decided any of these, so it is not known how often adjudicators differ."
-    if found["waiting"]:
-        yield f"{many(found['waiting'], 'post')} still {'waits' if found['waiting'] == 1 else 'wait'} for another one."
+    if results["waiting"]:
+        yield (
+            f"{many(results['waiting'], 'post')} still {'waits' if results['waiting'] == 1 else 'wait'} for a second "
+            "decision."
+        )
 
 
 def check_table(checks: dict[str, Any]) -> Table:
@@ -291,17 +298,17 @@ def check_table(checks: dict[str, Any]) -> Table:
         *LANGUAGE,
         numbered("alone", "decided alone"),
         numbered("checked", "checked"),
-        Column("error", "otherwise, 95% interval", NUMBER, lambda row: share(row["error"])),
+        Column("error", "decided differently, 95% interval", NUMBER, lambda row: share(row["error"])),
         Column("note", "", NOTE, _check_note),
     )
-    some = ("alone", "checked", "waiting", "unresolved")
-    rows = [row for row in checks["languages"] if any(row[key] for key in some)]
+    keys = ("alone", "checked", "waiting", "unresolved")
+    rows = [row for row in checks["languages"] if any(row[key] for key in keys)]
     return table(many(len(rows), "language"), columns, rows)
 
 
 def _check_note(row: dict[str, Any]) -> str:
-    waiting = f"not done yet: {count(row['waiting'])}" if row["waiting"] else ""
-    discarded = f"discarded, and so not counted: {count(row['unresolved'])}" if row["unresolved"] else ""
+    waiting = f"not finished: {count(row['waiting'])}" if row["waiting"] else ""
+    discarded = f"discarded, so not counted: {count(row['unresolved'])}" if row["unresolved"] else ""
     return "; ".join(filter(None, (waiting, discarded)))
 
 
@@ -320,22 +327,22 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
-    check_languages(languages, queues, f"One reader decides no unit of task {task.name}", "that is so")
-    found = choose_more(task, number, languages)
-    if not found:
+    check_languages(languages, queues, f"Single readers decide no unit of task {task.name}", "they do")
+    drawn_units = choose_more(task, number, languages)
+    if not drawn_units:
         raise WrongStage(
-            f"No check can be added to task {task.name}: nothing{where(languages)} that one reader decides is "
-            "unchecked."
+            f"No check can be added to task {task.name}, because every unit{where(languages)} that a single reader "
+            "decides is already checked."
         )
-    units = units_of(task, found)
-    of_one = set(task.units.filter(is_alone(), pk__in=[unit.pk for unit in units]).values_list("pk", flat=True))
+    units = units_of(task, drawn_units)
+    single = set(task.units.filter(is_alone(), pk__in=[unit.pk for unit in units]).values_list("pk", flat=True))
     transitions = []
     for unit in units:
         unit.recheck = True
-        if unit.stage == stages.LABELLED and unit.pk in of_one:
+        if unit.stage == stages.LABELLED and unit.pk in single:
             transitions.append(moved(unit, "checked", stages.ADJUDICATION, of=PLAIN))
     save_all(units, transitions, ["recheck", "stage", "label"])
-    return {queue: len(of_one.intersection(units)) for queue, units in found.items()}
+    return {queue: len(single.intersection(units)) for queue, units in drawn_units.items()}
 
 
 class Checks(QualityControl):
@@ -347,21 +354,23 @@ class Checks(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
-        alone = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
-        words = [*reader_words(found), *adjudicator_words(found)]
-        heading = "Checks of people who decide alone"
-        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/audit", warnings=alone)
+    def panel(self, task: Task, results: dict[str, Any]) -> Panel:
+        warnings = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
+        sentences = [*reader_words(results), *adjudicator_words(results)]
+        heading = "Checks of single readers and adjudicators"
+        return Panel(
+            heading, sentences, [check_table(results)], results, "checks", page="explanation/audit", warnings=warnings
+        )
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        found, able = check_counts(task), adjudicators().count()
-        rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if able > 1 else ()
+        counts, adjudicator_count = check_counts(task), adjudicators().count()
+        rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if adjudicator_count > 1 else ()
         expected = {
-            "units": sum(units for units, _ in found.values()),
-            "chosen": sum(chosen for _, chosen in found.values()),
-            "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in found.items()},
+            "units": sum(units for units, _ in counts.values()),
+            "chosen": sum(chosen for _, chosen in counts.values()),
+            "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in counts.items()},
             "seconds": sum(is_seconded(task, key) for key in rechecked),
-            "unseconded": unseconded(task, able),
+            "unseconded": unseconded(task, adjudicator_count),
         }
         return {"checks": expected}
 
@@ -386,10 +395,10 @@ class Checks(QualityControl):
         for unit in units:
             if unit.redundancy == 1 and not unit.known_answer:
                 added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-        counts = _further(task, check_counts(task), {queue: len(of) for queue, of in added.items()})
-        for queue, of in added.items():
-            for key in commitments.drawn(task, CHECK, [queue], of, counts[queue]):
-                of[key].recheck = True
+        counts = _further(task, check_counts(task), {queue: len(units_by_key) for queue, units_by_key in added.items()})
+        for queue, units_by_key in added.items():
+            for key in commitments.drawn(task, CHECK, [queue], units_by_key, counts[queue]):
+                units_by_key[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
         # If the unit has two answers, a second reader has confirmed the first one, so it needs no check.
@@ -406,12 +415,12 @@ class Checks(QualityControl):
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)
         settled = Judgment.objects.filter(unit__task=task, kind=Judgment.SETTLE).values("unit")
-        asked = Transition.objects.filter(unit__task=task, event="seconded").values("unit")
+        seconded = Transition.objects.filter(unit__task=task, event="seconded").values("unit")
         in_vain = [key for lot in Lot.objects.filter(task=task, purpose=NOBODY) for key in lot.frame]
         frame = list(dict.fromkeys(keys.filter(pk__in=settled)))
         if frame:
-            how = {"share": task.check_share, "in_vain": list(dict.fromkeys(in_vain))}
-            yield draw_line(SECOND, [], how, frame, list(dict.fromkeys(keys.filter(pk__in=asked))))
+            parameters = {"share": task.check_share, "in_vain": list(dict.fromkeys(in_vain))}
+            yield draw_line(SECOND, [], parameters, frame, list(dict.fromkeys(keys.filter(pk__in=seconded))))
 
 
 register(Checks())

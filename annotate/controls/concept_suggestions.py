@@ -50,7 +50,7 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
     rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
     for unit, ranked in rows:
         lists.setdefault(unit, []).append(ranked)
-    return {unit: joined(of)[:SHOWN] for unit, of in lists.items()}
+    return {unit: joined(unit_lists)[:SHOWN] for unit, unit_lists in lists.items()}
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
@@ -83,8 +83,10 @@ DESCRIPTORS = "concepts.json"
 def chosen(rows: Any) -> pa.Array:
     """Return the concepts of each judgment. Each has the way in which it was chosen and, if suggested, its rank."""
     judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
-    found = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by("judgment_id", "concept__key")
-    for judgment, key, way, rank in found.values_list("judgment_id", "concept__key", "way", "rank"):
+    chosen_concepts = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by(
+        "judgment_id", "concept__key"
+    )
+    for judgment, key, way, rank in chosen_concepts.values_list("judgment_id", "concept__key", "way", "rank"):
         concepts.setdefault(judgment, []).append((key, way or None, rank))
     return pa.array([concepts.get(judgment, []) for judgment in judgments], pa.list_(CHOSEN))
 
@@ -94,20 +96,20 @@ def suggestions_shown(rows: Any) -> pa.Array:
 
     The value is None if nothing was suggested, or if the judgment is a skip or an adjudicator's decision.
     """
-    export, told = rows.export, []
+    export, shown = rows.export, []
     keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
-    for (unit, key), said in zip(keys, rows.said.each("kind", "annotator"), strict=True):
-        there = export.suggested.get(unit)
-        for kind, annotator in said:
-            asked = kind == Judgment.ANSWER and there
-            told.append(not is_blind(export.pseudonyms[annotator], export.task, key) if asked else None)
-    return pa.array(told, pa.bool_())
+    for (unit, key), answers in zip(keys, rows.said.each("kind", "annotator"), strict=True):
+        suggestions = export.suggested.get(unit)
+        for kind, annotator in answers:
+            has_suggestions = kind == Judgment.ANSWER and suggestions
+            shown.append(not is_blind(export.pseudonyms[annotator], export.task, key) if has_suggestions else None)
+    return pa.array(shown, pa.bool_())
 
 
 def buckets(export: Any) -> dict[str, list[str]]:
     """Return the labels in each frequency bucket, sorted."""
-    found = splits.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
-    return {bucket: sorted(labels) for bucket, labels in found.items()}
+    labels_by_bucket = splits.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
+    return {bucket: sorted(labels) for bucket, labels in labels_by_bucket.items()}
 
 
 def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
@@ -115,9 +117,9 @@ def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
 
     Return the number of concepts.
     """
-    found = descriptors(vocabulary)
-    path.write_text(json.dumps(found, indent=1), encoding="ascii")
-    return len(found)
+    concepts = descriptors(vocabulary)
+    path.write_text(json.dumps(concepts, indent=1), encoding="ascii")
+    return len(concepts)
 
 
 def write_labels(path: Path, export: Any) -> None:
@@ -126,14 +128,14 @@ def write_labels(path: Path, export: Any) -> None:
     The columns are the id, the label, the number of documents in train, dev and test, and the frequency bucket. They
     are separated by tabs, because labels contain none. The first line is a header.
     """
-    counted = {split: splits.counts(found) for split, found in export.label_sets.items()}
+    label_counts = {split: splits.counts(label_sets) for split, label_sets in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
-    total = sum(counted.values(), Counter[str]())
+    total = sum(label_counts.values(), Counter[str]())
     names = names_in(export.task.vocabulary, "en")
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write("\t".join(["id", "label", *SPLITS, "bucket"]) + "\n")
         for key in sorted(total, key=lambda key: (-total[key], key)):
-            numbers = [str(counted[split][key]) for split in SPLITS]
+            numbers = [str(label_counts[split][key]) for split in SPLITS]
             file.write("\t".join([key, names[key].text, *numbers, bucket_of[key]]) + "\n")
 
 
@@ -145,7 +147,7 @@ def write_labels(path: Path, export: Any) -> None:
 FIRST = 5  # the choice is compared with this many suggestions from the top of the list
 
 
-class _Given(NamedTuple):
+class _SuggestedAnswer(NamedTuple):
     """An answer to a document with suggestions.
 
     person: pseudonym of the annotator.
@@ -182,43 +184,43 @@ def report(task: Task) -> dict[str, Any] | None:
     suggested = all_suggested(task)
     if not suggested:
         return None
-    by_person: dict[str, list[_Given]] = {}
-    given = list(_given(task, suggested))
-    for each in given:
-        by_person.setdefault(each.person, []).append(each)
-    people = [{"annotator": person, **_both(of)} for person, of in sorted(by_person.items())]
-    return {"first": FIRST, **_both(given), "people": people}
+    by_person: dict[str, list[_SuggestedAnswer]] = {}
+    answers = list(_suggested_answers(task, suggested))
+    for answer in answers:
+        by_person.setdefault(answer.person, []).append(answer)
+    people = [{"annotator": person, **_both(person_answers)} for person, person_answers in sorted(by_person.items())]
+    return {"first": FIRST, **_both(answers), "people": people}
 
 
-def _given(task: Task, suggested: Mapping[int, list[str]]) -> Iterator[_Given]:
+def _suggested_answers(task: Task, suggested: Mapping[int, list[str]]) -> Iterator[_SuggestedAnswer]:
     answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported()).order_by("unit", "pk")
     rows = answers.values_list("unit", "label", "annotator__pseudonym", "unit__item__key")
     for unit, group in groupby(rows, key=itemgetter(0)):
-        said = [
+        unit_answers = [
             (frozenset(task.kind.form.facets(label)), person, key)
             for _, label, person, key in group
             if unit in suggested
         ]
-        for place, (chosen, person, key) in enumerate(said):
-            others = [f1(chosen, other) for number, (other, *_) in enumerate(said) if number != place]
-            yield _Given(person, is_blind(person, task, key), chosen, frozenset(suggested[unit][:FIRST]), others)
+        for index, (chosen, person, key) in enumerate(unit_answers):
+            f1s = [f1(chosen, other) for number, (other, *_) in enumerate(unit_answers) if number != index]
+            yield _SuggestedAnswer(person, is_blind(person, task, key), chosen, frozenset(suggested[unit][:FIRST]), f1s)
 
 
-def _both(given: list[_Given]) -> dict[str, dict[str, Any]]:
+def _both(answers: list[_SuggestedAnswer]) -> dict[str, dict[str, Any]]:
     arms = {"shown": False, "blind": True}
-    return {arm: _figures([each for each in given if each.blind == blind]) for arm, blind in arms.items()}
+    return {arm: _figures([answer for answer in answers if answer.blind == blind]) for arm, blind in arms.items()}
 
 
-def _figures(given: list[_Given]) -> dict[str, Any]:
-    concepts = sum(len(each.chosen) for each in given)
-    both = sum(len(each.chosen & each.first) for each in given)
-    agreeing = [fmean(each.with_others) for each in given if each.with_others]
+def _figures(answers: list[_SuggestedAnswer]) -> dict[str, Any]:
+    concepts = sum(len(answer.chosen) for answer in answers)
+    common = sum(len(answer.chosen & answer.first) for answer in answers)
+    agreeing = [fmean(answer.with_others) for answer in answers if answer.with_others]
     return {
-        "answers": len(given),
-        "concepts": concepts / len(given) if given else None,
-        "taken": both / sum(len(each.first) for each in given) if given else None,
-        "among": both / concepts if given else None,
-        "exactly": sum(each.chosen == each.first for each in given),
+        "answers": len(answers),
+        "concepts": concepts / len(answers) if answers else None,
+        "taken": common / sum(len(answer.first) for answer in answers) if answers else None,
+        "among": common / concepts if answers else None,
+        "exactly": sum(answer.chosen == answer.first for answer in answers),
         "f1": fmean(agreeing) if agreeing else None,
     }
 
@@ -229,29 +231,29 @@ def _figures(given: list[_Given]) -> dict[str, Any]:
 ALL = "all"
 
 
-def suggestion_table(found: Mapping[str, Any]) -> Table:
+def suggestion_table(results: Mapping[str, Any]) -> Table:
     """Return a table with two rows for each annotator and for all annotators together.
 
     One row is for answers given with suggestions, and the other for answers given without them. A row without answers
     is left out.
     """
     rows = [
-        {"annotator": of.get("annotator", ALL), "arm": arm, **of[arm]}
-        for of in (found, *found["people"])
+        {"annotator": figures.get("annotator", ALL), "arm": arm, **figures[arm]}
+        for figures in (results, *results["people"])
         for arm in ("shown", "blind")
-        if of[arm]["answers"]
+        if figures[arm]["answers"]
     ]
-    first = found["first"]
+    first = results["first"]
     columns = (
         Column("annotator", "annotator"),
         Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
         numbered("answers", "answers"),
-        _number("concepts", "labels an answer", "{:.1f}".format),
-        _number("taken", f"of the first {first}, chosen", percent),
-        _number("among", f"of the chosen, among the first {first}", percent),
+        _number("concepts", "labels per answer", "{:.1f}".format),
+        _number("taken", f"chosen, of the first {first}", percent),
+        _number("among", f"among the first {first}, of the chosen", percent),
         Column(
             "exactly",
-            f"just the first {first}",
+            f"exactly the first {first}",
             NUMBER,
             lambda row: Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"]),
         ),
@@ -260,9 +262,9 @@ def suggestion_table(found: Mapping[str, Any]) -> Table:
     return table("Suggestions", columns, rows)
 
 
-def _number(key: str, heading: str, shown: Callable[[float], str]) -> Column:
+def _number(key: str, heading: str, format_value: Callable[[float], str]) -> Column:
     def says(row: dict[str, Any]) -> Cell:
-        return Cell(NOT_MEASURED if row[key] is None else shown(row[key]), row[key])
+        return Cell(NOT_MEASURED if row[key] is None else format_value(row[key]), row[key])
 
     return Column(key, heading, NUMBER, says)
 
@@ -277,14 +279,14 @@ def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     WAYS. In addition, `suggested` is stored only if the concept was among the suggestions that the author saw.
     """
     unit, task = judgment.unit, judgment.unit.task
-    shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
-    ranks = {key: rank for rank, key in enumerate(shown, 1)}
+    visible = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
+    ranks = {key: rank for rank, key in enumerate(visible, 1)}
     rows = []
     for key, concept in concepts_of(version_of(task), task.kind.form.facets(answer.label)).items():
         way = answer.ways.get(key, "")
         rank = ranks.get(key) if way == SUGGESTED else None
-        known = way in WAYS and (way != SUGGESTED or rank is not None)
-        rows.append(ChosenConcept(judgment=judgment, concept=concept, way=way if known else "", rank=rank))
+        is_valid = way in WAYS and (way != SUGGESTED or rank is not None)
+        rows.append(ChosenConcept(judgment=judgment, concept=concept, way=way if is_valid else "", rank=rank))
     return rows
 
 

@@ -46,27 +46,29 @@ def report(task: Task) -> dict[str, Any] | None:
     }
     chosen = task.units.filter(audited=True).select_related("copy_of")
     judged = ((unit.agreed_label, unit.copy_of or unit) for unit in chosen)
-    found = Counter((declared, unit.label) for declared, unit in judged if unit.stage == stages.LABELLED)
-    place = task.labels.index
+    pair_counts = Counter((declared, unit.label) for declared, unit in judged if unit.stage == stages.LABELLED)
+    position = task.labels.index
     return {
-        **_told(by_cell.values()),
-        "classes": [{"class": label, **_told(of)} for label, of in by_class.items() if of],
-        "languages": [{"language": code, **_told(of)} for code, of in by_language.items()],
+        **_figures(by_cell.values()),
+        "classes": [
+            {"class": label, **_figures(label_audits)} for label, label_audits in by_class.items() if label_audits
+        ],
+        "languages": [{"language": code, **_figures(label_audits)} for code, label_audits in by_language.items()],
         "cells": [
-            {"language": code, "class": label, **_told([by_cell[code, label]])}
+            {"language": code, "class": label, **_figures([by_cell[code, label]])}
             for code in by_language
             for label in task.labels
             if (code, label) in by_cell
         ],
         "found": [
-            {"declared": declared, "found": label, "documents": found[declared, label]}
-            for declared, label in sorted(found, key=lambda pair: (place(pair[0]), place(pair[1])))
+            {"declared": declared, "found": label, "documents": pair_counts[declared, label]}
+            for declared, label in sorted(pair_counts, key=lambda pair: (position(pair[0]), position(pair[1])))
         ],
     }
 
 
-def _told(given: Iterable[Audit]) -> dict[str, Any]:
-    audits = list(given)
+def _figures(label_audits: Iterable[Audit]) -> dict[str, Any]:
+    audits = list(label_audits)
     resolved, unresolved = sum(audit.resolved for audit in audits), sum(audit.unresolved for audit in audits)
     return {
         "documents": sum(audit.posts for audit in audits),
@@ -80,34 +82,35 @@ def _told(given: Iterable[Audit]) -> dict[str, Any]:
     }
 
 
-NONE_CHOSEN = "Nobody has read these documents to check their labels, so how often they are wrong is not known."
+NONE_CHOSEN = "Nobody has read these documents to check their labels, so their error rate is not known."
 
 
 def declared_words(audit: Mapping[str, Any]) -> list[str]:
     """Return sentences that summarize the audit of all documents."""
-    said = [
-        f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
-        f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
-        "been labelled to the end."
+    sentences = [
+        f"{many(audit['documents'], 'document')} came with a label. People labelled a random sample of "
+        f"{count(audit['chosen'])} in each language and class without seeing this label. {count(audit['audited'])} "
+        "have a final label."
     ]
     if audit["error"]["value"] is not None:
-        said.append(
-            f"Of all these labels {estimate(audit['error'])} are wrong, each language and class weighted by its "
+        sentences.append(
+            f"{estimate(audit['error'])} of all these labels are wrong, with each language and class weighted by its "
             "documents."
         )
     if unresolved := audit["unresolved"]:
-        said.append(
-            f"{many(unresolved, 'document')} of the audit {'is' if unresolved == 1 else 'are'} not done yet, or left "
-            "out since people could not tell; the intervals hold whether their labels are right or wrong."
+        sentences.append(
+            f"{many(unresolved, 'document')} of the audit {'has' if unresolved == 1 else 'have'} no final label, "
+            "because people could not decide or have not finished. The intervals are valid whether the declared "
+            "labels of these are right or wrong."
         )
-    return said
+    return sentences
 
 
 _DECLARED = (
     numbered("documents", "documents"),
     Column("audited", "audited", NUMBER, lambda row: f"{count(row['audited'])} of {count(row['chosen'])}"),
     numbered("wrong", "wrong"),
-    Column("error", "wrong of all, 95% interval", NUMBER, lambda row: share(row["error"])),
+    Column("error", "wrong in total, 95% interval", NUMBER, lambda row: share(row["error"])),
 )
 
 
@@ -125,14 +128,14 @@ def found_table(audit: Mapping[str, Any]) -> Table:
     """Return a cross table in which rows are declared classes and columns are final labels."""
     numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
     declared = [row["class"] for row in audit["classes"]]
-    others = [row["found"] for row in audit["found"] if row["found"] not in declared]
-    labels = [*declared, *dict.fromkeys(others)]
+    other_labels = [row["found"] for row in audit["found"] if row["found"] not in declared]
+    labels = [*declared, *dict.fromkeys(other_labels)]
 
     def column(label: str) -> Column:
         return numbered(f"found {label}", label, lambda row: numbers.get((row, label), 0))
 
     columns = (Column("declared", "declared", says=lambda row: row), *(column(label) for label in labels))
-    return table("Audited documents, by what was declared (rows) and found (columns)", columns, declared)
+    return table("Audited documents by declared class (rows) and final label (columns)", columns, declared)
 
 
 class AuditOfDeclaredLabels(SampledAudit):
@@ -145,12 +148,12 @@ class AuditOfDeclaredLabels(SampledAudit):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task, found: dict[str, Any] | None) -> Panel:
-        heading = "The audit of declared labels"
-        if found is None:
+    def panel(self, task: Task, results: dict[str, Any] | None) -> Panel:
+        heading = "Audit of declared labels"
+        if results is None:
             return Panel(heading, data={"declared": None}, empty=NONE_CHOSEN)
-        tables = [made(found) for made in (class_table, language_table, found_table)]
-        return Panel(heading, declared_words(found), tables, found, "declared", page="how-to/balanced-sets")
+        tables = [make_table(results) for make_table in (class_table, language_table, found_table)]
+        return Panel(heading, declared_words(results), tables, results, "declared", page="how-to/balanced-sets")
 
 
 register(AuditOfDeclaredLabels())

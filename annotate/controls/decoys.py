@@ -48,43 +48,43 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
         .order_by("pk")
     }
     copies = Unit.objects.filter(item__corpus=corpus, stage=stages.COPIED).order_by("pk")
-    found: dict[int, list[Unit]] = {}
+    units_by_item: dict[int, list[Unit]] = {}
     for item, unit in (
         *((unit.item_id, unit.pk) for unit in judged.values()),
         *copies.values_list("item_id", "copy_of_id"),
     ):
         if unit in judged:
-            found.setdefault(item, []).append(judged[unit])
-    return found
+            units_by_item.setdefault(item, []).append(judged[unit])
+    return units_by_item
 
 
-def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
+def reusable(items: Iterable[Item], asked: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
     """Find labels from other tasks that answer the question whether an item is in a language.
 
     If such labels imply different answers, the item is left out.
 
     items: items of the new task.
     asked: language that the question names.
-    known: result of `known_units`.
+    labelled_units: result of `known_units`.
 
     Return, by item key, a unit whose label implies the answer, and the answer.
     """
-    found = {}
+    labels = {}
     for item in items:
-        answers = _answers(known.get(item.pk, ()), asked)
+        answers = _answers(labelled_units.get(item.pk, ()), asked)
         if len({answer for _, answer in answers}) == 1:
-            found[item.pk] = answers[0]
-    return found
+            labels[item.pk] = answers[0]
+    return labels
 
 
 def decoys(
-    task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], reused: Container[int] = ()
+    task: Task, asked: str, drawn: list[Item], labelled_units: dict[int, list[Unit]], reused: Container[int] = ()
 ) -> tuple[list[Item], int]:
     """Select the decoys for one language.
 
     asked: language that the question names.
     drawn: items drawn for the language.
-    known: result of `known_units`.
+    labelled_units: result of `known_units`.
     reused: keys of drawn items that get a label from another task, so that nobody is asked about them.
 
     Return the decoys, and the number of decoys that are wanted. This number can be higher, because people may have
@@ -92,7 +92,7 @@ def decoys(
     """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
-    for units in known.values():
+    for units in labelled_units.values():
         by_text.setdefault(units[0].item.text, []).extend(units)
     eligible, similar = {}, _similar(task, asked)
     for text, units in by_text.items():
@@ -104,9 +104,9 @@ def decoys(
     count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
         return [], 0
-    found = committed_draws.decoys(task.lots, asked, eligible, count)
-    keep(task, DECOY, [asked], {"count": count}, list(eligible), found)
-    return [eligible[key] for key in found], count
+    drawn_keys = committed_draws.decoys(task.lots, asked, eligible, count)
+    keep(task, DECOY, [asked], {"count": count}, list(eligible), drawn_keys)
+    return [eligible[key] for key in drawn_keys], count
 
 
 def wanted(task: Task, posts: int) -> int:
@@ -129,9 +129,11 @@ def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list
     """Return the drawn items in their order, with the hidden items inserted at random places."""
     if not hidden:
         return drawn
-    before = {item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
-    keep(task, DECOY_PLACE, [asked], {"among": len(drawn)}, list(before), list(before.values()))
-    ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | before
+    insertion_points = {
+        item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden
+    }
+    keep(task, DECOY_PLACE, [asked], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values()))
+    ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | insertion_points
     return sorted([*drawn, *hidden], key=lambda item: (ranks[item.key], item.key))
 
 
@@ -151,8 +153,8 @@ def _answer(unit: Any, asked: str) -> str | None:
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
     kind, listed = unit.task.kind, set(unit.task.labels)
-    read = set(unit.task.read_in)
-    if asked not in read and not listed.intersection(kind.finer(asked)):
+    read_languages = set(unit.task.read_in)
+    if asked not in read_languages and not listed.intersection(kind.finer(asked)):
         return None
     if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):
         return None
@@ -199,9 +201,9 @@ def report(task: Task) -> dict[str, Any]:
         counts[asked]["decoys"] = number
     answers = Judgment.objects.filter(unit__in=hidden.order_by(), kind=Judgment.ANSWER, voided_at=None)
     for asked, label, sheet in answers.values_list("unit__asked", "label", "lease__sheet"):
-        for where in ("all", *(["sheets"] if sheet else [])):
-            counts[asked][where] += 1
-            counts[asked][f"{where} yes"] += label == asked
+        for scope in ("all", *(["sheets"] if sheet else [])):
+            counts[asked][scope] += 1
+            counts[asked][f"{scope} yes"] += label == asked
     work = task.units.exported().filter(stage=stages.LABELLED)
     for asked, label, number in work.order_by().values_list("asked", "label").annotate(Count("pk")):
         counts[asked]["is" if label == asked else "is not"] += number
@@ -231,11 +233,11 @@ def decoy_words(decoys: dict[str, Any]) -> list[str]:
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
         return []
-    said = f"In {count(answers)} answers to them readers said Yes {count(yes)} times."
+    summary = f"Readers answered Yes in {count(yes)} of {count(answers)} answers to decoys."
     return [
         f"{many(hidden, 'post')} known not to be in the language {'was' if hidden == 1 else 'were'} hidden among the "
-        "others.",
-        said if answers else "No reader has answered one yet.",
+        "other posts.",
+        summary if answers else "No reader has answered a decoy yet.",
     ]
 
 
@@ -261,7 +263,7 @@ def decoy_plot(decoys: dict[str, Any]) -> str:
     for row in answered:
         parts = (row, row["sheets"]) if series else (row,)
         rows.append(plotted(row["language"], [(part["false_yes"], part["answers"]) for part in parts]))
-    title = "How often readers say Yes to decoys"
+    title = "How often readers answer Yes to decoys"
     return forest(rows, title=title, series=series, counted="answers") if rows else ""
 
 
@@ -281,36 +283,36 @@ class Decoys(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
-        words, tables = decoy_words(found), [decoy_table(found)]
+    def panel(self, task: Task, results: dict[str, Any]) -> Panel:
+        sentences, tables = decoy_words(results), [decoy_table(results)]
         return Panel(
             "Decoys",
-            words,
+            sentences,
             tables,
-            found,
-            empty="No decoys are hidden among its posts: when the task was opened, no labelled post could be one.",
+            results,
+            empty="No decoys are hidden among the posts: when the task was opened, no labelled post was suitable.",
         )
 
-    def plot(self, found: dict[str, Any]) -> str:
-        return decoy_plot(found)
+    def plot(self, results: dict[str, Any]) -> str:
+        return decoy_plot(results)
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
         drawn = sum(len(sample.rows) for sample in opened.samples)
-        said = (
+        summary = (
             f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
             f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them "
             f"decoys; {copies(opened)}, {many(opened.reused.total(), 'label')} reused."
         )
-        return [said, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
+        return [summary, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
 
     def enter(self, entry: Entry) -> None:
         task, asked, opened = entry.task, entry.asked, entry.opened
         if "known" not in entry.shared:
             entry.shared["known"] = known_units(entry.corpus)
-        known = entry.shared["known"]
+        labelled_units = entry.shared["known"]
         drawn = list(entry.items)
-        entry.reused = reusable(drawn, asked, known) if entry.reuses else {}
-        hidden, opened.wanted[asked] = decoys(task, asked, drawn, known, entry.reused)
+        entry.reused = reusable(drawn, asked, labelled_units) if entry.reuses else {}
+        hidden, opened.wanted[asked] = decoys(task, asked, drawn, labelled_units, entry.reused)
         entry.items = mixed(task, drawn, hidden, asked)
         entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
         opened.decoys[asked], opened.reused[asked] = len(hidden), len(entry.reused)
@@ -321,33 +323,33 @@ def _expected_width(opened: Opened) -> Iterator[str]:
 
     It names only the languages with the most items.
     """
-    seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
-    if not seen or DESIGNS[opened.task.draw.design].of_uniform:
+    post_counts = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
+    if not post_counts or DESIGNS[opened.task.draw.design].of_uniform:
         return
     expected = asked_set(opened.task)
-    most = sorted(seen, key=lambda code: (-seen[code], code))[:SHOWN]
-    widths = ", ".join(f"{code} {_points(expected, seen[code], opened.decoys[code])}" for code in most)
+    largest = sorted(post_counts, key=lambda code: (-post_counts[code], code))[:SHOWN]
+    widths = ", ".join(f"{code} {_points(expected, post_counts[code], opened.decoys[code])}" for code in largest)
     yield (
-        f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: {widths}"
-        f"{' …' if len(seen) > SHOWN else ''}. This takes it to be {expected.accuracy:.0%}"
-        + (f", and {expected.others:.0%} of the posts to be in another language." if expected.by_author else ".")
+        f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: "
+        f"{widths}{' …' if len(post_counts) > SHOWN else ''}. This assumes a value of {expected.accuracy:.0%}"
+        + (f", and that {expected.others:.0%} of the posts are in another language." if expected.by_author else ".")
     )
 
 
 def _points(expected: AskedSet, posts: int, hidden: int) -> str:
-    found = expected.estimate(posts, hidden)
-    unbounded = "" if hidden else " if no reader says Yes by mistake"
-    return f"{100 * (found.high - found.low):.1f}{unbounded}" if found.has_interval else "no interval"
+    interval = expected.estimate(posts, hidden)
+    unbounded = "" if hidden else " if no reader answers Yes by mistake"
+    return f"{100 * (interval.high - interval.low):.1f}{unbounded}" if interval.has_interval else "no interval"
 
 
 def _short(opened: Opened) -> list[str]:
     """Return notes about languages for which fewer items were drawn than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
-    if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
-        notes.append(f"Note: the design finds fewer than {many(short[0].asked, 'post')} for: {some}.")
-    if none := " ".join(sample.language for sample in short if not sample.rows):
-        notes.append(f"Note: the design finds no post for: {none}.")
+    if counts := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
+        notes.append(f"Note: the design finds fewer than {many(short[0].asked, 'post')} for: {counts}.")
+    if without_posts := " ".join(sample.language for sample in short if not sample.rows):
+        notes.append(f"Note: the design finds no post for: {without_posts}.")
     return notes
 
 
@@ -361,19 +363,20 @@ def _bare(opened: Opened) -> Iterator[str]:
     short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]
     if opened.task.decoy_share == 0 and asked:
         yield (
-            "Note: --decoy-share 0 leaves unknown how often readers say Yes by mistake; `evaluate` will show what "
-            f"{' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts would do to its figures."
+            "Note: with --decoy-share 0, it is not known how often readers answer Yes by mistake. `evaluate` will "
+            f"show the effect of {' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts on its figures."
         )
     if bare := [code for code in short if not opened.decoys[code]]:
         yield (
-            f"Note: no decoys for {' '.join(bare)}, so false Yes stays unknown there: nobody has found posts of the "
-            "corpus that resemble the language not to be in it. Label a uniform task of the corpus first."
+            f"Note: there are no decoys for {' '.join(bare)}, because nobody has labelled posts that resemble these "
+            "languages but are not in them. To measure false Yes answers there, label a uniform task of the corpus "
+            "first."
         )
     if few := [code for code in short if opened.decoys[code]]:
         numbers = ", ".join(f"{code} {opened.decoys[code]:,} of {opened.wanted[code]:,}" for code in few)
         yield (
-            f"Note: fewer decoys than wanted, as people have found too few such posts: {numbers}. That "
-            "widens the intervals there; label more of a uniform task of the corpus first."
+            "Note: there are fewer decoys than needed, because people have labelled too few suitable posts: "
+            f"{numbers}. To avoid wider intervals, label more of a uniform task of the corpus first."
         )
 
 

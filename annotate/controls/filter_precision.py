@@ -41,10 +41,10 @@ def report(task: Task) -> dict[str, Any] | None:
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:
         return None
-    frame, of_first = next(iter(drawn.values()))[FRAME], task.draw
+    frame, first_draw = next(iter(drawn.values()))[FRAME], task.draw
     counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
 
-    def told(codes: Collection[str]) -> dict[str, Any]:
+    def figures(codes: Collection[str]) -> dict[str, Any]:
         rows = {
             part: {
                 "pairs": sum(frame[code][part] for code in codes),
@@ -59,16 +59,16 @@ def report(task: Task) -> dict[str, Any] | None:
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
         }
-        found = audit(parts[KEPT], parts[DROPPED])
-        shares = {KEPT: found.kept.as_dict(), DROPPED: found.dropped.as_dict()}
-        more = {part: {"unresolved": parts[part].unresolved, "share": share} for part, share in shares.items()}
-        return {**{part: rows[part] | more[part] for part in shares}, "recall": found.recall.as_dict()}
+        results = audit(parts[KEPT], parts[DROPPED])
+        shares = {KEPT: results.kept.as_dict(), DROPPED: results.dropped.as_dict()}
+        estimates = {part: {"unresolved": parts[part].unresolved, "share": share} for part, share in shares.items()}
+        return {**{part: rows[part] | estimates[part] for part in shares}, "recall": results.recall.as_dict()}
 
     return {
         "meant": task.kind.filtered,
-        "is_current": of_first.parameters[FILTER] == filter_digest(manifest_of(of_first.corpus.name)),
-        **told(frame),
-        "languages": [{"language": code, **told([code])} for code in drawn] if len(frame) > 1 else [],
+        "is_current": first_draw.parameters[FILTER] == filter_digest(manifest_of(first_draw.corpus.name)),
+        **figures(frame),
+        "languages": [{"language": code, **figures([code])} for code in drawn] if len(frame) > 1 else [],
     }
 
 
@@ -90,34 +90,35 @@ def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
 
 # --- Text and table
 
-NOT_DRAWN = "It was not drawn from what a filter kept and dropped, so nothing is told of a filter."
+NOT_DRAWN = (
+    "The task was not drawn from the pairs that a filter kept and dropped, so there are no results for a filter."
+)
 OLD_FILTER = (
-    "Scores were imported since, and this is about the filter as it was before: about other sets of kept and dropped "
-    "pairs than the corpus has now."
+    "Scores were imported after the draw. These results are about the filter at the time of the draw, which kept and "
+    "dropped other pairs than it does now."
 )
 
 
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
     """Return sentences that summarize the audit for all languages together."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
-    words = [] if audit["is_current"] else [OLD_FILTER]
-    words += [
-        f"The filter kept {many(kept['pairs'], 'pair')} and dropped {count(dropped['pairs'])}. Of those kept "
-        f"{_number_drawn(kept)} and of those dropped {_number_drawn(dropped)} were drawn by lot and mixed, so that "
-        "nobody who read them could tell which is which; "
-        f"{count(kept['read'])} and {count(dropped['read'])} of them have a label.",
+    sentences = [] if audit["is_current"] else [OLD_FILTER]
+    sentences += [
+        f"The filter kept {many(kept['pairs'], 'pair')} and dropped {count(dropped['pairs'])}. Of these, "
+        f"{_number_drawn(kept)} kept and {_number_drawn(dropped)} dropped pairs were drawn at random and mixed, so "
+        f"that readers could not tell which are which. {count(kept['read'])} and {count(dropped['read'])} of them "
+        "have a label.",
         *_filter_shares(kept, dropped, name),
         _filter_recall(audit),
     ]
     if unresolved := kept["unresolved"] + dropped["unresolved"]:
-        words.append(
-            f"{many(unresolved, 'pair')} of the audit {'has' if unresolved == 1 else 'have'} no label, since people "
-            f"could not tell or are not done; the intervals hold whether or not these are {name}."
+        sentences.append(
+            f"{many(unresolved, 'pair')} of the audit {'has' if unresolved == 1 else 'have'} no label, because people "
+            f"could not decide or have not finished. The intervals are valid whether or not these are {name}."
         )
     return [
-        *words,
-        f"A pair counts as {name} where most of those who read it said so; where most of them are mistaken, so are "
-        "these figures.",
+        *sentences,
+        f"A pair counts as {name} if most of its readers said so. If most readers are mistaken, so are these figures.",
     ]
 
 
@@ -129,31 +130,32 @@ def _filter_shares(kept: Mapping[str, Any], dropped: Mapping[str, Any], name: st
     share = kept["share"]
     if share["value"] is not None and not kept["found"] and share["high"]:
         yield (
-            f"None of the {count(kept['read'])} read of those kept is {name}: at most {share['high']:.2%} of all kept."
+            f"None of the {count(kept['read'])} kept pairs with a label is {name}, so at most {share['high']:.2%} of "
+            "all kept pairs are."
         )
     elif share["value"] is not None:
-        yield f"Of those kept {estimate(share)} are {name}{_certain(share)}."
+        yield f"{estimate(share)} of the kept pairs are {name}{_certain(share)}."
     share = dropped["share"]
     if share["value"] is not None:
-        yield f"Of those dropped {estimate(share)} are {name}{_certain(share)}: the filter’s precision."
+        yield f"{estimate(share)} of the dropped pairs are {name}{_certain(share)}. This is the filter’s precision."
 
 
 def _filter_recall(audit: Mapping[str, Any]) -> str:
     recall, name = audit["recall"], audit["meant"]
     if recall["value"] is None:
         nothing = all(audit[part]["share"]["value"] is not None for part in ("kept", "dropped"))
-        what = f"is not known: {f'nothing {name} was found' if nothing else 'too few were read'}"
+        statement = f"is not known, because {f'no {name} pairs were found' if nothing else 'too few pairs were read'}"
     elif recall["low"] is None:
-        what = f"can be anything: too few {name} pairs were found"
+        statement = f"can have any value, because too few {name} pairs were found"
     elif recall["value"] == 1 and recall["low"] < 1:
-        what = f"is at least {recall['low']:.1%}, since nothing {name} was found among those kept"
+        statement = f"is at least {recall['low']:.1%}, because no {name} pairs were found among the kept pairs"
     else:
-        what = f"is {estimate(recall)}{_certain(recall)}"
-    return f"The filter’s recall, of all {name} pairs the share that it dropped, {what}."
+        statement = f"is {estimate(recall)}{_certain(recall)}"
+    return f"The filter’s recall, the share of all {name} pairs that it dropped, {statement}."
 
 
-def _certain(found: Mapping[str, Any]) -> str:
-    return ", which is certain, since all of them were read" if found["low"] == found["high"] else ""
+def _certain(share: Mapping[str, Any]) -> str:
+    return ", which is certain, because all of them were read" if share["low"] == share["high"] else ""
 
 
 def figures_table(audit: Mapping[str, Any]) -> Table:
@@ -163,17 +165,17 @@ def figures_table(audit: Mapping[str, Any]) -> Table:
         def read(row: Mapping[str, Any]) -> str:
             return f"{count(row[part]['read'])} of {count(row[part]['pairs'])}"
 
-        of_share = Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
-        return Column(f"{part}_read", f"{part}: read of", NUMBER, read), of_share
+        share_column = Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
+        return Column(f"{part}_read", f"{part}: read", NUMBER, read), share_column
 
     rows, name = [{"language": "", **audit}, *audit["languages"]], audit["meant"]
     columns = (
         Column("language", "language", says=lambda row: Cell(row["language"] or "all")),
-        *columns_of("kept", f"{name} of the kept, 95% interval"),
-        *columns_of("dropped", f"{name} of the dropped (precision)"),
+        *columns_of("kept", f"{name} among kept, 95% interval"),
+        *columns_of("dropped", f"{name} among dropped (precision)"),
         Column("recall", "recall, 95% interval", NUMBER, lambda row: share(row["recall"])),
     )
-    return table("The filter, by what people read", columns, rows)
+    return table("The filter, as measured by readers", columns, rows)
 
 
 class AuditOfFilter(QualityControl):
@@ -186,11 +188,11 @@ class AuditOfFilter(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task, found: dict[str, Any] | None) -> Panel:
-        if found is None:
-            return Panel("The audit of the filter", data={"filter": None}, empty=NOT_DRAWN)
-        words, tables = filter_words(found), [figures_table(found)]
-        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/pairs")
+    def panel(self, task: Task, results: dict[str, Any] | None) -> Panel:
+        if results is None:
+            return Panel("Audit of the filter", data={"filter": None}, empty=NOT_DRAWN)
+        sentences, tables = filter_words(results), [figures_table(results)]
+        return Panel("Audit of the filter", sentences, tables, results, "filter", page="how-to/pairs")
 
 
 register(AuditOfFilter())

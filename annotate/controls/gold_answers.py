@@ -50,12 +50,12 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 
     Raise GoldAnswerError, with the file and the line, if a row is not valid.
     """
-    named = {field: field for field in FIELDS} | dict(columns or {})
+    column_names = {field: field for field in FIELDS} | dict(columns or {})
     rows: dict[str, GoldRow] = {}
     for path in paths:
         check_file(path, None)
-        wanted = Columns(named, needed=("id", "label", "purpose"))
-        for line, raw in read_rows(path, format_of(path) or "", wanted):
+        file_columns = Columns(column_names, needed=("id", "label", "purpose"))
+        for line, raw in read_rows(path, format_of(path) or "", file_columns):
             try:
                 if isinstance(raw, Fault):
                     raise ValueError(raw.reason)
@@ -67,10 +67,10 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     return list(rows.values())
 
 
-def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
+def _row(raw: Mapping[str, object], earlier_ids: Container[str]) -> GoldRow:
     """Convert a row of a file to a gold answer. Raise ValueError if the row is not valid.
 
-    others: ids of the rows that were read before.
+    earlier_ids: ids of the rows that were read before.
     """
     key, explanation = read_id(raw.get("id")), raw.get("explanation")
     explanation = "" if is_missing(explanation) else text_of(explanation)
@@ -84,10 +84,11 @@ def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
         raise ValueError("a gold answer needs an id and a label.")
     if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
         raise ValueError(
-            f"practice explains every item, and {row.id} has no explanation. Say in a sentence why its label is right."
+            f"practice explains every item, but {row.id} has no explanation. Explain in one sentence why its label is "
+            "right."
         )
-    if row.id in others:
-        raise ValueError(f"{row.id} occurs twice; each serves one purpose.")
+    if row.id in earlier_ids:
+        raise ValueError(f"{row.id} occurs twice, but a gold answer can have only one purpose. Remove one of the rows.")
     return row
 
 
@@ -114,25 +115,25 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
     Return the items to hide among the work, with their correct labels. Raise GoldAnswerError if a label is not possible
     in the task, or if two gold answers have the same content.
     """
-    both: list[tuple[GoldRow, Item]] = []
-    first: dict[tuple[Any, ...], str] = {}
+    rows_and_items: list[tuple[GoldRow, Item]] = []
+    ids_by_content: dict[tuple[Any, ...], str] = {}
     for row, item in zip(rows, items, strict=True):
         if item.language not in task.languages:
             continue
         try:
-            both.append((replace(row, label=_canonical(task, row.label)), item))
+            rows_and_items.append((replace(row, label=_canonical(task, row.label)), item))
         except ValueError as error:
             raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
-        if (other := first.setdefault(same(item), row.id)) != row.id:
+        if (other := ids_by_content.setdefault(same(item), row.id)) != row.id:
             raise GoldAnswerError(
-                f"The gold answers {other} and {row.id} say the same, and each serves one purpose: a person who "
-                "met one would know the other. Leave one out."
+                f"The gold answers {other} and {row.id} have the same content, so a person who has seen one would "
+                "know the other. Remove one."
             )
     GoldAnswer.objects.bulk_create(
         GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
-        for row, item in both
+        for row, item in rows_and_items
     )
-    return {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
+    return {item: row.label for row, item in rows_and_items if row.purpose == GoldAnswer.QUEUE}
 
 
 def _canonical(task: Task, label: str) -> str:
@@ -146,8 +147,8 @@ def _canonical(task: Task, label: str) -> str:
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
     """Return the items without those that have the same content as a gold answer of the task."""
-    known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
-    return [item for item in items if same(item) not in known]
+    gold_contents = {same(gold.item) for gold in task.gold_answers.select_related("item")}
+    return [item for item in items if same(item) not in gold_contents]
 
 
 def check_pool(task: Task) -> None:
@@ -162,29 +163,29 @@ def check_pool(task: Task) -> None:
             Counter({label: n for (code, use, label), n in rows.items() if (code, use) == (language, purpose)})
             for purpose in (GoldAnswer.TEST, GoldAnswer.QUEUE)
         )
-        least = task.test_items if task.tries == 1 else math.ceil(1.5 * task.test_items)
-        if tests.total() < least:
+        minimum = task.test_items if task.tries == 1 else math.ceil(1.5 * task.test_items)
+        if tests.total() < minimum:
             raise GoldAnswerError(
-                f"The test in {language} asks {task.test_items} questions, drawn at random, and needs a pool of "
-                f"{least} gold answers with the purpose test, so that a second try is another test; there are "
-                f"{tests.total()}. Add some, or set --test-items lower (0: nobody is tested)."
+                f"The test in {language} asks {task.test_items} random questions. It needs at least {minimum} gold "
+                f"answers with the purpose test, so that a second try is another test, but there are {tests.total()}. "
+                "Add some, or lower --test-items (0: no test)."
             )
         if task.gold_share and hidden.total() < LEAST_HIDDEN:
             raise GoldAnswerError(
-                f"In {language} there are {hidden.total()} gold answers with the purpose queue to be hidden among the "
-                f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
+                f"In {language}, only {hidden.total()} gold answers have the purpose queue, but at least "
+                f"{LEAST_HIDDEN} are needed to measure people's accuracy. Add some, or set --gold-share 0."
             )
         # For each label, count how many gold answers a person would get right by always giving that label. If answers
         # are sets of labels, two sets do not have to be equal for an answer to be right.
-        passed = {
-            label: sum(n for known, n in hidden.items() if task.kind.rules.agrees(label, known)) for label in hidden
+        right_counts = {
+            label: sum(n for answer, n in hidden.items() if task.kind.rules.agrees(label, answer)) for label in hidden
         }
-        label, count = max(passed.items(), key=lambda found: found[1], default=("", 0))
+        label, count = max(right_counts.items(), key=lambda pair: pair[1], default=("", 0))
         if task.gold_share and count > MOST_ALIKE * hidden.total():
             raise GoldAnswerError(
-                f"In {language} {count} of the {hidden.total()} gold answers with the purpose queue are {label}"
-                f"{', or near enough to be right' if hidden[label] < count else ''}: a person who always answers that "
-                "would never be found out. Add some with other labels."
+                f"In {language}, {count} of the {hidden.total()} gold answers with the purpose queue are "
+                f"{label}{', or similar enough to be right' if hidden[label] < count else ''}, so a person who always "
+                "gives this answer would not be detected. Add some with other labels."
             )
 
 
@@ -193,13 +194,13 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 
     Answers in tests and in the queue count, but answers in practice do not.
     """
-    known = dict(task.gold_answers.values_list("item_id", "label"))
+    gold_labels = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
     counts, right = Counter[int](), Counter[int]()
     for rows, item in ((tests, "gold_answer__item"), (answers(task), "unit__item")):
-        for key, said, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
+        for key, label, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
             counts[key] += number
-            right[key] += number * (key in known and task.kind.rules.agrees(said, known[key]))
+            right[key] += number * (key in gold_labels and task.kind.rules.agrees(label, gold_labels[key]))
     return {key: (right[key], number) for key, number in counts.items()}
 
 
@@ -213,7 +214,7 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
     except ValueError as error:
         raise InvalidAnswer(str(error)) from error
     if purpose == GoldAnswer.PRACTICE and not explanation.strip():
-        raise InvalidAnswer("Practice explains every item. Say in a sentence why this is right.")
+        raise InvalidAnswer("Practice explains every item. Explain in one sentence why this label is right.")
     return label
 
 
@@ -229,16 +230,18 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
-    before = gold.label
+    old_label = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
     # The unit must be locked before it is changed.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])
-    if label == before:
+    if label == old_label:
         return 0, 0
-    said = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
-    said += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
+    given_labels = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
+    given_labels += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
     agrees = gold.task.kind.rules.agrees
-    return sum(agrees(each, label) for each in said), sum(agrees(each, before) for each in said)
+    return sum(agrees(given_label, label) for given_label in given_labels), sum(
+        agrees(given_label, old_label) for given_label in given_labels
+    )

@@ -60,8 +60,8 @@ def turns(permits: Sequence[Permit]) -> Callable[[Task, str], Turn]:
 
     permits: the person's permits, one for each task.
     """
-    given = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
-    last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
+    drawn_leases = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
+    last = drawn_leases.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
     leases = Lease.objects.filter(pk__in=last)
     rows = leases.values_list("unit__task", "queue", "turn", "unit__honeypot", "in_place")
     by_queue = {(task, queue): row for task, queue, *row in rows}
@@ -93,8 +93,8 @@ def in_order(permit: Permit, pots: Iterable[tuple[int, str]]) -> list[int]:
 
     pots: (unit key, item id) pairs.
     """
-    named = {key: unit for unit, key in pots}
-    return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
+    units_by_key = {key: unit for unit, key in pots}
+    return [units_by_key[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, units_by_key)]
 
 
 def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str], pool: Counter[str]) -> int:
@@ -155,10 +155,10 @@ def is_first() -> Q:
     The first answer counts even if the person has withdrawn it. Otherwise, a person who sees that an answer was wrong
     could correct it.
     """
-    before = Judgment.objects.answers().filter(
+    earlier = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
     )
-    return Q(Q(unit__honeypot=True, kind=Judgment.ANSWER), ~Exists(before))
+    return Q(Q(unit__honeypot=True, kind=Judgment.ANSWER), ~Exists(earlier))
 
 
 def score(permit: Permit) -> tuple[int, int]:
@@ -167,16 +167,16 @@ def score(permit: Permit) -> tuple[int, int]:
     Only answers given after the person's last pause was lifted count. Of several answers to the same honeypot, only the
     first counts, even if it was withdrawn.
     """
-    agrees, known = permit.task.kind.rules.agrees, _known(permit.annotator.pk, permit.task.pk)
-    return sum(agrees(said, right) for said, right in known), len(known)
+    agrees, label_pairs = permit.task.kind.rules.agrees, _first_answers(permit.annotator.pk, permit.task.pk)
+    return sum(agrees(label, gold_label) for label, gold_label in label_pairs), len(label_pairs)
 
 
 @prepared
-def _known(annotator: int, task: int) -> QuerySet[Judgment, Any]:
+def _first_answers(annotator: int, task: int) -> QuerySet[Judgment, Any]:
     lifted = Pause.objects.filter(annotator=annotator, task=task, lifted_at__isnull=False).order_by("-pk")
     since = Coalesce(Subquery(lifted.values("lifted_at")[:1]), Value(_EVER))
-    own = Judgment.objects.filter(is_first(), annotator=annotator, unit__task=task, answered_at__gt=since)
-    return own.filter(lease__isnull=False).order_by().values_list("label", "unit__known_answer")
+    judgments = Judgment.objects.filter(is_first(), annotator=annotator, unit__task=task, answered_at__gt=since)
+    return judgments.filter(lease__isnull=False).order_by().values_list("label", "unit__known_answer")
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
@@ -199,8 +199,8 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
     agrees = task.kind.rules.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
     rows = answers(task).order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
-    for annotator, said, known, number in rows:
-        counts[annotator][agrees(said, known)] += number
+    for annotator, label, gold_label, number in rows:
+        counts[annotator][agrees(label, gold_label)] += number
     return {
         annotator: {
             "asked": count.total(),
@@ -248,8 +248,8 @@ def out_of_reach(task: Task) -> dict[str, int]:
 
     For each language, return the number of honeypots that a person gets who does all the work.
     """
-    met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
-    return {code: number for code, number in met.items() if task.pause_below and number < pause_rule.LEAST}
+    reachable = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
+    return {code: number for code, number in reachable.items() if task.pause_below and number < pause_rule.LEAST}
 
 
 def rule(task: Task) -> Rule:

@@ -55,14 +55,14 @@ class GoldAnswers(QualityControl):
         annotator = permit.annotator
         pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
-        met = {pk: bool(number) for pk, *_, number in pots}
+        seen_by_others = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
         # Prefer gold answers that only people who have answered this unit have seen. Such a gold answer has no more
         # readers than the unit of work that it replaces. If it is returned, another person can still get it there.
-        hidden.sort(key=met.__getitem__)
+        hidden.sort(key=seen_by_others.__getitem__)
         turn = turn_in(permit, unit.language)
         due = hidden if is_due(permit, unit.language, turn) else []
-        return partial(_what_comes, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
+        return partial(_choose_place, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Find units that have the same content as a gold answer of the task or as an example in its guidelines.
@@ -74,16 +74,16 @@ class GoldAnswers(QualityControl):
         """
         answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
         texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
-        found = {}
-        for some in units:
-            columns = (some.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
-            for pk, language, text, written in zip(*columns, strict=True):
-                fields = json.loads(written)
+        reasons = {}
+        for batch in units:
+            columns = (batch.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+            for pk, language, text, fields_json in zip(*columns, strict=True):
+                fields = json.loads(fields_json)
                 if as_read(language, text, fields) in answers:
-                    found[pk] = GOLD_ANSWER
+                    reasons[pk] = GOLD_ANSWER
                 elif _is_quoted(list(filter(None, map(_words, fields.values() or [text]))), texts):
-                    found[pk] = EXAMPLE
-        return found
+                    reasons[pk] = EXAMPLE
+        return reasons
 
     def draws(self, task: Task) -> Iterator[Line]:
         return _gold_places(task) if task.gold_share else iter(())
@@ -99,9 +99,9 @@ class GoldAnswers(QualityControl):
 
         If the annotator was paused before, only answers after the pause was lifted count.
         """
-        right, asked = score(permit)
-        if not permit.is_paused and pauses(right, asked, rule(permit.task)):
-            stop(permit, right, asked)
+        right, answered = score(permit)
+        if not permit.is_paused and pauses(right, answered, rule(permit.task)):
+            stop(permit, right, answered)
             return True
         return permit.is_paused
 
@@ -115,24 +115,26 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         many other people have received it without answering the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
-        met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
-        given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
-        given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
+        other_leases = (
+            Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
+        )
+        own_leases = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
+        own_leases = own_leases.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
+        available = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
         # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
-        number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
-        rows = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
+        number = other_leases.order_by().values("unit").annotate(number=Count("pk")).values("number")
+        rows = available.annotate(given=Exists(own_leases), met=Coalesce(Subquery(number), 0))
         return rows.values_list("pk", "item__key", "given", "met")
 
     return pots
 
 
-_pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
+_pots = {flags: _of_pots(*flags) for flags in product((False, True), repeat=2)}
 
 
-def _what_comes(
-    leases: list[Lease], own: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
+def _choose_place(
+    leases: list[Lease], own_leases: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
     """Decide what an annotator gets when a unit of work is next in the queue. The first possible choice is taken:
 
@@ -142,29 +144,29 @@ def _what_comes(
     4. the unit of work itself
 
     leases: all leases of the unit, including those of gold answers that took its place.
-    own: the leases of the annotator.
+    own_leases: the leases of the annotator.
     unit: the unit of work.
     due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
     pots: keys of all gold answers that the annotator can get.
     turn: state of the annotator's draw.
     """
-    stood = {lease.unit_id for lease in leases}.intersection(pots)
-    waiting = {pk for pk in stood if free_place(unit, leases, stand_in=pk) is not None}
-    back = _last_returned(own)
-    if back and (back.unit_id == unit.pk or back.unit_id in waiting):
-        return Place(back.unit_id, {"turn": None, "in_place": back.in_place})
+    stand_ins = {lease.unit_id for lease in leases}.intersection(pots)
+    free = {pk for pk in stand_ins if free_place(unit, leases, stand_in=pk) is not None}
+    returned = _last_returned(own_leases)
+    if returned and (returned.unit_id == unit.pk or returned.unit_id in free):
+        return Place(returned.unit_id, {"turn": None, "in_place": returned.in_place})
     if due:
         # Prefer a gold answer that has not taken this unit's place for anyone, because other people's answers to it
         # count.
-        return Place(min(due, key=lambda pk: pk in stood), {"turn": turn})
-    if theirs := _last_returned(each for each in leases if each.unit_id in waiting):
-        return Place(theirs.unit_id, {"turn": turn, "in_place": True})
+        return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": turn})
+    if other_returned := _last_returned(each for each in leases if each.unit_id in free):
+        return Place(other_returned.unit_id, {"turn": turn, "in_place": True})
     return Place(unit.pk, {"turn": turn})
 
 
 def _last_returned(leases: Iterable[Lease]) -> Lease | None:
     """Return the last of the leases that were returned; None if none was returned."""
-    return max((each for each in leases if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
+    return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
 # --- Records of the units that each person has received, with which the draws can be verified
@@ -180,18 +182,22 @@ def _gold_places(task: Task) -> Iterator[Line]:
     by_person = ("annotator__pseudonym", "queue")
     leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
     rows = leases.values_list(*by_person, "turn", "in_place", "unit__honeypot", "unit__item__key")
-    for (person, language), given in groupby(rows.iterator(READ), key=lambda row: row[:2]):
-        entries = _entries((turn, in_place, key if honeypot else "") for *_, turn, in_place, honeypot, key in given)
+    for (person, language), lease_rows in groupby(rows.iterator(READ), key=lambda row: row[:2]):
+        entries = _entries(
+            (turn, in_place, key if honeypot else "") for *_, turn, in_place, honeypot, key in lease_rows
+        )
         if entries and language in pools:
-            own = [key for key in disturbing if key in pools[language]]
-            how = {"disturbing": own} if own else {}
+            disturbing_keys = [key for key in disturbing if key in pools[language]]
+            parameters = {"disturbing": disturbing_keys} if disturbing_keys else {}
             annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
-            elsewhere = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
-            if seen := [key for key in elsewhere.values_list("item__key", flat=True) if key in pools[language]]:
-                how["seen_elsewhere"] = seen
-            if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, [*own, *seen]):
-                how["passed_over"] = passed_over
-            yield draw_line(GOLD_PLACE, [person, language], how, pools[language], entries)
+            seen_units = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
+            if seen := [key for key in seen_units.values_list("item__key", flat=True) if key in pools[language]]:
+                parameters["seen_elsewhere"] = seen
+            if passed_over := _passed_over(
+                gold_order(task.lots, person, pools[language]), entries, [*disturbing_keys, *seen]
+            ):
+                parameters["passed_over"] = passed_over
+            yield draw_line(GOLD_PLACE, [person, language], parameters, pools[language], entries)
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
@@ -201,16 +207,18 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
     entries: result of `_entries` for the person.
     never: ids of gold answers that the person must not get.
     """
-    met, found = set(never), dict[str, None]()
+    handled, passed = set(never), dict[str, None]()
     for entry in entries:
         key = entry if isinstance(entry, str) else entry[3]
         if isinstance(key, str):
-            found |= dict.fromkeys(each for each in order[: order.index(key)] if each not in met and key is not entry)
-            met.add(key)
-    return list(found)
+            passed |= dict.fromkeys(
+                candidate for candidate in order[: order.index(key)] if candidate not in handled and key is not entry
+            )
+            handled.add(key)
+    return list(passed)
 
 
-def _entries(given: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
+def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
     """Return the units that a person has received, as entries of the draw's record.
 
     - Consecutive units of work that were drawn are one entry, with the state of the draw and their number.
@@ -219,27 +227,27 @@ def _entries(given: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
       listed only if the person has not received it before. If it took the place of a unit of work, it also counts as
       one.
 
-    given: for each unit, the state of the draw (None if there was no draw), whether it is a returned gold answer that
+    units: for each unit, the state of the draw (None if there was no draw), whether it is a returned gold answer that
         took the place of work, and the id of the gold answer ("" for work).
     """
-    found: list[Any] = []
-    met: set[str] = set()
-    for turn, in_place, key in given:
+    entries: list[Any] = []
+    received: set[str] = set()
+    for turn, in_place, key in units:
         if turn is None or in_place:
-            found += [key] if key and key not in met else []
+            entries += [key] if key and key not in received else []
         if turn is None:
             pass
         elif key and not in_place:
-            found.append([*turn, key])
-        elif found and _goes_on(found[-1], turn):
-            found[-1][3] += 1
+            entries.append([*turn, key])
+        elif entries and _continues(entries[-1], turn):
+            entries[-1][3] += 1
         else:
-            found.append([*turn, 1])
-        met.add(key)
-    return found
+            entries.append([*turn, 1])
+        received.add(key)
+    return entries
 
 
-def _goes_on(entry: Any, turn: list[int]) -> bool:
+def _continues(entry: Any, turn: list[int]) -> bool:
     """Return whether a unit of work with this state of the draw directly follows the units of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False

@@ -73,8 +73,8 @@ def _form(kind: Kind) -> Pair:
 
 def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
     a, b = (comparison.system_a, comparison.replies_a), (comparison.system_b, comparison.replies_b)
-    one, other = (a, b) if first == comparison.system_a else (b, a)
-    return Sides(_form(task.kind), one[0], other[0], (one[1], other[1]))
+    first_side, second_side = (a, b) if first == comparison.system_a else (b, a)
+    return Sides(_form(task.kind), first_side[0], second_side[0], (first_side[1], second_side[1]))
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
@@ -102,12 +102,13 @@ class PairOrder(QualityControl):
         golds = list(task.gold_answers.select_related("item").order_by("pk"))
         if golds and len(task.labels) > len(labels_of("ab")):
             raise GoldAnswerError(
-                "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or "
-                "open a task of two systems."
+                "A gold answer names the better of two systems, but the task has more than two. Remove --gold, or "
+                "open a task with two systems."
             )
         if lacking := [gold.item.key for gold in golds if gold.item.key not in suggested]:
             raise GoldAnswerError(
-                f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
+                f"Not both systems suggest a reply to the message of the gold answer {lacking[0]}. Remove the gold "
+                "answer."
             )
         insert(
             Comparison(gold_answer=gold, **pair._asdict())
@@ -127,27 +128,29 @@ class PairOrder(QualityControl):
         The order may not be stored, for example because an adjudicator has not decided the unit. It is then drawn, with
         the same result as if it were stored later.
         """
-        sided = {unit.pk: unit for unit in units}
-        own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
-        found = {}
-        for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
+        units_by_key = {unit.pk: unit for unit in units}
+        stored_side = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
+        sides = {}
+        for comparison in Comparison.objects.filter(unit__in=units_by_key).annotate(
+            own=stored_side, kept=F("own__first")
+        ):
             assert comparison.unit_id is not None  # it was found by its unit
-            unit = sided[comparison.unit_id]
+            unit = units_by_key[comparison.unit_id]
             first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
-            found[unit.pk] = _sides(unit.task, comparison, first)
-        return found
+            sides[unit.pk] = _sides(unit.task, comparison, first)
+        return sides
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
         """Convert a submitted answer, which names a side, to the answer to store, which names a system.
 
         Raise InvalidAnswer if the submitted answer is not a side.
         """
-        found = self.sides_of(annotator, [unit]).get(unit.pk)
-        return found.stored(answer) if found else answer
+        sides = self.sides_of(annotator, [unit]).get(unit.pk)
+        return sides.stored(answer) if sides else answer
 
-    def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
-        found = self.sides_of(annotator, (unit for unit, _ in said))
-        return [found[unit.pk].seen(label) if unit.pk in found else label for unit, label in said]
+    def seen(self, annotator: Annotator, labelled: Sequence[tuple[Unit, str]]) -> list[str]:
+        sides = self.sides_of(annotator, (unit for unit, _ in labelled))
+        return [sides[unit.pk].seen(label) if unit.pk in sides else label for unit, label in labelled]
 
     def invented_sides(self, kind: Kind) -> Sides:
         return Sides(_form(kind), "", "", SETS)
@@ -175,8 +178,8 @@ class PairOrder(QualityControl):
 
 def first(rows: Any) -> pa.Array:
     """Return, for each judgment, the system that the person saw first."""
-    of = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
-    sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
+    unit_keys = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
+    sides = map(rows.export.sides.get, zip(unit_keys, rows.said.held["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())
 
 

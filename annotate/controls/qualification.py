@@ -38,12 +38,12 @@ from annotate.work.permit import Permit
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
 # The steps at which a person can be, with the texts that describe them.
 STEPS = {
-    NONE_NEEDED: "no test is asked for",
+    NONE_NEEDED: "no test required",
     READ: "read the guidelines",
     PRACTICE: "practise",
     TEST: "take the test",
     PASSED: "passed",
-    FAILED: "not passed, and no tries left",
+    FAILED: "failed, no tries left",
 }
 
 
@@ -93,11 +93,11 @@ def states(permit: Permit, trials: Iterable[Trial] | None = None, texts: bool = 
     trials: the annotator's trials in the task, with their guidelines loaded; None to read them from the database.
     texts: whether to include the guidelines in force.
     """
-    found = languages_of(permit)
-    if found and trials is None and permit.task.test_items:
+    languages = languages_of(permit)
+    if languages and trials is None and permit.task.test_items:
         trials = trials_of(permit.annotator, [permit.task])
     newest = newest_of(permit.task) if texts else {}
-    return [_state(permit, language, trials or (), in_language(language, newest)) for language in found]
+    return [_state(permit, language, trials or (), in_language(language, newest)) for language in languages]
 
 
 def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
@@ -113,7 +113,7 @@ def state(permit: Permit, language: str) -> Standing:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
     if language not in languages_of(permit):
         raise NotAllowed(
-            _("You are not down as a reader of %(language)s. The manager can add it to your languages.")
+            _("You are not registered as a reader of %(language)s. The manager can add it to your languages.")
             % {"language": label_name(language)}
         )
     trials = trials_of(permit.annotator, [permit.task]) if permit.task.test_items else ()
@@ -124,12 +124,12 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
     task, major = permit.task, permit.majors.get(language, 0)
     if not task.test_items or not major:
         return Standing(language, NONE_NEEDED, guidelines, 0)
-    own = [trial for trial in trials if trial.language == language]
-    held = [trial for trial in own if trial.guidelines.major == major]
-    tests = [trial for trial in held if trial.kind == Trial.TEST]
-    practised = any(trial.finished_at for trial in held if trial.kind == Trial.PRACTICE)
+    language_trials = [trial for trial in trials if trial.language == language]
+    current_trials = [trial for trial in language_trials if trial.guidelines.major == major]
+    tests = [trial for trial in current_trials if trial.kind == Trial.TEST]
+    practised = any(trial.finished_at for trial in current_trials if trial.kind == Trial.PRACTICE)
     # If both a practice and a test are in progress, the test comes first.
-    trial = max((t for t in held if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
+    trial = max((t for t in current_trials if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
     if language in permit.passed:
         step = PASSED
@@ -139,7 +139,7 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
         step = TEST if tries_left else FAILED
     else:
         step = READ
-    before = [trial for trial in own if trial.guidelines.major != major] if step == READ else []
+    earlier_trials = [trial for trial in language_trials if trial.guidelines.major != major] if step == READ else []
     return Standing(
         language,
         step,
@@ -148,8 +148,8 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
         trial=trial,
         last=next((trial for trial in reversed(tests) if trial.finished_at), None),
         practised=practised,
-        earlier=before[-1].guidelines if before else None,
-        interrupted=any(trial.kind == Trial.TEST and not trial.finished_at for trial in before),
+        earlier=earlier_trials[-1].guidelines if earlier_trials else None,
+        interrupted=any(trial.kind == Trial.TEST and not trial.finished_at for trial in earlier_trials),
     )
 
 
@@ -163,16 +163,16 @@ def begin(permit: Permit, language: str, kind: str) -> Trial:
     kind: Trial.PRACTICE or Trial.TEST.
     """
     annotator, task = permit.annotator, permit.task
-    found = state(permit, language)
+    standing = state(permit, language)
     if not task.is_open:
         raise WrongStage(_("This task is closed."))
     if permit.stopped:
         raise permit.stopped
-    _check_step(found, kind)
-    assert found.guidelines, "a task with a test has guidelines"
-    own = annotator.trials.filter(task=task, language=language, kind=kind)
-    for trial in own.filter(finished_at=None).select_related("guidelines"):
-        if trial.guidelines.major == found.guidelines.major:
+    _check_step(standing, kind)
+    assert standing.guidelines, "a task with a test has guidelines"
+    trials_of_kind = annotator.trials.filter(task=task, language=language, kind=kind)
+    for trial in trials_of_kind.filter(finished_at=None).select_related("guidelines"):
+        if trial.guidelines.major == standing.guidelines.major:
             return trial
         _close(trial, passed=False)
     trial = Trial.objects.create(
@@ -180,15 +180,15 @@ def begin(permit: Permit, language: str, kind: str) -> Trial:
         task=task,
         language=language,
         kind=kind,
-        guidelines=found.guidelines,
-        number=own.filter(guidelines__major=found.guidelines.major).count() + 1,
+        guidelines=standing.guidelines,
+        number=trials_of_kind.filter(guidelines__major=standing.guidelines.major).count() + 1,
         started_at=timezone.now(),
     )
     pool = task.gold_answers.filter(purpose=kind, item__language=language).select_related("item").order_by("pk")
     golds = _draw(trial, pool) if kind == Trial.TEST else list(pool)
     if kind == Trial.TEST and not golds:
         raise WrongStage(
-            _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": found.name}
+            _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": standing.name}
         )
     TrialAnswer.objects.bulk_create(
         TrialAnswer(trial=trial, gold_answer=gold, position=position, **_fields_of(trial, gold))
@@ -199,35 +199,35 @@ def begin(permit: Permit, language: str, kind: str) -> Trial:
     return trial
 
 
-def _check_step(found: Standing, kind: str) -> None:
-    if found.step == NONE_NEEDED:
-        raise WrongStage(_("This task asks for no test. Press Start to begin."))
-    if found.step == PASSED:
+def _check_step(standing: Standing, kind: str) -> None:
+    if standing.step == NONE_NEEDED:
+        raise WrongStage(_("This task has no test. Press Start to begin."))
+    if standing.step == PASSED:
         raise WrongStage(
-            _("You have passed the test in %(language)s. Press Start to begin.") % {"language": found.name}
+            _("You have passed the test in %(language)s. Press Start to begin.") % {"language": standing.name}
         )
-    if kind == Trial.TEST and not found.practised:
+    if kind == Trial.TEST and not standing.practised:
         raise WrongStage(_("Read the guidelines and go through the practice questions before you take the test."))
     # Practice needs no tries, and a test in progress has already used up one of them.
-    testing = found.trial is not None and found.trial.kind == Trial.TEST
-    if kind == Trial.TEST and not found.tries_left and not testing:
+    testing = standing.trial is not None and standing.trial.kind == Trial.TEST
+    if kind == Trial.TEST and not standing.tries_left and not testing:
         raise NotQualified(
-            _("You have used all your tries of the test in %(language)s. The manager can still let you work in it.")
-            % {"language": found.name}
+            _("You have used all your tries for the test in %(language)s. The manager can still let you work in it.")
+            % {"language": standing.name}
         )
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
     """Draw the questions of a test from the pool. Questions that the person was asked least often are preferred."""
     task, language, person = trial.task, trial.language, trial.annotator
-    before = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
-    asked = Counter(before.order_by().values_list("gold_answer", flat=True))
+    earlier_answers = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
+    times_asked = Counter(earlier_answers.order_by().values_list("gold_answer", flat=True))
     by_key = {gold.item.key: gold for gold in pool}
-    often = {key: asked[gold.pk] for key, gold in by_key.items()}
-    of = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
-    found = committed_draws.test_questions(task.lots, of, often, task.test_items)
-    keep(task, committed_draws.TEST, of, {"count": task.test_items}, list(often.items()), found)
-    return [by_key[key] for key in found]
+    times_by_key = {key: times_asked[gold.pk] for key, gold in by_key.items()}
+    draw_key = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
+    keys = committed_draws.test_questions(task.lots, draw_key, times_by_key, task.test_items)
+    keep(task, committed_draws.TEST, draw_key, {"count": task.test_items}, list(times_by_key.items()), keys)
+    return [by_key[key] for key in keys]
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
@@ -246,21 +246,21 @@ def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = Fals
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
-    found = questions.filter(pk=question_id, trial__annotator=permit.annotator, trial__task=task).first()
-    if found is None:
-        raise NotFound(_("You have not been asked such a question."))
-    trial = found.trial
+    question = questions.filter(pk=question_id, trial__annotator=permit.annotator, trial__task=task).first()
+    if question is None:
+        raise NotFound(_("You have not been asked this question."))
+    trial = question.trial
     trial.task, trial.annotator = task, permit.annotator
-    placed = pair_order.sides_of_question(found)
-    label = placed.stored(Answer(label)).label if placed else label
-    if found.answered_at and found.label == label:
-        return found
-    _check_answer(permit, found, Answer(label, is_sure=is_sure))
-    found.label, found.answered_at = label, timezone.now()
-    found.save(update_fields=["label", "answered_at"])
+    sides = pair_order.sides_of_question(question)
+    label = sides.stored(Answer(label)).label if sides else label
+    if question.answered_at and question.label == label:
+        return question
+    _check_answer(permit, question, Answer(label, is_sure=is_sure))
+    question.label, question.answered_at = label, timezone.now()
+    question.save(update_fields=["label", "answered_at"])
     if next_question(trial) is None:
         _finish(trial)
-    return found
+    return question
 
 
 def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None:
@@ -268,18 +268,21 @@ def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None
     task, trial = permit.task, question.trial
     if question.answered_at:
         raise AlreadyAnswered(
-            _("You have already answered %(answer)s here, and that stands. Please go on with the next question.")
+            _(
+                "You have already answered %(answer)s, and this answer cannot be changed. Please continue with the "
+                "next question."
+            )
             % {"answer": task.kind.name(told(question, question.label))}
         )
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
             _(
-                "The guidelines have changed since you began, and with them what is right. This test does not count, "
-                "and uses up none of your tries: read the new guidelines and begin again."
+                "The guidelines have changed since you began, so the right answers may have changed too. This test "
+                "does not count and uses none of your tries. Read the new guidelines and begin again."
             )
         )
     if question != next_question(trial):
-        raise NotFound(_("You have not been asked this question yet. Answer the one before it first."))
+        raise NotFound(_("You have not been asked this question yet. Answer the previous question first."))
     if permit.stopped:
         raise permit.stopped
     try:
@@ -293,10 +296,10 @@ def task_of(annotator: Annotator, question_id: int) -> str:
 
     Raise NotFound if the annotator was not asked this question.
     """
-    own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
-    name = own.values_list("trial__task__name", flat=True).first()
+    questions = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
+    name = questions.values_list("trial__task__name", flat=True).first()
     if name is None:
-        raise NotFound(_("You have not been asked such a question."))
+        raise NotFound(_("You have not been asked this question."))
     return name
 
 
@@ -335,16 +338,16 @@ def is_right(answered: TrialAnswer) -> bool:
 
 def told(question: TrialAnswer, label: str) -> str:
     """Convert a stored label to what the person who was asked the question sees."""
-    placed = pair_order.sides_of_question(question)
-    return placed.seen(label) if placed else label
+    sides = pair_order.sides_of_question(question)
+    return sides.seen(label) if sides else label
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:
     """Return the answered questions of a practice or a test, with their gold answers loaded."""
-    given = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
-    for each in given:
-        each.trial = trial
-    return given
+    answered = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
+    for question in answered:
+        question.trial = trial
+    return answered
 
 
 def needed(trial: Trial) -> int:
@@ -352,12 +355,12 @@ def needed(trial: Trial) -> int:
     return to_pass(trial.task, trial.answers.count())
 
 
-def to_pass(task: Task, asked: int) -> int:
+def to_pass(task: Task, questions: int) -> int:
     """Return the number of right answers with which a person passes a test.
 
-    asked: number of questions in the test.
+    questions: number of questions in the test.
     """
-    return hash_order.part_of(task.pass_mark, asked)
+    return hash_order.part_of(task.pass_mark, questions)
 
 
 def questions_of_a_test(task: Task, language: str) -> int:
@@ -378,10 +381,10 @@ def check_grant(task: Task, language: str) -> Guidelines:
     """
     if language not in task.languages:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
-    found = current(task, language)
-    if not task.test_items or found is None:
-        raise InvalidAnswer("This task asks for no test, so there is nothing to grant.")
-    return found
+    guidelines = current(task, language)
+    if not task.test_items or guidelines is None:
+        raise InvalidAnswer("This task has no test, so there is nothing to grant.")
+    return guidelines
 
 
 @transaction.atomic
@@ -392,13 +395,13 @@ def grant(annotator: Annotator, task: Task, language: str, *, by: User) -> Quali
 
     by: user who grants the qualification.
     """
-    found = check_grant(task, language)
+    guidelines = check_grant(task, language)
     annotator.one_at_a_time()
     qualification, _ = Qualification.objects.get_or_create(
         annotator=annotator,
         task=task,
         language=language,
-        major=found.major,
+        major=guidelines.major,
         defaults={"granted_by": by, "at": timezone.now()},
     )
     return qualification

@@ -50,26 +50,28 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     over: whether the class cannot be completed, because no document waits or can be drawn.
     """
     draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
-    found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
-    if not found:
+    draw_parameters = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
+    if not draw_parameters:
         return []
     # The queue of a unit is its language here, so the language column of units can be used, which has an index. A
     # single statement counts everything. If there were two, an answer between them could make a document count neither
     # as waiting nor as labelled.
-    units = task.units.exported().filter(language__in=found).order_by()
+    units = task.units.exported().filter(language__in=draw_parameters).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
-    by = ("language", "predicted", "stage", "label")
-    for language, predicted, stage, label, number in units.values_list(*by).annotate(Count("pk")):
+    columns = ("language", "predicted", "stage", "label")
+    for language, predicted, stage, label, number in units.values_list(*columns).annotate(Count("pk")):
         counts["labelled"][language, label] += number * (stage == stages.LABELLED)
         counts["drawn"][language, predicted] += number
         counts["waiting"][language, predicted] += number * (stage not in stages.FINISHED)
         counts["right"][language, predicted] += number * (label == predicted)
-    of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
-    left = {(language, label): number for language, label, number in of_reserve}
+    reserve_counts = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
+    left = {(language, label): number for language, label, number in reserve_counts}
     rows = []
-    for cell in ((language, label) for language, parameters in found.items() for label in parameters["classes"]):
+    for cell in (
+        (language, label) for language, parameters in draw_parameters.items() for label in parameters["classes"]
+    ):
         row = {name: counted[cell] for name, counted in counts.items()}
-        needed = found[cell[0]][NEEDED]
+        needed = draw_parameters[cell[0]][NEEDED]
         short = max(0, needed - row["labelled"] - row["waiting"])
         over = bool(short) and cell not in left and not row["waiting"]
         row |= {"left": left.get(cell, 0), "short": short, "over": over}
@@ -138,16 +140,16 @@ class Replenishment(QualityControl):
 SHOWN = 3  # maximum number of ids that a sentence names
 
 
-def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
+def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
     """Return sentences about problems with the balanced sets of a language.
 
-    told: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py), and for an exported
+    results: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py), and for an exported
         set also `taken_out`, the number of documents that are in no set.
     """
     return [
-        *(_taken_out(language, number) for number in [told.get("taken_out", 0)] if number),
-        *(_short(language, short) for short in told["short"]),
-        *(_fault(language, fault) for fault in told["faults"]),
+        *(_taken_out(language, number) for number in [results.get("taken_out", 0)] if number),
+        *(_short(language, short) for short in results["short"]),
+        *(_fault(language, fault) for fault in results["faults"]),
     ]
 
 
@@ -164,35 +166,35 @@ def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         numbered("right", "as predicted"),
         numbered("waiting", "with people"),
         numbered("left", "left to draw"),
-        Column("note", "", NOTE, lambda row: "stays short: nothing is left to draw" if row["over"] else ""),
+        Column("note", "", NOTE, lambda row: "incomplete: no documents are left to draw" if row["over"] else ""),
     )
-    return table("Classes, as the sets need them and as people found them", columns, rows)
+    return table("Classes: documents needed and labelled", columns, rows)
 
 
 def _taken_out(language: str, number: int) -> str:
     return (
-        f"{language}: {many(number, 'document')} that were drawn {'is' if number == 1 else 'are'} in no set, since "
-        "people found none of the classes in them, or could not settle which."
+        f"{language}: {many(number, 'document')} that were drawn {'is' if number == 1 else 'are'} in no set, because "
+        "people found none of the classes in them, or could not decide."
     )
 
 
 def _short(language: str, short: Mapping[str, Any]) -> str:
     return (
-        f"{language}, {short['set']}: of {short['label']} there are {short['there']:,} documents and not "
+        f"{language}, {short['set']}: the class {short['label']} has {short['there']:,} documents, not "
         f"{short['wanted']:,}."
     )
 
 
 def _fault(language: str, fault: Mapping[str, Any]) -> str:
     ids, first, second = fault["ids"], fault["first"], fault["second"]
-    named = ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
+    shown_ids = ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
     if first == second:
-        found = f"{many(len(ids), 'line')} too many in {first}, whose ids it has before"
+        problem = f"{many(len(ids), 'repeated id')} in {first}"
     elif first.startswith("train") and second.startswith("train"):
-        found = f"{many(len(ids), 'id')} of {first} that {second} lacks"
+        problem = f"{many(len(ids), 'id')} of {first} that {second} does not contain"
     else:
-        found = f"{many(len(ids), 'id')} in both {first} and {second}"
-    return f"the lists in {language} have {found} ({named})."
+        problem = f"{many(len(ids), 'id')} in both {first} and {second}"
+    return f"the lists in {language} have {problem} ({shown_ids})."
 
 
 register(Replenishment())

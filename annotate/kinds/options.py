@@ -10,7 +10,7 @@ ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD = (
     "Routing",
     "The detectors' agreement",
     "The audit of that agreement",
-    "Checks of people who decide alone",
+    "Checks of single readers and adjudicators",
     "Decoys",
     "Answers to labels",
     "Suggestions",

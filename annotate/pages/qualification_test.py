@@ -88,7 +88,7 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
         raise InvalidAnswer(_("The form did not say which question it answers. Reload the page."))
     with acting(request.user, task) as permit:
         if not _answers(permit, language).filter(pk=question).exists():
-            raise NotFound(_("You have not been asked such a question."))
+            raise NotFound(_("You have not been asked this question."))
         chosen = read_answer(permit.task.kind, request.POST.getlist("answer"))
         answered = qualifying.answer(permit, question, chosen.label, is_sure="is_sure" in request.POST)
     if request.htmx:
@@ -103,7 +103,7 @@ def choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
-        raise NotFound(_("You have not been asked such a question."))
+        raise NotFound(_("You have not been asked this question."))
     if request.htmx:
         panel = concept_picker.of_question(question.gold_answer.item, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)

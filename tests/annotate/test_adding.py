@@ -134,8 +134,11 @@ def test_nothing_is_added_where_nothing_is_left_or_people_are_not_asked(make_tas
     task = make_task([german] * 5 + [french] * 3)
     add(task, 10, ["fr"])
     none, exhausted = {
-        "audit": ("on no post of task task in en; they do in: de, fr.", "task task: people read every post in fr"),
-        "checks": ("decides no unit of task task in en; that is so in: de, fr.", "nothing in fr that one reader"),
+        "audit": (
+            "on no post of task task in en; they do in: de, fr.",
+            "task task, because people read every post in fr",
+        ),
+        "checks": ("decide no unit of task task in en; they do in: de, fr.", "nothing in fr that one reader"),
     }[to]
     with pytest.raises(NotFound, match=none):
         add(task, 1, ["en"])
@@ -154,14 +157,14 @@ def test_the_command_says_how_many_it_adds_by_language_and_who_is_lacking(make_t
     call_command("audit", "task", "--add", "9", "--dry-run", *option)
     shown = capsys.readouterr()
     assert shown.out == (
-        f"Added to the {to} by lot: 9 posts: 6 of de, 3 of fr.\n"
+        f"Drawn at random and added to the {to}: 9 posts: 6 of de, 3 of fr.\n"
         "This was a dry run: nothing was kept of it. Without --dry-run the same is done.\n"
     )
     if to == "audit":
         assert "lack readers: fr (3)" in shown.err
     assert not chosen(task) | checked(task)
     call_command("audit", "task", "--add", "25", "--languages", "de", *option)
-    sentence = f"Added to the {to} by lot: 20 posts: 20 of de. These are all there are, and not 25.\n"
+    sentence = f"Drawn at random and added to the {to}: 20 posts: 20 of de. No more are available, although 25 were requested.\n"
     assert capsys.readouterr().out == sentence
     assert len(chosen(task) | checked(task)) == 20
 

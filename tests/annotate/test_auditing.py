@@ -131,7 +131,7 @@ def test_it_is_told_where_an_adjudicator_overruled_a_confirmation(make_task, ann
         task = make_task([AGREED], name=label, audit_least=1, audit_recheck=1, audit_limit=0.99)
         settle(ada, say(ann, task, "de"), label)
         call_command("audit", label)
-        sentence = "of 1 confirmation that an adjudicator checked 1 was wrong"
+        sentence = "1 of 1 confirmation checked by an adjudicator was wrong"
         assert (sentence in capsys.readouterr().out) == (label == "fr")
 
 
@@ -152,13 +152,13 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
     task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0, audit_limit=0.1)
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
     call_command("audit", "task")
-    assert "* de: not done yet\n" in capsys.readouterr().out
+    assert "* de: not finished\n" in capsys.readouterr().out
     for _ in range(2):
         settle(ada, say(ann, task, "fr"), "fr")
     call_command("audit", "task")
     told = capsys.readouterr().out
-    assert "* de: 1 discarded; wrong in " in told
-    assert "More than 10% may be wrong, but nothing is left that people do not read: de.\n" in told
+    assert "* de: 1 discarded; whatever their labels, " in told
+    assert "More than 10% may be wrong, but people already read all posts: de.\n" in told
     (row,) = audit_report.report(task)["languages"]
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
 
@@ -232,8 +232,8 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     assert why in capsys.readouterr().err
     call_command("audit", "task")
     told = capsys.readouterr().out
-    assert "Contested, since more than 95% may be wrong; people label all of it: de.\n" in told
-    assert "No other language that has unread posts and a finished audit is over the limit of 95%.\n" in told
+    assert "People label all posts, because more than 95% may be wrong: de.\n" in told
+    assert "No other language with unread posts and a finished audit is over the limit of 95%.\n" in told
 
 
 def test_a_language_within_the_limit_stays_as_it_is(make_task, ann, ada):

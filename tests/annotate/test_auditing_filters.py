@@ -82,14 +82,16 @@ def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited,
     assert len(of_kept) == 1
     found = filter_precision.report(task)  # before anybody has read
     assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
-    assert "is not known: too few were read." in " ".join(filter_words(found))
+    assert "is not known, because too few pairs were read." in " ".join(filter_words(found))
     read_all(task, ann, lambda key: key in dropped)
     found = filter_precision.report(task)
     assert [found["kept"][key] for key in ("read", "found")] == [6, 0]
     assert [found["dropped"][key] for key in ("read", "found")] == [4, 4]
     assert (found["dropped"]["share"]["value"], found["recall"]["high"]) == (1, 1)
     words = " ".join(filter_words(found))
-    assert re.search(r"None of the 6 read of those kept is toxic: at most \d\d\.\d\d% of all kept\.", words)
+    assert re.search(
+        r"None of the 6 kept pairs with a label is toxic, so at most \d\d\.\d\d% of all kept pairs are\.", words
+    )
     assert "is at least" in words
 
 

@@ -26,7 +26,7 @@ from tests.annotate.exporting.acts import with_manifest
 from tests.annotate.exporting.told import json_lines
 from tests.annotate.test_gold_sets import write_set
 
-NO_SECOND = "There is one adjudicator, so no second opinion can be had"
+NO_SECOND = "There is only one adjudicator, so nobody can give a second opinion"
 
 
 def read_all(task, annotator, label="de"):
@@ -83,8 +83,8 @@ def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_rea
     }
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
     low, high = (100 * end for end in jeffreys(1, 2))
-    assert "One reader alone decided 6 posts." in card
-    assert f"2 done, 1 of these otherwise than the reader (50.0% [{low:.1f}, {high:.1f}])." in card
+    assert "Single readers decided 6 posts." in card
+    assert f"2 done, 1 of these differently from the reader (50.0% [{low:.1f}, {high:.1f}])." in card
     assert "so far" not in card
     assert re.search(r"^\| de \| German \| 6 \| 2 \| 50\.0% ", card, re.MULTILINE)
     assert "No second adjudicator decided any of these" in card
@@ -173,8 +173,8 @@ def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
     read_all(task, ann)
     rows_of(task, gold / "gold")
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
-    assert "One reader alone decided 2 posts. None was checked, so it is not known how often" in card
-    assert "No adjudicator has decided anything." in card
+    assert "Single readers decided 2 posts. None was checked, so the error rate of single readers" in card
+    assert "No adjudicator has decided a post." in card
 
 
 # --- the command, the manager's page, the status
@@ -186,12 +186,17 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +6 +2 +50\.0% \[", told, re.MULTILINE)
-    assert "One reader alone decided 6 posts." in told
+    assert "Single readers decided 6 posts." in told
     assert NO_SECOND in told
     client.force_login(manager)
     shown = page(client, f"/manage/tasks/{checked.name}/")
     assert shown.forbidden == []
-    for words in ("The audit of agreement", "Checks of people who decide alone", "de German 6 2 50.0% [", NO_SECOND):
+    for words in (
+        "Audit of the detectors' agreement",
+        "Checks of single readers and adjudicators",
+        "de German 6 2 50.0% [",
+        NO_SECOND,
+    ):
         assert words in shown.text
     person("eve", adjudicates=True)
     call_command("audit", "task", "--json")
@@ -210,8 +215,8 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "No decoys are hidden" in told
-    assert "Of 2 more posts, chosen by lot" in told
-    assert "* de: discarded, and so not counted: 1\n" in told
+    assert "An adjudicator decides 2 more posts again" in told
+    assert "* de: discarded, so not counted: 1\n" in told
 
 
 def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, capsys):
@@ -224,9 +229,9 @@ def test_second_opinions_are_told_with_how_many_differed(skipped, ada, eve, caps
     call_command("audit", "task")
     told = capsys.readouterr().out
     low, high = (100 * end for end in jeffreys(1, 2))
-    assert "A second adjudicator decided 2 of these too and did not see the first decision, " in told
-    assert f"1 of them otherwise (50.0% [{low:.1f}, {high:.1f}])." in told
-    assert "2 posts still wait for another one." in told
+    assert "A second adjudicator also decided 2 of these without seeing the first decision, and " in told
+    assert f"1 of them differently (50.0% [{low:.1f}, {high:.1f}])." in told
+    assert "2 posts still wait for a second decision." in told
 
 
 def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, ada, person, capsys):
@@ -235,7 +240,7 @@ def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, a
     call_command("status")
     told = capsys.readouterr().out
     assert NO_SECOND in told
-    assert "make another person an adjudicator. These tasks ask for one: asks.\n" in told
+    assert "Make another person an adjudicator. These tasks ask for one: asks.\n" in told
     person("eve", adjudicates=True)
     call_command("status")
     assert NO_SECOND not in capsys.readouterr().out

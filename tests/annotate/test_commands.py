@@ -114,16 +114,16 @@ def test_audit_prints_what_was_found_and_contests_what_is_over_the_limit_once(au
     low, high = (f"{100 * end:.1f}" for end in jeffreys(2, 4))
     printed = run()
     assert re.search(rf"^de +German +10 +4 of 4 +50\.0% \[{low}, {high}\]$", printed, re.MULTILINE)
-    assert "The detectors agree on 10 posts. 4 of these were chosen by lot" in printed
-    assert "No language that has unread posts and a finished audit is over the limit of 60%.\n" in printed
-    assert "No post was decided by one reader alone.\n" in printed
+    assert "The detectors agree on 10 posts. People read 4 of these" in printed
+    assert "No language with unread posts and a finished audit is over the limit of 60%.\n" in printed
+    assert "No post was decided by a single reader.\n" in printed
     assert "nothing was sent to people" in run(contest=True)
     task = Task.objects.get()
     task.audit_limit = 0.05
     task.save()
     printed = run()
     assert "* de: more than 5% may be wrong\n" in printed
-    assert "Over the limit of 5%: de; `assay audit task --contest` has people label them.\n" in printed
+    assert "Over the limit of 5%: de. To have people label these, run `assay audit task --contest`.\n" in printed
     assert run(contest=True) == "Sent to people: 6 of de.\n"
     assert audited.units.filter(stage="QUEUED").count() == 6
     assert "nothing was sent to people" in run(contest=True)
@@ -131,27 +131,27 @@ def test_audit_prints_what_was_found_and_contests_what_is_over_the_limit_once(au
 
 def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
     task = make_task([AGREED])
-    nothing = "Task task: Nobody checks what the detectors agree on: no post was chosen for an audit"
+    nothing = "Task task: No post was chosen for an audit"
     for options, sentence in (({}, nothing), ({"contest": True}, "nothing was sent to people")):
         call_command("audit", "task", **options)
         assert sentence in capsys.readouterr().out
     assert task.units.get().stage == "AGREED"
     make_task([DISPUTED], name="bare", asked="de")
     call_command("audit", "bare")
-    assert capsys.readouterr().out.startswith("Task bare: No decoys are hidden among its posts")
+    assert capsys.readouterr().out.startswith("Task bare: No decoys are hidden among the posts")
 
 
 def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(make_task, person, capsys):
     task = make_task([DISPUTED] * 3, asked="de", decoys=2)
     ann = person("ann", "de")
     call_command("audit", "task")
-    assert "hidden among the others.\nNo reader has answered one yet.\n" in capsys.readouterr().out
+    assert "hidden among the others.\nNo reader has answered a decoy yet.\n" in capsys.readouterr().out
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
-    assert "\nIn 2 answers to them readers said Yes 2 times.\n" in told
+    assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in told
     with pytest.raises(CommandError, match="task has no agreement to contest: none of its labels is the detectors'"):
         call_command("audit", "task", "--contest")
 

@@ -313,7 +313,7 @@ def test_decoys_are_in_no_export_and_in_none_of_its_counts(labelled, posts, ann,
         assert json.dumps(unit.item.text)[1:-1] not in told
     [row] = manifest["decoys"]["languages"]
     assert (row["decoys"], row["answers"], row["yes"]) == (2, 2, 2)
-    assert "In 2 answers to them readers said Yes 2 times." in (tmp_path / "gold" / "README.md").read_text("utf-8")
+    assert "Readers answered Yes in 2 of 2 answers to decoys." in (tmp_path / "gold" / "README.md").read_text("utf-8")
 
 
 def test_a_set_is_finished_when_its_own_posts_are(labelled, posts, ann, verify, tmp_path):

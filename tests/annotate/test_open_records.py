@@ -129,11 +129,19 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
     one_label = [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in rows]
     fields = "A web_ranking task needs the fields query, title, snippet; the records of corpus"
     for gold, options, sentence in (
-        (rows[:13], "", "The test in de asks 10 questions, drawn at random, and needs a pool of 15"),
-        (rows, "--test-items=11", "needs a pool of 17 gold answers with the purpose test"),
-        (rows[:22] + rows[26:], "", "In en there are 4 gold answers with the purpose queue"),
-        (one_label, "", "In de 8 of the 8 gold answers with the purpose queue are 1: a person who always answers that"),
-        ([*rows, first], "", "line 53: en0 occurs twice; each serves one purpose."),
+        (rows[:13], "", "The test in de asks 10 random questions. It needs at least 15"),
+        (rows, "--test-items=11", "needs at least 17 gold answers with the purpose test"),
+        (rows[:22] + rows[26:], "", "In en, only 4 gold answers have the purpose queue"),
+        (
+            one_label,
+            "",
+            "In de, 8 of the 8 gold answers with the purpose queue are 1, so a person who always gives this",
+        ),
+        (
+            [*rows, first],
+            "",
+            "line 53: en0 occurs twice, but a gold answer can have only one purpose. Remove one of the rows.",
+        ),
         ([*rows, first | {"id": "none"}], "", "none"),
         (
             [first | {"label": "2"}, *others],
@@ -191,5 +199,5 @@ def test_gold_answers_of_a_table_with_gaps_are_taken_as_their_numbers(tmp_path):
     ) == [("é", "1", ""), ("0", "0", "")]
     with pytest.raises(GoldAnswerError, match=r"line 1: The id 2\.0 is a number that another program has rewritten"):
         read({"id": "2.0", "label": "1", "purpose": "queue"})
-    with pytest.raises(GoldAnswerError, match="line 1: practice explains every item, and a has no explanation"):
+    with pytest.raises(GoldAnswerError, match="line 1: practice explains every item, but a has no explanation"):
         read({"id": "a", "label": "1", "purpose": "practice", "explanation": " "})

@@ -78,8 +78,8 @@ def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
     drawn, agreed, queued, copies = told_counts(out)
     assert drawn == agreed + queued + copies == 600
     # Of an audit for which no post is chosen nothing is said.
-    assert "The detectors' agreement counts on " in out
-    assert "nor in languages whose route says so.\n" in out
+    assert "The detectors' agreement is used for " in out
+    assert "or in languages whose route excludes it.\n" in out
     task = Task.objects.get()
     waiting = task.units.waiting_copies().count()
     assert (f"({waiting} wait" in out) == bool(waiting)

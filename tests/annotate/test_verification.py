@@ -130,10 +130,10 @@ def test_the_title_names_the_languages_where_they_are_few_and_none_is_given(open
 
 def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(open_task, reader):
     _, notes = open_task("one", *PRECISION, languages="de", size=10, seed="7")
-    assert "no decoys for de, so false Yes stays unknown there: nobody has found" in notes
+    assert "there are no decoys for de, because nobody has labelled posts" in notes
     work(Task.objects.get(), reader, lambda unit: unit.asked)
     _, notes = open_task("two", *PRECISION, "--reuse", languages="de ja", size=10, seed="7")
-    assert "no decoys for ja, so false Yes stays unknown there" in notes
+    assert "there are no decoys for ja, because nobody has labelled posts" in notes
     out, notes = open_task("three", *PRECISION, "--reuse", languages="de", size=10, seed="7")
     assert "0 units queued for readers" in out
     assert "no decoys" not in notes
@@ -141,16 +141,16 @@ def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(op
 
 def test_whoever_wants_no_decoys_is_told_what_stays_unknown_and_not_that_there_are_none(open_task):
     out, notes = open_task("t", *RECALL, "--decoy-share", "0", languages="de", size=20)
-    assert "--decoy-share 0 leaves unknown how often readers say Yes by mistake" in notes
+    assert "with --decoy-share 0, it is not known how often readers answer Yes by mistake" in notes
     assert "2% and 5%" in notes
     assert "nobody has found" not in notes
-    assert "if no reader says Yes by mistake" in out
+    assert "if no reader answers Yes by mistake" in out
 
 
 def test_a_dry_run_says_how_wide_intervals_will_be_with_the_decoys_that_there_are(open_task):
     out, notes = open_task("t", *RECALL, "--dry-run", languages="de", size=400)
     assert "Expected width of the 95% interval of recall, in points: de " in out
-    assert "Label a uniform task of the corpus first." in notes
+    assert "label a uniform task of the corpus first." in notes
 
 
 def test_a_post_drawn_for_two_languages_is_two_units(open_task, reader):

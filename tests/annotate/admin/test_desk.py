@@ -158,11 +158,11 @@ def failed(make_task, person):
 def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
     shown = page(desk, reverse("manage-task", args=[failed.name]))
     assert shown.forbidden == []
-    assert "The detectors agree on 20 posts. 8 of these were chosen by lot" in shown.text
+    assert "The detectors agree on 20 posts. People read 8 of these" in shown.text
     low, high = (100 * end for end in jeffreys(4, 4))
     assert f"de German 12 4 of 4 100.0% [{low:.1f}, {high:.1f}]" in shown.text
     assert "fr French 8 4 of 4 0.0% [0.0, " in shown.text
-    assert "Where the detectors agree and are wrong" in shown.text  # the plot
+    assert "Error rate of the detectors where they agree" in shown.text  # the plot
     assert "over the limit" not in shown.text
 
 
@@ -179,7 +179,7 @@ def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(de
     assert re.search(r'name="contest" value="yes"[^>]* checked', form)
     assert failed.units.filter(stage="AGREED").count() == 12
     call_command("audit", failed.name, contest=True)
-    assert "contested: people label all of it" in page(desk, reverse("manage-task", args=[failed.name])).text
+    assert "contested: people label all posts" in page(desk, reverse("manage-task", args=[failed.name])).text
     assert set(Transition.objects.filter(event="contested").values_list("unit__agreed_label")) == {("de",)}
 
 
@@ -187,8 +187,8 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
     make_task([AGREED] * 3, audit_least=1)
     make_task([AGREED] * 3, name="without")
     waiting, without = (page(desk, reverse("manage-task", args=[name])).text for name in ("task", "without"))
-    assert "de German 3 0 of 1 – not done yet" in waiting
-    assert "no post was chosen for an audit when the task was opened" in without
+    assert "de German 3 0 of 1 – not finished" in waiting
+    assert "No post was chosen for an audit when the task was opened" in without
     assert "Over the task’s limit" not in without
 
 
@@ -210,7 +210,7 @@ def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
         judge(ann, lease.pk, Answer("de"))
     shown = page(desk, reverse("manage-task", args=[task.name]))
     assert shown.forbidden == []
-    assert "In 4 answers to them readers said Yes 4 times." in shown.text
+    assert "Readers answered Yes in 4 of 4 answers to decoys." in shown.text
     low, _ = jeffreys(4, 4)
     assert f"de German 4 4 of 4: 100.0% [{100 * low:.1f}, 100.0] –" in shown.text
     settings = page(desk, reverse("manage-settings", args=[task.name])).text

@@ -80,9 +80,9 @@ def test_manifest_and_card_have_what_was_drawn_and_what_never(sentences, kind, t
     for words in (
         "| de | train.60 | 30 |",
         "as many documents of one class as of any other, but for those named below, drawn",
-        "- de, train.60: of sports there are 15 documents and not 30.",
+        "- de, train.60: the class sports has 15 documents, not 30.",
         "| de | 100 | 0 | 0 | 0 |",
-        "how often they are wrong is not known",
+        "their error rate is not known",
     ):
         assert words in card
     opened("few", kind, labels="sports health", test=10, languages="de")
@@ -135,7 +135,7 @@ def test_the_faults_of_published_lists_are_reported(sentences, kind, tmp_path):
     faults = [
         f"the lists in de have 1 id in both train.4 and test ({keys[2]}).",
         f"the lists in de have 1 id in both dev and test ({keys[4]}).",
-        f"the lists in de have 1 line too many in train.4, whose ids it has before ({keys[0]}).",
+        f"the lists in de have 1 repeated id in train.4 ({keys[0]}).",
     ]
     rows = exported("again", gold)
     card = card_of(gold)

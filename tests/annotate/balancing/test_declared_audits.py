@@ -32,7 +32,7 @@ def test_a_share_of_each_class_in_each_language_goes_to_people_who_do_not_know(s
     opened("unread", kind, languages="de", **SETS)
     assert declared_audit.report(Task.objects.get(name="unread")) is None
     call_command("audit", "unread")
-    assert "so how often they are wrong is not known" in capsys.readouterr().out
+    assert "so their error rate is not known" in capsys.readouterr().out
 
 
 def test_the_majority_is_the_label_and_the_error_is_reported_by_class_language_and_answer(
@@ -65,11 +65,11 @@ def test_the_majority_is_the_label_and_the_error_is_reported_by_class_language_a
     assert {row["audit_chance"] for row in rows} == {0.2}
     assert manifest_of(tmp_path / "gold")["declared_audit"] == json.loads(json.dumps(result))
     card = card_of(tmp_path / "gold")
-    assert "280 documents came with a label. 56 of them were chosen by lot" in card
+    assert "280 documents came with a label. People labelled a random sample of 56" in card
     assert "| travel | 40 | 8 of 8 | 8 | 100.0% [" in card
     assert "| travel | 0 | 0 | 0 | 8 | 0 | 0 | 0 |" in card
     call_command("audit", "topics")
-    assert "Of all these labels 14.3% [" in capsys.readouterr().out
+    assert "14.3% [" in capsys.readouterr().out
 
 
 def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentences, kind, readers, tmp_path):
@@ -97,7 +97,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     files = lists(gold, "german")
     assert german["sets"] == {name: len(ids) for name, ids in files.items()}
     assert sum(map(len, files.values())) == len(rows) == 136
-    words = "de: 4 documents that were drawn are in no set, since people found none of the classes in them"
+    words = "de: 4 documents that were drawn are in no set, because people found none of the classes in them"
     assert words in card_of(gold)
     # What is known of the labels stands beside what is measured by them.
     (tmp_path / "mine").mkdir()

@@ -100,7 +100,7 @@ def test_a_wrong_setting_is_refused_and_what_was_typed_stays(desk, make_task, ch
 def test_a_test_is_not_made_longer_than_its_gold_answers_allow(desk, make_records_task):
     task = make_records_task(gold={"test": ["1", "0"] * 2}, test_items=2, tries=2)
     page = change(desk, task, test_items="9")
-    assert "The test in en asks 9 questions, drawn at random, and needs a pool of 14 gold answers" in words(page)
+    assert "The test in en asks 9 random questions. It needs at least 14 gold answers" in words(page)
     assert Task.objects.get().test_items == 2
     change(desk, task, test_items="3", tries="1")
     assert Task.objects.get().test_items == 3

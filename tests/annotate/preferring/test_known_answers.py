@@ -168,9 +168,9 @@ def test_a_hidden_answer_whose_two_sets_are_equal_is_asked_all_the_same(world, a
 
 def test_known_answers_that_cannot_be_used_are_refused(world):
     for systems, gold, rows, sentence in (
-        (("mt5", "bert", "seq2seq"), None, 40, "names the better of two systems, and the task has more than two"),
+        (("mt5", "bert", "seq2seq"), None, 40, "names the better of two systems, but the task has more than two"),
         (("mt5", "bert"), lambda number: "gpt", 40, "of en-0: 'gpt' is not a valid answer"),
-        (("mt5", "bert"), None, 37, "The gold answer of en-0: not both systems suggest a reply to its message"),
+        (("mt5", "bert"), None, 37, "Not both systems suggest a reply to the message of the gold answer en-0"),
     ):
         file = gold_file(world.folder, gold) if gold else gold_file(world.folder)
         with pytest.raises(CommandError, match=sentence):

@@ -55,7 +55,7 @@ def test_who_fails_may_practise_and_try_again_as_often_as_the_task_says_and_no_m
     found = state(ann, task, "en")
     assert (found.step, found.tries_left) == ("failed", 0)
     begin(ann, task, "en", Trial.PRACTICE)
-    with pytest.raises(NotQualified, match="used all your tries of the test in English"):
+    with pytest.raises(NotQualified, match="used all your tries for the test in English"):
         begin(ann, task, "en", Trial.TEST)
     assert take(ann, task) is None
     assert Trial.objects.filter(kind="test").count() == 2
@@ -157,7 +157,7 @@ def test_each_language_has_its_own_test(make_tested, person):
     assert take_test(bea, task, language="de").passed
     assert [(found.language, found.step) for found in states(bea, task)] == [("de", "passed"), ("en", "read")]
     assert take(bea, task).unit.language == "de"
-    with pytest.raises(NotAllowed, match="not down as a reader of French"):
+    with pytest.raises(NotAllowed, match="not registered as a reader of French"):
         begin(bea, task, "fr", Trial.PRACTICE)
     with pytest.raises(NotFound, match="no records in Italian"):
         begin(bea, task, "it", Trial.PRACTICE)
@@ -230,7 +230,7 @@ def test_a_test_goes_on_under_a_minor_version_and_counts_for_nothing_under_a_maj
     assert begin(ann, task, "en", Trial.TEST) == test
     answer(ann, next_question(test).pk, "1")
     new_version(task, "en", "Said otherwise.", major=True)
-    with pytest.raises(Outdated, match="uses up none of your tries"):
+    with pytest.raises(Outdated, match="uses none of your tries"):
         answer(ann, next_question(test).pk, "1")
     found = state(ann, task, "en")
     assert (found.step, found.tries_left, found.interrupted) == ("read", 1, True)
