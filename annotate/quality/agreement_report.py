@@ -44,7 +44,7 @@ COMMAND = {
     "ac1": "AC1",
 }
 PAGE = {
-    "units_of_two": "units of two answers or more",
+    "units_of_two": "units with two or more answers",
     "annotators": "annotators",
     "observed": "observed agreement, 95% interval",
     "masi": "alpha, MASI",
@@ -86,14 +86,16 @@ def agreement_table(
     on_page: whether the table is for a page, where one column names the language and rows can be sorted.
     asked: how the person who requested the page wants the rows to be sorted.
     """
-    told = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
+    shown_keys = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
-        measured(key, headings[key], digits) if key in MEASURES else numbered(key, headings[key]) for key in told
+        measured(key, headings[key], digits) if key in MEASURES else numbered(key, headings[key]) for key in shown_keys
     ]
     rows, total = _parts(report)
     if on_page:
-        first = Column("language", "language", SHORT, _language)
-        return table("Agreement by language", (first, *columns), rows, total=total, slug="agreement", asked=asked)
+        language_column = Column("language", "language", SHORT, _language)
+        return table(
+            "Agreement by language", (language_column, *columns), rows, total=total, slug="agreement", asked=asked
+        )
     return table("languages", (*LANGUAGE, *columns), [*rows, *total])
 
 
@@ -122,7 +124,7 @@ def label_table(
         return None
     columns = (
         Column("label", "label", says=lambda row: called(row["label"]) if called else row["name"]),
-        numbered("units", "units with it"),
+        numbered("units", "units with this label"),
         measured("alpha", "alpha against all other labels", digits),
     )
     return table("Agreement by label", columns, rows[:shown], slug="labels", asked=asked)
@@ -134,15 +136,15 @@ def accuracy_table(report: Section) -> Table:
     If answers are label sets, the measure is the mean F1 of the majority; otherwise, it is the share of right labels.
     """
 
-    def right(key: str, heading: str) -> Column:
+    def accuracy_column(key: str, heading: str) -> Column:
         return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
 
     models = MODELS if report[ALL]["dawid_skene"] else {}
     columns = (
         *LANGUAGE,
         numbered("units", "with a true label", lambda row: row["gold"]["units"]),
-        right("majority", "majority right" if models else "mean F1 of the majority"),
-        *(right(key, f"{name} right") for key, name in models.items()),
+        accuracy_column("majority", "majority right" if models else "mean F1 of the majority"),
+        *(accuracy_column(key, f"{name} right") for key, name in models.items()),
     )
     rows, total = _parts(report)
     return table("languages", columns, [*rows, *total])
@@ -164,7 +166,7 @@ def rest_table(
 
     columns = (
         Column("name", "annotator", says=person),
-        numbered("units", "units shared"),
+        numbered("units", "shared units"),
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),
     )
@@ -181,53 +183,53 @@ def difference_table(
     called: function that returns the name of a label.
     """
 
-    def said(key: str, heading: str) -> Column:
+    def label_column(key: str, heading: str) -> Column:
         return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
 
     def votes(row: Section) -> Cell:
         return Cell(", ".join(f"{called(label)}: {number}" for label, number in row["votes"].items()))
 
-    def sure(row: Section) -> Cell:
+    def certainty(row: Section) -> Cell:
         return Cell(percent(row["posterior"]), row["posterior"])
 
     columns = (
         Column("item", "record", says=lambda row: Cell(row["item"], row["item"], address(row["unit"]))),
         *([ONE_LANGUAGE] if any(row["language"] for row in rows) else []),
         Column("votes", "answers", says=votes),
-        said("majority", "most say"),
-        said("dawid_skene", "the model says"),
-        Column("posterior", "how sure the model is", NUMBER, sure),
+        label_column("majority", "majority"),
+        label_column("dawid_skene", "model"),
+        Column("posterior", "the model's certainty", NUMBER, certainty),
     )
-    return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
+    return table("Where the model disagrees", columns, rows, slug="differs", asked=asked)
 
 
 def words(report: Section) -> list[str]:
     """Return sentences that summarize the agreement in all languages, the models, and the accuracy if it is known."""
     part = report[ALL]
-    repeats = " (repeats counted)" if report["repeats"] else ""
+    repeats = " (including repeats)" if report["repeats"] else ""
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
     counted = (
-        f"{_many(part['judgments'], 'judgment')} of {many(part['annotators'], 'annotator')} on "
-        f"{_many(part['units'], 'unit')}{repeats}, {of_two} judged by two or more"
+        f"{_many(part['judgments'], 'judgment')} by {many(part['annotators'], 'annotator')} on "
+        f"{_many(part['units'], 'unit')}{repeats}, {of_two} with two or more judgments"
     )
-    told = _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)
+    sentences = _set_sentences(counted, part) if part.get("masi") else _label_sentences(counted, part)
     if not part["units_of_two"]:
-        told[0] = f"{counted}, so there is no agreement to measure."
-    return told
+        sentences[0] = f"{counted}, so there is no agreement to measure."
+    return sentences
 
 
-def _of_sets(counted: str, part: Section) -> list[str]:
-    told = [
+def _set_sentences(counted: str, part: Section) -> list[str]:
+    sentences = [
         f"{counted}: alpha is {coefficient(part['masi'], 4)} with MASI distance, {coefficient(part['jaccard'], 4)} "
-        f"with Jaccard's, and {coefficient(part['nominal'], 4)} where only equal sets agree.",
-        "How far an annotator agrees with the others is their mean F1 with them.",
+        f"with Jaccard distance, and {coefficient(part['nominal'], 4)} if only equal sets agree.",
+        "An annotator's agreement with the others is the mean F1 with their answers.",
     ]
     if gold := part["gold"]:
-        told.append(
-            f"On {_many(gold['units'], 'unit')} with true labels, those that most people chose have a mean F1 of "
+        sentences.append(
+            f"On {_many(gold['units'], 'unit')} with true labels, the labels that most people chose have a mean F1 of "
             f"{accuracy(gold['majority'])}.{_unknown(gold)}"
         )
-    return told
+    return sentences
 
 
 def _unknown(gold: Section) -> str:
@@ -241,27 +243,27 @@ def _many(number: float, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def _of_labels(counted: str, part: Section) -> list[str]:
+def _label_sentences(counted: str, part: Section) -> list[str]:
     model = part["dawid_skene"]
-    told = [
+    sentences = [
         f"{counted}: alpha is {coefficient(part['nominal'], 4)}.",
         "Dawid and Skene's model differs from the label with the most votes on "
-        f"{_many(len(model['differs']), 'unit')}; on {count(model['tied'])} the votes tie.",
+        f"{_many(len(model['differs']), 'unit')}. The votes are tied on {count(model['tied'])}.",
     ]
     if not model["converged"]:
-        told[1] += f" It has not converged in {_many(model['rounds'], 'round')}, so its figures are not a maximum."
+        sentences[1] += f" It did not converge in {_many(model['rounds'], 'round')}, so its figures are not a maximum."
     if gold := part["gold"]:
         models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
-        told.append(
-            f"Of {_many(gold['units'], 'unit')} with a true label the majority, ties counted by their shares, has "
-            f"{accuracy(gold['majority'])} right, {models}.{_unknown(gold)}"
+        sentences.append(
+            f"On {_many(gold['units'], 'unit')} with a true label, the accuracy is {accuracy(gold['majority'])} for "
+            f"the majority (ties count in part), {models}.{_unknown(gold)}"
         )
-        told += [
-            f"{MODELS[key]} is right less often than the majority beyond chance, so do not take its labels here."
+        sentences += [
+            f"{MODELS[key]} is significantly less accurate than the majority, so do not use its labels here."
             for key in gold["worse"]
         ]
-        told += sureness(gold)
-    return told
+        sentences += sureness(gold)
+    return sentences
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
@@ -274,8 +276,8 @@ def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
 
 def alike(group: list[str]) -> str:
     return (
-        f"The labels {' and '.join(group)} differ in capital letters only, and are told apart; if they are one, write "
-        "them alike in the file and import it under another name."
+        f"The labels {' and '.join(group)} differ only in case, but count as different labels. If they are the same, "
+        "write them identically in the file and import it under another name."
     )
 
 
@@ -289,32 +291,33 @@ def doubts(report: Section) -> list[str]:
     - Only a sample of the units is measured.
     - Nearly all answers have the same label, so alpha says little about reliability.
     """
-    told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
+    sentences, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
-        told.append(
-            "Each comparison is of two systems out of several, so that what is told apart is which of the two, by the "
-            "alphabet, and not its name: nobody can prefer a system that they are not shown."
+        sentences.append(
+            "Each comparison is of two out of several systems. Agreement is measured by their alphabetical position "
+            "and not by their names, because nobody can prefer a system that they do not see."
         )
     if (used := part["nominal"]["units"]) < part["units_of_two"]:
-        told.append(
-            f"Of {count(part['units_of_two'])} units of two answers or more, {count(used)} drawn by lot are measured."
+        sentences.append(
+            f"Of {count(part['units_of_two'])} units with two or more answers, a random sample of {count(used)} is "
+            "measured."
         )
     if few := part["few_others"]:
         others = few["others"]
-        rests = f"alpha, which is {coefficient(part['nominal'])}, rests on these few"
-        told += [
-            f"Of {count(part['units_of_two'])} units of two answers or more, {count(others) if others else 'none'} "
-            f"{'has' if others == 1 else 'have'} any other label than {few['label']}, so "
-            f"{f'{rests}, and says little of how reliable the labels are' if others else 'there is no alpha'}.",
-            f"AC1 is {coefficient(part['ac1'], 4)}, and observed agreement {coefficient(part['observed'], 4)}.",
+        rests = f"alpha, which is {coefficient(part['nominal'])}, is based on these few"
+        sentences += [
+            f"Of {count(part['units_of_two'])} units with two or more answers, {count(others) if others else 'none'} "
+            f"{'has' if others == 1 else 'have'} a label other than {few['label']}, so "
+            f"{f'{rests} and says little about reliability' if others else 'there is no alpha'}.",
+            f"AC1 is {coefficient(part['ac1'], 4)}, and observed agreement is {coefficient(part['observed'], 4)}.",
         ]
-    languages = [code for code, own in report["languages"].items() if own["few_others"]]
+    languages = [code for code, figures in report["languages"].items() if figures["few_others"]]
     if languages and len(report["languages"]) > 1:
-        told.append(
-            f"Fewer than {LEAST_OTHERS} units have any other label than the most frequent one in "
-            f"{', '.join(languages)}. Alpha says little there; look at AC1 and observed agreement."
+        sentences.append(
+            f"In {', '.join(languages)}, fewer than {LEAST_OTHERS} units have a label other than the most frequent "
+            "one. Alpha says little there, so look at AC1 and observed agreement."
         )
-    return told
+    return sentences
 
 
 def sureness(gold: Section) -> list[str]:
@@ -327,18 +330,18 @@ def sureness(gold: Section) -> list[str]:
     sure, right = gold["sure"], gold["dawid_skene"]
     if sure is None:
         return []
-    told = f"Dawid-Skene's posteriors were {percent(sure)} sure on average, and right in {accuracy(right)}"
+    summary = f"The mean posterior of Dawid-Skene's labels is {percent(sure)}, and their accuracy is {accuracy(right)}"
     if right["low"] <= sure <= right["high"]:
-        return [f"{told}: on these units the two fit."]
+        return [f"{summary}. On these units, the two fit."]
     more = "more" if sure > right["high"] else "less"
-    return [f"{told}: the model is {more} sure than it is right, so do not read a posterior as a probability."]
+    return [f"{summary}. The model is {more} certain than accurate, so do not read a posterior as a probability."]
 
 
-def accuracy(made: Mapping[str, Any]) -> str:
+def accuracy(estimate: Mapping[str, Any]) -> str:
     """Format an accuracy with two decimals and its interval, such as 89.66% [89.0, 90.3]."""
-    if made["value"] is None:
+    if estimate["value"] is None:
         return NOT_MEASURED
-    return f"{made['value']:.2%} {span(made['low'], made['high'])}"
+    return f"{estimate['value']:.2%} {span(estimate['low'], estimate['high'])}"
 
 
 # --- Plots
@@ -353,7 +356,7 @@ def agreement_plot(report: Section) -> SafeString:
     parts = {code: part[key] for code, part in report["languages"].items() if part[key]["value"] is not None}
     if len(parts) != 1:
         parts[ALL] = report[ALL][key]
-    rows = [Row(code, label_name(code) if code != ALL else "", (_mark(made),)) for code, made in parts.items()]
+    rows = [Row(code, label_name(code) if code != ALL else "", (_mark(measure),)) for code, measure in parts.items()]
     return _alphas(rows, title=f"Krippendorff’s alpha ({BY[key]})")
 
 
@@ -366,6 +369,6 @@ def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:
     return _alphas(rows, title="Each annotator against the rest") if rows else NONE
 
 
-def _mark(made: Section) -> Mark:
-    low, high = (made["value"] if made[end] is None else made[end] for end in ("low", "high"))
-    return Mark(made["value"], low, high, made["units"])
+def _mark(measure: Section) -> Mark:
+    low, high = (measure["value"] if measure[end] is None else measure[end] for end in ("low", "high"))
+    return Mark(measure["value"], low, high, measure["units"])

@@ -89,7 +89,7 @@ class _Options:
     places: position by unit key and system; empty if answers are compared by label.
     measured: keys of the units that are measured.
     distances: distances between labels, by name.
-    how: seed and number of replicates of the bootstrap.
+    bootstrap: seed and number of replicates of the bootstrap.
     of_people: whether to compare each annotator with all others.
     asked_first: number of answers per unit that were requested at first; None if all answers count.
     pseudonyms: pseudonyms by annotator key.
@@ -100,7 +100,7 @@ class _Options:
     places: Mapping[tuple[int, str], str]
     measured: Container[int]
     distances: Mapping[str, coefficients.Distance]
-    how: Mapping[str, int]
+    bootstrap: Mapping[str, int]
     of_people: bool
     asked_first: int | None
     pseudonyms: Mapping[int, str]
@@ -113,7 +113,7 @@ def report(
     repeats: bool = False,
     ordinal: bool = False,
     replicates: int = coefficients.REPLICATES,
-    found: Fitted | None = None,
+    fit: Fitted | None = None,
     of_people: bool = True,
 ) -> dict[str, Any]:
     """Measure the agreement in a task. The module docstring describes the result.
@@ -122,23 +122,25 @@ def report(
     repeats: whether to count all answers that a person gave to a unit. Only imported files can have more than one.
     ordinal: whether to treat labels as grades, even if the kind does not.
     replicates: number of replicates of the bootstrap.
-    found: the answers and the model; None to read and fit them.
+    fit: the answers and the model; None to read and fit them.
     of_people: whether to compare each annotator with all others. If not, `against_rest` is empty.
 
     Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
-    found = found or fitted(task, repeats=repeats)
-    said = found.said
-    options = _options(task, said, found.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
-    truth = None if gold is None else against(task, said, found.labels, found.model, gold)
-    whole = _section(said, found, truth, options)
+    fit = fit or fitted(task, repeats=repeats)
+    responses = fit.said
+    options = _options(task, responses, fit.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
+    truth = None if gold is None else against(task, responses, fit.labels, fit.model, gold)
+    whole = _section(responses, fit, truth, options)
     languages = {}
-    for code, group in groupby(said, attrgetter("language")):
+    for code, group in groupby(responses, attrgetter("language")):
         if code:
             part = list(group)
-            languages[code] = whole if len(part) == len(said) else _section(part, found, truth, options)
+            languages[code] = whole if len(part) == len(responses) else _section(part, fit, truth, options)
     if gold is not None:
-        whole = whole | {"gold": whole["gold"] | {"unknown": len(gold.keys() - {one.key for one in said})}}
+        whole = whole | {
+            "gold": whole["gold"] | {"unknown": len(gold.keys() - {response.key for response in responses})}
+        }
     return {
         "task": task.name,
         "kind": task.kind_slug,
@@ -158,30 +160,30 @@ def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
 
     without: keys of units to leave out.
     """
-    said = [one for one in answers(task) if one.unit not in without]
-    options = _options(task, said, values_of(task, said), ordinal=False, replicates=coefficients.REPLICATES)
-    return _alphas(_table(said, options).counts(), options)["nominal"]
+    responses = [response for response in answers(task) if response.unit not in without]
+    options = _options(task, responses, values_of(task, responses), ordinal=False, replicates=coefficients.REPLICATES)
+    return _alphas(_table(responses, options).counts(), options)["nominal"]
 
 
 # --- Computation
 
 
 def _options(
-    task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
+    task: Task, responses: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
     """Return the settings for computing the agreement in a task.
 
-    said: answers that count.
+    responses: answers that count.
     labels: the distinct canonical texts among them.
     """
-    form, by_key = task.kind.form, {one.key: one.unit for one in said}
-    measured = {one.unit for one in said}
+    form, by_key = task.kind.form, {response.key: response.unit for response in responses}
+    measured = {response.unit for response in responses}
     if form.several and len(by_key) > MOST_UNITS:
         keys = drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")
         measured = {by_key[key] for key in keys}
-    names, places = next(filter(None, (each.places(task) for each in task.kind.quality_controls)), ((), {}))
+    names, places = next(filter(None, (control.places(task) for control in task.kind.quality_controls)), ((), {}))
     if form.several:
-        labels = values_of(task, (one for one in said if one.unit in measured))
+        labels = values_of(task, (response for response in responses if response.unit in measured))
     elif places:
         labels = list(names)
     return _Options(
@@ -190,7 +192,7 @@ def _options(
         places=places,
         measured=measured,
         distances=_distances(task, labels, ordinal),
-        how={"seed": int(lot(task.draw.seed, "agreement", task.name)[:12], 16), "replicates": replicates},
+        bootstrap={"seed": int(lot(task.draw.seed, "agreement", task.name)[:12], 16), "replicates": replicates},
         of_people=of_people,
         asked_first=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
@@ -202,62 +204,65 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coeffi
 
     ordinal: whether to treat labels as grades, even if the kind's answer form does not.
     """
-    found = task.kind.form.distances(labels)
+    distances = task.kind.form.distances(labels)
     if not ordinal:
-        return found
+        return distances
     # The order of labels from an imported file is known only if it was declared, or if they are numbers. Otherwise, the
     # labels were sorted alphabetically.
-    drawn = task.draw.parameters
-    in_order = drawn.get("labels_in_order", "imported" not in drawn) or all(map(str.isdecimal, labels))
-    if not ("ordinal" in found or in_order):
+    parameters = task.draw.parameters
+    in_order = parameters.get("labels_in_order", "imported" not in parameters) or all(map(str.isdecimal, labels))
+    if not ("ordinal" in distances or in_order):
         raise UnorderedLabels(
-            f"The labels of {task.name} are words, and nobody has said which order they have: {', '.join(labels)}. "
-            'Import them under another name with --labels, grades best first, such as --labels "good fair bad".'
+            f"The labels of {task.name} are words whose order is not known: {', '.join(labels)}. Import them under "
+            'another name with --labels, best grade first, such as --labels "good fair bad".'
         )
-    return {**found, "ordinal": coefficients.ordinal}
+    return {**distances, "ordinal": coefficients.ordinal}
 
 
-def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
-    table, model = _table(said, options), found.model
-    counts, sizes = table.counts(), Counter(one.unit for one in _first(said, options.asked_first))
+def _section(responses: list[Said], fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+    table, model = _table(responses, options), fit.model
+    counts, sizes = table.counts(), Counter(response.unit for response in _first(responses, options.asked_first))
     few = coefficients.few_others(counts) if model else None
     return {
-        "units": len({one.unit for one in said}),
+        "units": len({response.unit for response in responses}),
         "units_of_two": sum(number > 1 for number in sizes.values()),
-        "annotators": len({one.annotator for one in said}),
-        "judgments": len(said),
-        "observed": coefficients.observed_agreement(counts, **options.how).as_dict(),
+        "annotators": len({response.annotator for response in responses}),
+        "judgments": len(responses),
+        "observed": coefficients.observed_agreement(counts, **options.bootstrap).as_dict(),
         "ordinal": None,
         **_alphas(counts, options),
-        "ac1": coefficients.ac1(counts, **options.how).as_dict() if model else None,
+        "ac1": coefficients.ac1(counts, **options.bootstrap).as_dict() if model else None,
         "few_others": {"label": options.labels[few[0]], "others": few[1]} if few else None,
         "by_label": _by_label(counts, options),
         "against_rest": _against_rest(table, options) if options.of_people else [],
-        "dawid_skene": _opinions(said, model, found.labels) if model else None,
-        "gold": truth(said) if truth else None,
+        "dawid_skene": _opinions(responses, model, fit.labels) if model else None,
+        "gold": truth(responses) if truth else None,
     }
 
 
-def _table(said: list[Said], options: _Options) -> Answers:
+def _table(responses: list[Said], options: _Options) -> Answers:
     """Return the answers that are measured, as a table."""
-    counted = (one for one in _first(said, options.asked_first) if one.unit in options.measured)
-    placed = (replace(one, label=options.places.get((one.unit, one.label), one.label)) for one in counted)
+    counted = (response for response in _first(responses, options.asked_first) if response.unit in options.measured)
+    placed = (
+        replace(response, label=options.places.get((response.unit, response.label), response.label))
+        for response in counted
+    )
     return tabled(placed if options.places else counted, options.labels)
 
 
 def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
     return {
-        name: coefficients.alpha(counts, distance, **options.how).as_dict()
+        name: coefficients.alpha(counts, distance, **options.bootstrap).as_dict()
         for name, distance in options.distances.items()
     }
 
 
-def _first(said: list[Said], number: int | None) -> Iterable[Said]:
+def _first(responses: list[Said], number: int | None) -> Iterable[Said]:
     """Yield the first answers to each unit.
 
     number: maximum number of answers per unit; None for all.
     """
-    for _, group in groupby(said, attrgetter("unit")):
+    for _, group in groupby(responses, attrgetter("unit")):
         yield from islice(group, number)
 
 
@@ -267,12 +272,12 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
     labels = _frequent(counts, sets) if several else options.labels
     rows = [
         {
-            "label": labels[one.label],
-            "name": kind.called_in(ENGLISH, labels[one.label]) if several else labels[one.label],
-            "units": one.units,
-            "alpha": one.alpha.as_dict(),
+            "label": labels[result.label],
+            "name": kind.called_in(ENGLISH, labels[result.label]) if several else labels[result.label],
+            "units": result.units,
+            "alpha": result.alpha.as_dict(),
         }
-        for one in coefficients.by_label(counts, coefficients.having(sets, labels), **options.how)
+        for result in coefficients.by_label(counts, coefficients.having(sets, labels), **options.bootstrap)
     ]
     return sorted(rows, key=lambda row: np.inf if row["alpha"]["value"] is None else row["alpha"]["value"])
 
@@ -284,53 +289,57 @@ def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
     """
     units: Counter[str] = Counter()
     for row in counts[counts.sum(axis=1) > 1]:
-        units.update(set().union(*(sets[place] for place in np.flatnonzero(row))))
+        units.update(set().union(*(sets[index] for index in np.flatnonzero(row))))
     return sorted(units, key=lambda label: (-units[label], label))[:MOST_LABELS]
 
 
 def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     *_, distance = options.distances.values()
     unlike = options.task.kind.form.unlike(options.labels)
-    each = coefficients.against_rest(table, distance, unlike, **options.how)
+    results = coefficients.against_rest(table, distance, unlike, **options.bootstrap)
     rows = [
         {
-            "annotator": one.annotator,
-            "pseudonym": options.pseudonyms[one.annotator],
-            "units": one.units,
-            "agreement": one.agreement.as_dict(),
-            "kappa": one.kappa.as_dict(),
+            "annotator": result.annotator,
+            "pseudonym": options.pseudonyms[result.annotator],
+            "units": result.units,
+            "agreement": result.agreement.as_dict(),
+            "kappa": result.kappa.as_dict(),
         }
-        for one in each
-        if one.units
+        for result in results
+        if result.units
     ]
     return sorted(rows, key=lambda row: (row["agreement"]["value"], row["pseudonym"]))
 
 
-def _opinions(said: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
+def _opinions(responses: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
     """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
     `differs` lists the units for which the model chooses a label that does not have the most votes. It begins with the
     units about which the model is most certain.
     """
-    table = tabled(said, labels)
-    ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
-    counts, posterior, by_unit = table.counts(), posterior_of(model, table), {one.unit: one for one in said}
+    table = tabled(responses, labels)
+    ends = [model.ends[code] for code in dict.fromkeys(response.language for response in responses)]
+    counts, posterior, by_unit = (
+        table.counts(),
+        posterior_of(model, table),
+        {response.unit: response for response in responses},
+    )
     voted, modelled = winners(counts), winners(posterior)
 
-    def named(row: Iterable[bool]) -> list[str]:
+    def winning_labels(row: Iterable[bool]) -> list[str]:
         return [label for label, wins in zip(table.labels, row, strict=True) if wins]
 
     differs = [
         {
-            "unit": table.units[place],
-            "item": by_unit[table.units[place]].key,
-            "language": by_unit[table.units[place]].language,
-            "votes": {label: int(n) for label, n in zip(table.labels, counts[place], strict=True) if n},
-            "majority": named(voted[place]),
-            "dawid_skene": named(modelled[place]),
-            "posterior": float(posterior[place].max()),
+            "unit": table.units[index],
+            "item": by_unit[table.units[index]].key,
+            "language": by_unit[table.units[index]].language,
+            "votes": {label: int(n) for label, n in zip(table.labels, counts[index], strict=True) if n},
+            "majority": winning_labels(voted[index]),
+            "dawid_skene": winning_labels(modelled[index]),
+            "posterior": float(posterior[index].max()),
         }
-        for place in np.flatnonzero((modelled & ~voted).any(axis=1))
+        for index in np.flatnonzero((modelled & ~voted).any(axis=1))
     ]
     return {
         "rounds": max((rounds for rounds, _ in ends), default=0),

@@ -55,14 +55,14 @@ class Said:
     asked: str
 
 
-def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
+def values_of(task: Task, responses: Iterable[Said] = ()) -> list[str]:
     """Return the distinct canonical texts that are compared.
 
     In tasks that ask about one language at a time, these are yes, no and und.
 
-    said: answers; only needed if the possible texts are not known beforehand.
+    responses: answers; only needed if the possible texts are not known beforehand.
     """
-    return task.kind.form.values(task.kind.statistics.compared(task), (one.label for one in said))
+    return task.kind.form.values(task.kind.statistics.compared(task), (response.label for response in responses))
 
 
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
@@ -79,20 +79,20 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
-    said: list[Said] = []
+    responses: list[Said] = []
     compared: dict[tuple[str, str], str] = {}
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
             compared[asked, label] = task.kind.statistics.compared_as(asked, label)
         # Intern the texts, so that equal texts of different answers are stored only once.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
-        if said and said[-1].unit == unit:
-            unit, key = said[-1].unit, said[-1].key
-        said.append(Said(unit, annotator, text, language, key, intern(asked)))
+        if responses and responses[-1].unit == unit:
+            unit, key = responses[-1].unit, responses[-1].key
+        responses.append(Said(unit, annotator, text, language, key, intern(asked)))
     if not task.kind.statistics.counts_single:
-        many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
-        said = [one for one in said if one.unit in many]
-    return sorted(said, key=attrgetter("language"))  # the sort is stable, so the answers to a unit stay together
+        several = {unit for unit, group in groupby(responses, attrgetter("unit")) if len(list(group)) > 1}
+        responses = [response for response in responses if response.unit in several]
+    return sorted(responses, key=attrgetter("language"))  # the sort is stable, so the answers to a unit stay together
 
 
 @dataclass(frozen=True)
@@ -109,27 +109,27 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-def modelled(task: Task, said: list[Said], labels: list[str], fit: Fitting) -> Model:
+def modelled(task: Task, responses: list[Said], labels: list[str], fit: Fitting) -> Model:
     """Fit a model to the answers of a task.
 
     If items declare their languages, a separate model is fitted to each language, because people qualify separately for
     each language. Otherwise, one model is fitted to all answers.
     """
-    parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
+    parts = [list(group) for _, group in groupby(responses, attrgetter("language"))] if task.languages else [responses]
     rows: dict[Hashable, int] = {}
     posteriors: list[Floats] = []
     ends: dict[str, tuple[int, bool]] = {}
     for part in parts:
         table = tabled(part, labels)
-        found = fit(table, seed=task.draw.seed)
-        rows |= {unit: len(rows) + place for place, unit in enumerate(table.units)}
-        posteriors.append(found.posterior)
-        ends |= {one.language: (found.rounds, found.converged) for one in part}
+        result = fit(table, seed=task.draw.seed)
+        rows |= {unit: len(rows) + index for index, unit in enumerate(table.units)}
+        posteriors.append(result.posterior)
+        ends |= {response.language: (result.rounds, result.converged) for response in part}
     return Model(rows, np.concatenate(posteriors) if posteriors else np.zeros((0, len(labels))), ends)
 
 
-def tabled(said: Iterable[Said], labels: list[str]) -> Answers:
-    return tabulate(((one.unit, one.annotator, one.label) for one in said), labels)
+def tabled(responses: Iterable[Said], labels: list[str]) -> Answers:
+    return tabulate(((response.unit, response.annotator, response.label) for response in responses), labels)
 
 
 def posterior_of(model: Model, table: Answers) -> Floats:
@@ -157,27 +157,29 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
     repeats: whether to include a person's additional answers to the same unit.
     without: keys of units to leave out.
     """
-    said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
-    labels = values_of(task, said)
+    responses = [response for response in answers(task, repeats=repeats) if response.unit not in without]
+    labels = values_of(task, responses)
     several = task.kind.form.several
-    return Fitted(said, labels, None if several else modelled(task, said, labels, annotator_models.fit_dawid_skene))
+    return Fitted(
+        responses, labels, None if several else modelled(task, responses, labels, annotator_models.fit_dawid_skene)
+    )
 
 
-def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
+def second_opinions(fit: Fitted) -> dict[int, dict[str, float]]:
     """Return the posterior of each label according to Dawid and Skene's model, by unit key.
 
     Labels with a posterior of 0 are left out. The result is empty if there is no model.
     """
-    if found.model is None:
+    if fit.model is None:
         return {}
-    return _by_label(found.model.rows, found.model.posterior, found.labels)
+    return _by_label(fit.model.rows, fit.model.posterior, fit.labels)
 
 
-def vote_shares(found: Fitted) -> dict[int, dict[str, float]]:
+def vote_shares(fit: Fitted) -> dict[int, dict[str, float]]:
     """Return the share of a unit's answers that each label has, by unit key. Shares of 0 are left out."""
-    table = tabled(found.said, found.labels)
+    table = tabled(fit.said, fit.labels)
     counts = table.counts()
-    return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), found.labels)
+    return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), fit.labels)
 
 
 def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dict[Any, dict[str, float]]:
@@ -187,9 +189,9 @@ def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dic
     }
 
 
-def pairs_that_agree(found: Fitted) -> dict[int, float]:
+def pairs_that_agree(fit: Fitted) -> dict[int, float]:
     """Return the share of pairs of answers that agree, by unit key. Units with a single answer are left out."""
-    table = tabled(found.said, found.labels)
+    table = tabled(fit.said, fit.labels)
     counts = table.counts()
     number = counts.sum(axis=1)
     same = (counts * (counts - 1)).sum(axis=1) / np.maximum(1, number * (number - 1))
@@ -206,10 +208,12 @@ class UnknownLabel(ValueError):
     """A true label is not one of the task's labels. The message names it."""
 
 
-def against(task: Task, said: list[Said], labels: list[str], model: Model | None, gold: Mapping[str, str]) -> Measuring:
+def against(
+    task: Task, responses: list[Said], labels: list[str], model: Model | None, gold: Mapping[str, str]
+) -> Measuring:
     """Return a function that compares a part of the answers with true labels.
 
-    said: all answers.
+    responses: all answers.
     labels: the distinct canonical texts.
     model: Dawid and Skene's model; None if answers are label sets.
     gold: true label by item id.
@@ -217,53 +221,53 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
     Raise UnknownLabel if a true label is not one of the task's labels.
     """
     if model is None:
-        return partial(_closeness, task=task, truth=_true_sets(task, said, gold))
-    places, table = _true_places(task, said, labels, gold), tabled(said, labels)
-    known = [place for place, unit in enumerate(table.units) if unit in places]
-    right = np.array([places[table.units[place]] for place in known], dtype=np.int64)
-    shares = {"majority": credit(table.counts()[known], right)}
+        return partial(_closeness, task=task, truth=_true_sets(task, responses, gold))
+    label_indices, table = _true_indices(task, responses, labels, gold), tabled(responses, labels)
+    labelled_rows = [index for index, unit in enumerate(table.units) if unit in label_indices]
+    true_indices = np.array([label_indices[table.units[index]] for index in labelled_rows], dtype=np.int64)
+    shares = {"majority": credit(table.counts()[labelled_rows], true_indices)}
     # Keep only one model in memory at a time, because the posterior for millions of answers is large.
     for name, fit in MODELS.items():
-        found = model if name == "dawid_skene" else modelled(task, said, labels, fit)
-        shares[name] = credit(posterior_of(found, table)[known], right)
-    rows = {table.units[place]: row for row, place in enumerate(known)}
-    return partial(_accuracies, rows=rows, shares=shares, sure=posterior_of(model, table)[known].max(axis=1))
+        fitted_model = model if name == "dawid_skene" else modelled(task, responses, labels, fit)
+        shares[name] = credit(posterior_of(fitted_model, table)[labelled_rows], true_indices)
+    rows = {table.units[index]: row for row, index in enumerate(labelled_rows)}
+    return partial(_accuracies, rows=rows, shares=shares, sure=posterior_of(model, table)[labelled_rows].max(axis=1))
 
 
-def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
+def _true_indices(task: Task, responses: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
     """Return the index of the true label in `labels`, by unit key. Units without a true label are left out."""
-    places = {label: place for place, label in enumerate(labels)}
+    indices = {label: index for index, label in enumerate(labels)}
     truth = {}
-    for one in said:
-        if one.key in gold:
-            label = matching(task.kind.statistics.compared_as(one.asked, gold[one.key]), labels)
-            if label not in places:
+    for response in responses:
+        if response.key in gold:
+            label = matching(task.kind.statistics.compared_as(response.asked, gold[response.key]), labels)
+            if label not in indices:
                 raise UnknownLabel(
-                    f"The true label of {one.key} is {label!r}, which is not one of the task's labels: "
+                    f"The true label of {response.key} is {label!r}, which is not one of the task's labels: "
                     f"{', '.join(labels)}."
                 )
-            truth[one.unit] = places[label]
+            truth[response.unit] = indices[label]
     return truth
 
 
 def _accuracies(
-    said: list[Said], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
+    responses: list[Said], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
 ) -> dict[str, Any]:
     """Return the accuracy of the majority and of each model on the units that were answered.
 
-    said: the answers.
+    responses: the answers.
     rows: row by unit key, for units that have a true label.
     shares: for the majority and each of MODELS, how right they are in each row, from 0 to 1. If several labels tie and
         one of them is right, this is a fraction.
     sure: posterior of the label that Dawid and Skene's model considers most likely, by row.
     """
-    own = [rows[unit] for unit in dict.fromkeys(one.unit for one in said) if unit in rows]
-    parts = {name: each[own] for name, each in shares.items()}
+    answered_rows = [rows[unit] for unit in dict.fromkeys(response.unit for response in responses) if unit in rows]
+    parts = {name: share[answered_rows] for name, share in shares.items()}
     return {
-        "units": len(own),
-        **{name: proportion(float(each.sum()), len(own)).as_dict() for name, each in parts.items()},
+        "units": len(answered_rows),
+        **{name: proportion(float(share.sum()), len(answered_rows)).as_dict() for name, share in parts.items()},
         "worse": _worse(parts),
-        "sure": float(sure[own].mean()) if own else None,
+        "sure": float(sure[answered_rows].mean()) if answered_rows else None,
     }
 
 
@@ -273,22 +277,22 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
     Each model is compared with the majority by McNemar's exact test, on the units where they are not equally right. The
     p-values are corrected by Holm's method.
     """
-    ahead = {name: shares["majority"] - each for name, each in shares.items() if name != "majority"}
-    wins = {name: (int((each > SLACK).sum()), int((each < -SLACK).sum())) for name, each in ahead.items()}
-    p_values = holm([mcnemar(*both) for both in wins.values()])
+    ahead = {name: shares["majority"] - share for name, share in shares.items() if name != "majority"}
+    wins = {name: (int((share > SLACK).sum()), int((share < -SLACK).sum())) for name, share in ahead.items()}
+    p_values = holm([mcnemar(*counts) for counts in wins.values()])
     return [
         name for (name, (won, lost)), p in zip(wins.items(), p_values, strict=True) if won > lost and p <= 1 - LEVEL
     ]
 
 
-def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
+def _true_sets(task: Task, responses: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
     """Return the set of true labels by unit key, for units that have any.
 
     A unit can have more true labels than an answer is allowed to have.
     """
     form = task.kind.form
     truth = {}
-    for unit, key in {one.unit: one.key for one in said if one.key in gold}.items():
+    for unit, key in {response.unit: response.key for response in responses if response.key in gold}.items():
         try:
             labels = form.facets(form.read([gold[key]]))
         except ValueError as error:
@@ -299,15 +303,15 @@ def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[in
     return truth
 
 
-def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
+def _closeness(responses: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
     """Return how well the labels that most people chose agree with the true labels, as the mean F1 over units."""
     form = task.kind.form
-    found = []
-    for unit, group in groupby(said, attrgetter("unit")):
+    scores = []
+    for unit, group in groupby(responses, attrgetter("unit")):
         if unit in truth:
-            majority = form.aggregations["majority"]([one.label for one in group], (), 0)
-            found.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
+            majority = form.aggregations["majority"]([response.label for response in group], (), 0)
+            scores.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {
-        "units": len(found),
-        "majority": classification.mean([classification.Drawn(1.0, np.array(found))]).as_dict(),
+        "units": len(scores),
+        "majority": classification.mean([classification.Drawn(1.0, np.array(scores))]).as_dict(),
     }

@@ -33,10 +33,10 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
         return set()
-    by = task.lots
-    found = [key for key in listed if hash_order.hit(share, lots=by, purpose=purpose, key=key)]
-    keep(task, purpose, (), {"share": share}, listed, found)
-    return set(found)
+    lots = task.lots
+    drawn_keys = [key for key in listed if hash_order.hit(share, lots=lots, purpose=purpose, key=key)]
+    keep(task, purpose, (), {"share": share}, listed, drawn_keys)
+    return set(drawn_keys)
 
 
 def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
@@ -47,9 +47,9 @@ def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], coun
     count: number of ids to draw.
     """
     listed = list(keys)
-    found = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
-    keep(task, purpose, of, {"count": count}, listed, found)
-    return found
+    drawn_keys = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
+    keep(task, purpose, of, {"count": count}, listed, drawn_keys)
+    return drawn_keys
 
 
 def drawn_units(
@@ -64,16 +64,16 @@ def drawn_units(
 
     Return the keys of the drawn units.
     """
-    found: list[int] = []
+    unit_keys: list[int] = []
     rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(READ)
-    for of, group in groupby(rows, key=lambda row: row[:-2]):
+    for stratum, group in groupby(rows, key=lambda row: row[:-2]):
         ids, keys = [], array("q")
         for *_, id, key in group:
             ids.append(id)
             keys.append(key)
-        chosen = set(drawn(task, purpose, of, ids, counts.get(of, 0)))
-        found += [key for id, key in zip(ids, keys, strict=True) if id in chosen]
-    return found
+        drawn_ids = set(drawn(task, purpose, stratum, ids, counts.get(stratum, 0)))
+        unit_keys += [key for id, key in zip(ids, keys, strict=True) if id in drawn_ids]
+    return unit_keys
 
 
 def keep(
@@ -97,7 +97,7 @@ def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
         "secret_sha256": sha256(task.secret.encode()).hexdigest(),
         "secret": task.secret if tell_secret else None,
         "file": FILE if tell_secret else None,
-        "outcomes": [{"at": how["at"], "digest": how["digest"]} for how in fixed],
+        "outcomes": [{"at": parameters["at"], "digest": parameters["digest"]} for parameters in fixed],
     }
 
 
@@ -114,24 +114,24 @@ def fix(task: Task) -> str:
 
     Return the digest; "" if nothing was drawn with the secret.
     """
-    others = [line for line in lines(task) if line["lot"] != OUTCOME]
-    if not others:
+    other_lines = [line for line in lines(task) if line["lot"] != OUTCOME]
+    if not other_lines:
         return ""
     frame, drawn = [], []
     for key, asked, text in _outcomes(
-        task, {key for line in others if line["lot"] in OF_UNITS for key in line["drawn"]}
+        task, {key for line in other_lines if line["lot"] in OF_UNITS for key in line["drawn"]}
     ):
         frame.append([key, asked])
         drawn.append(outcome_digest(task.lots, text))
     last = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("-pk").first()
     if last and (last.frame, last.drawn) == (frame, drawn):
-        before = draw_line(OUTCOME, last.of, last.how, last.frame, last.drawn)
-        if fixed_digest(task.lots, before, others) == last.how["digest"]:
+        last_line = draw_line(OUTCOME, last.of, last.how, last.frame, last.drawn)
+        if fixed_digest(task.lots, last_line, other_lines) == last.how["digest"]:
             return str(last.how["digest"])
     line = draw_line(OUTCOME, [], {"at": timezone.now().isoformat(timespec="seconds")}, frame, drawn)
-    how = {**line["how"], "digest": fixed_digest(task.lots, line, others)}
-    Lot.objects.create(task=task, purpose=OUTCOME, how=how, frame=frame, drawn=drawn)
-    return str(how["digest"])
+    parameters = {**line["how"], "digest": fixed_digest(task.lots, line, other_lines)}
+    Lot.objects.create(task=task, purpose=OUTCOME, how=parameters, frame=frame, drawn=drawn)
+    return str(parameters["digest"])
 
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -148,8 +148,8 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
     judgments = Judgment.objects.filter(unit__in=units.order_by().values("pk")).order_by("unit", "pk")
     fields = ("annotator__pseudonym", "kind", "label", "lease__queue", "lease__round", "voided_at")
     for unit, pseudonym, kind, label, queue, round, voided in judgments.values_list("unit", *fields).iterator(READ):
-        said = (pseudonym, kind, label or None, queue, round, voided is not None)
-        by_unit.setdefault(unit, []).append(said)
+        row = (pseudonym, kind, label or None, queue, round, voided is not None)
+        by_unit.setdefault(unit, []).append(row)
     for pk, key, asked, stage, label in units.values_list("pk", "item__key", "asked", "stage", "label").iterator(READ):
         yield key, asked, outcome(key, asked, stage, label or None, by_unit.get(pk, ()))
 

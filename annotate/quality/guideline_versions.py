@@ -94,9 +94,9 @@ def check_version(task: Task, language: str, text: str) -> None:
     if task.languages and language not in {*task.languages, ENGLISH}:
         raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
     if not text.strip():
-        raise InvalidAnswer("The guidelines are empty. Write down what annotators should go by.")
-    if wrong := guidelines_fault(text):
-        raise InvalidAnswer(f"The guidelines {wrong}.")
+        raise InvalidAnswer("The guidelines are empty. Write rules for annotators to follow.")
+    if fault := guidelines_fault(text):
+        raise InvalidAnswer(f"The guidelines {fault}.")
 
 
 @transaction.atomic
@@ -114,18 +114,18 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
     check_version(task, language, text)
     # Lock the task. Without the lock, two versions that are added at the same time could get the same number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-    held = current(task, language)
-    if after is not None and held is not None and held.pk != after:
+    newest = current(task, language)
+    if after is not None and newest is not None and newest.pk != after:
         raise WrongStage(
-            f"Somebody has added version {held.version} meanwhile, and your text began with the one before. Look at "
-            "what has changed, put it into your text if it is right, and add it again."
+            f"Version {newest.version} was added in the meantime, but your text is based on the version before. Check "
+            "what has changed, update your text, and add it again."
         )
-    if held is None:
+    if newest is None:
         number = (1, 0)
     elif major:
-        number = (held.major + 1, 0)
+        number = (newest.major + 1, 0)
     else:
-        number = (held.major, held.minor + (held.language == language))
+        number = (newest.major, newest.minor + (newest.language == language))
     return Guidelines.objects.create(task=task, language=language, major=number[0], minor=number[1], text=text)
 
 
@@ -143,12 +143,12 @@ def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
     The number of statements does not depend on the number of tasks.
     """
     listed = list(tasks)
-    found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
+    annotators: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
     if not listed:
-        return found
+        return annotators
     holding = majors_of(listed)
-    held = Qualification.objects.filter(task__in=listed).order_by()
-    for task, language, major, person in held.values_list("task_id", "language", "major", "annotator_id"):
+    qualifications = Qualification.objects.filter(task__in=listed).order_by()
+    for task, language, major, person in qualifications.values_list("task_id", "language", "major", "annotator_id"):
         if holding[task].get(language) == major:
-            found[task].setdefault(language, set()).add(person)
-    return found
+            annotators[task].setdefault(language, set()).add(person)
+    return annotators

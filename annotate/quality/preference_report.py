@@ -21,18 +21,21 @@ TIE, NONE = "tie", "none"
 def two_tables(pair: Section) -> list[Table]:
     """Return two tables for a pair of systems: how often each was preferred, and how often by a majority."""
     a, b = pair["systems"]
-    named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
+    display_names = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
 
     def answers(title: str, answer: str, number: str, shares: str, counts: str) -> Table:
         columns = Column("answer", answer), numbered("number", number), estimated("share", "share, 95% interval")
         numbers = pair[counts]
-        rows = [{"answer": named[of], "number": numbers[of], "share": made} for of, made in pair[shares].items()]
+        rows = [
+            {"answer": display_names[key], "number": numbers[key], "share": figures}
+            for key, figures in pair[shares].items()
+        ]
         return table(title, columns, rows)
 
-    said = f"{many(pair['judgments'], 'judgment')} of {many(pair['units'], 'comparison')}"
+    title = f"{many(pair['judgments'], 'judgment')} of {many(pair['units'], 'comparison')}"
     majorities = f"majorities of {many(pair['finished'], 'comparison')}"
     return [
-        answers(said, "preferred", "judgments", "shares", "counts"),
+        answers(title, "preferred", "judgments", "shares", "counts"),
         answers(majorities, "majority", "comparisons", "majority_shares", "majority"),
     ]
 
@@ -92,7 +95,7 @@ def order_table(report: Section) -> Table:
         Column("system", "system"),
         numbered("judgments", "judgments"),
         estimated("win", "preferred, ties as half"),
-        *_of_ties(whole["order"], "strengths", lambda row: row["system"]),
+        *_tie_columns(whole["order"], "strengths", lambda row: row["system"]),
     ]
     return table(many(len(whole["standings"]), "system"), columns, whole["standings"])
 
@@ -104,34 +107,34 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
         are shown.
     """
     order, standings = report["all"]["order"], report["all"]["standings"]
-    judged = {each["system"]: each["judgments"] for each in standings}
+    judged = {standing["system"]: standing["judgments"] for standing in standings}
     rows = order["left_out"]["differences"] or order["half"]["differences"]
     if shown is not None:
         rows = sorted(rows, key=lambda row: -min(judged[system] for system in row["systems"]))[:shown]
     columns = (
         Column("a", "A", says=lambda row: row["systems"][0]),
         Column("b", "B", says=lambda row: row["systems"][1]),
-        *_of_ties(order, "differences", lambda row: row["systems"]),
+        *_tie_columns(order, "differences", lambda row: row["systems"]),
     )
-    return table("strength of A less that of B", columns, rows)
+    return table("strength of A minus strength of B", columns, rows)
 
 
-def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict[str, Any]], Any]) -> list[Column]:
+def _tie_columns(order: Mapping[str, Section], key: str, system_of: Callable[[dict[str, Any]], Any]) -> list[Column]:
     """Return a column for each treatment of ties, unless strengths are not finite with it.
 
     order: results by treatment of ties.
     key: key of the results that the columns show: "strengths" or "differences".
-    named: function that returns the system or the pair of systems of a row.
+    system_of: function that returns the system or the pair of systems of a row.
     """
     headings = {"left_out": "without ties", "half": "ties as half"}
     word = "strength " if key == "strengths" else ""
 
     def column(ties: str, heading: str) -> Column:
-        found = {str(named(each)): each for each in order[ties][key]}
+        results = {str(system_of(result)): result for result in order[ties][key]}
 
         def says(row: dict[str, Any]) -> Cell:
-            made = found[str(named(row))]
-            return Cell(coefficient(made), made["value"])
+            strength = results[str(system_of(row))]
+            return Cell(coefficient(strength), strength["value"])
 
         return Column(ties, word + heading, NUMBER, says)
 
@@ -170,68 +173,69 @@ def side_table(
 def words(report: Section) -> list[str]:
     """Return sentences that explain and complete the tables."""
     whole = report["all"]
-    said = [
-        "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
-        "same people. The judgments of one message count together, as all see the same replies; of fewer than "
-        f"{LEAST_LEFT_OUT} messages no interval is given. A majority is more than half of the judgments of a "
+    sentences = [
+        "Shares are of all judgments, and ties are an answer of their own. Their intervals are for other messages "
+        "like these with the same people, so the judgments of one message count together. With fewer than "
+        f"{LEAST_LEFT_OUT} messages, there is no interval. A majority is more than half of the judgments of a "
         "comparison.",
     ]
     if unfinished := whole["unfinished"]:
         is_, them = ("is", "it") if unfinished == 1 else ("are", "them")
-        said.append(
-            f"{unfinished:,} of {many(whole['comparisons'], 'comparison')} {is_} not answered by all who are asked "
-            f"yet; majorities and the sign test leave {them} out."
+        sentences.append(
+            f"{unfinished:,} of {many(whole['comparisons'], 'comparison')} {is_} not fully answered yet. Majorities "
+            f"and the sign test do not include {them}."
         )
     if len(report["systems"]) == 2:
         [pair] = whole["pairs"]
         a, b = pair["systems"]
-        said.append(
-            f"Without ties, {a} has the majority of {many(pair['majority'][a], 'message')} and {b} of "
-            f"{pair['majority'][b]:,}: by the sign test p = {p_value(pair['p'])} that neither is preferred. Counting "
-            f"ties as half, {a} is preferred in {estimate(pair['win'])}."
+        sentences.append(
+            f"Without ties, {a} has the majority in {many(pair['majority'][a], 'message')} and {b} in "
+            f"{pair['majority'][b]:,}. The sign test of no preference has p = {p_value(pair['p'])}. Counting ties as "
+            f"half, {a} is preferred in {estimate(pair['win'])}."
         )
     elif whole["order"]:
-        said += order_words(whole["order"])
+        sentences += order_words(whole["order"])
     if whole["equal"]:
-        said.append(
-            f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
-            "and each counts as so many ties as people would have been asked."
+        sentences.append(
+            f"In {are(whole['equal'], 'comparison', 'comparisons')}, both systems suggest the same replies. Nobody "
+            "was asked, and each counts as one tie per person who would have been asked."
         )
-    return [*said, side_words(whole["sides"], whole["people"])]
+    return [*sentences, side_words(whole["sides"], whole["people"])]
 
 
 def agreement_words(report: Section) -> list[str]:
     """Return a sentence about agreement. Only commands need it, because pages and cards have a section on agreement."""
     if (alpha := report["all"]["agreement"])["value"] is None:
         return []
-    return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
+    return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}. For more figures, run `agreement`."]
 
 
-TIES = {"left_out": "With ties left out", "half": "With ties as half a win for both"}
+TIES = {"left_out": "Without ties", "half": "With ties as half a win for both"}
 
 
 def order_words(order: Mapping[str, Section]) -> list[str]:
-    found = []
-    if any(each["strengths"] for each in order.values()):
-        found.append(
-            "Strengths are those of Bradley and Terry’s model, in natural logarithms: a system is preferred to another "
-            f"with the odds of e to the difference. Each is stated less that of {order['half']['reference']}, the "
-            "system with the most judgments, with ties left out and with a tie as half a win for both."
+    sentences = []
+    if any(results["strengths"] for results in order.values()):
+        sentences.append(
+            "Strengths are from Bradley and Terry’s model, in natural logarithms: the odds that a system is preferred "
+            "to another are e to the power of the difference. Each strength is relative to "
+            f"{order['half']['reference']}, the system with the most judgments, once without ties and once with a tie "
+            "as half a win for both."
         )
-    for ties, each in order.items():
-        if not each["strengths"]:
-            parts = "; ".join(", ".join(group) for group in each["groups"])
-            found.append(
-                f"{TIES[ties]}, there are no finite strengths: the systems fall into groups between which nobody "
-                "preferred the one, or nobody preferred the other, or that nobody compared: "
-                f"{parts}. Ask about more messages, or leave out who always wins or loses."
+    for ties, results in order.items():
+        if not results["strengths"]:
+            parts = "; ".join(", ".join(group) for group in results["groups"])
+            sentences.append(
+                f"{TIES[ties]}, there are no finite strengths, because the systems fall into groups that were not "
+                f"compared, or of which one was never preferred: {parts}. Ask about more messages, or remove systems "
+                "that always win or lose."
             )
-        elif each["lost"] > 1 - ENOUGH:
-            found.append(
-                f"{TIES[ties]}, strengths have no intervals: in {percent(each['lost'])} of the drawings some system "
-                "always wins or loses, so that no strength is finite."
+        elif results["lost"] > 1 - ENOUGH:
+            sentences.append(
+                f"{TIES[ties]}, strengths have no intervals: in {percent(results['lost'])} of the resamples, a system "
+                "always wins or loses, so no strength is finite."
             )
-    return found
+    return sentences
 
 
 def side_words(sides: Section, people: int) -> str:
@@ -241,20 +245,19 @@ def side_words(sides: Section, people: int) -> str:
     people: number of people who have answered.
     """
     if not people:
-        return "Nobody has answered yet, so nothing can be said of sides."
+        return "Nobody has answered yet, so nothing is known about sides."
     if not sides["judgments"]:
-        return "Which system stood first is not known, so nothing can be said of sides."
-    out, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
-    told = (
-        f"{are(out, 'person is', 'people are')} out of line: they choose one side so much more often that chance makes "
-        "it less than once in a hundred such tasks"
-        if out
+        return "It is not known which system was first, so nothing is known about sides."
+    number, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
+    outliers = (
+        f"{are(number, 'person is', 'people are')} out of line, because they choose one side so often that this "
+        "happens by chance in less than one of a hundred such tasks"
+        if number
         else "nobody is out of line"
     )
     return (
-        f"The first side was chosen in {estimate(sides['share'])} of the "
-        f"{are(chosen, 'judgment that was', 'judgments that were')} no tie; {told}. Which system "
-        "stands first is drawn by lot for each person and message, so that whoever prefers a side prefers neither "
+        f"The first side was chosen in {estimate(sides['share'])} of {many(chosen, 'judgment')} without a tie; "
+        f"{outliers}. The order is random for each person and message, so a person who prefers a side favours neither "
         "system, but makes their difference look smaller."
     )
 
@@ -267,11 +270,11 @@ def tables(report: Section, *, shown: int | None = None) -> list[Table]:
     whole = report["all"]
     if not whole["judgments"]:
         return []
-    finite = whole["order"] and any(each["differences"] for each in whole["order"].values())
+    finite = whole["order"] and any(results["differences"] for results in whole["order"].values())
     differences = [difference_table(report, shown=shown)] if finite else []
-    found = (
+    main_tables = (
         two_tables(whole["pairs"][0])
         if len(report["systems"]) == 2
         else [order_table(report), *differences, pair_table(whole, shown=shown)]
     )
-    return [*found, *([by_language] if (by_language := language_table(report)) else [])]
+    return [*main_tables, *([by_language] if (by_language := language_table(report)) else [])]

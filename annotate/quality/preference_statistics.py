@@ -68,28 +68,28 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     """
     _check_compared(task)
     waiting = _waiting(task) - set(without)
-    judgments = [each for each in judgments_of(task) if each.unit not in without]
-    asked = [each for each in judgments if each.person is not None]
+    judgments = [judgment for judgment in judgments_of(task) if judgment.unit not in without]
+    answered = [judgment for judgment in judgments if judgment.person is not None]
     by_language: dict[str, list[Judgment]] = {}
-    for each in judgments:
-        by_language.setdefault(each.language, []).append(each)
+    for judgment in judgments:
+        by_language.setdefault(judgment.language, []).append(judgment)
     systems, seed = paired_comparisons.systems_of(judgments), lot(task.draw.seed, "preferences", task.name)
     standings, order = [], None
     if len(systems) >= LEAST_ORDERED:
-        standings = [each._asdict() | {"win": each.win.as_dict()} for each in paired_comparisons.standings(judgments)]
+        standings = [row._asdict() | {"win": row.win.as_dict()} for row in paired_comparisons.standings(judgments)]
         order = {
             name: _order(paired_comparisons.order(judgments, ties=ties, seed=seed))
             for name, ties in (("left_out", False), ("half", True))
         }
     whole = {
-        "comparisons": len(waiting | {each.unit for each in judgments}),
+        "comparisons": len(waiting | {judgment.unit for judgment in judgments}),
         "unfinished": len(waiting),
-        "equal": len({each.unit for each in judgments if each.person is None}),
-        "people": len({each.person for each in asked}),
+        "equal": len({judgment.unit for judgment in judgments if judgment.person is None}),
+        "people": len({judgment.person for judgment in answered}),
         "agreement": agreement_statistics.nominal(task, without=without),
         "standings": standings,
         "order": order,
-        "sides": _sides(asked),
+        "sides": _sides(answered),
     }
     return {
         "task": task.name,
@@ -109,8 +109,8 @@ def _check_compared(task: Task) -> None:
             f"its gold set, and run `assay evaluate {' --against '.join(systems)} --gold FOLDER`."
         )
     raise NoPreferences(
-        f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
-        "say which of two systems they prefer."
+        f"The task {task.name} does not compare systems: its kind is {task.kind_slug}. Name a task in which people "
+        "choose the better of two systems."
     )
 
 
@@ -124,12 +124,14 @@ def judgments_of(task: Task) -> list[Judgment]:
     waiting = _waiting(task)
     compared = Comparison.objects.filter(unit__task=task)
     pairs = {comparison.unit_id: comparison for comparison in compared if comparison.unit_id is not None}
-    shown = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
-    sides: dict[tuple[int, int | None], str] = {(unit, annotator): first for unit, annotator, first in shown}
+    side_rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
+    sides: dict[tuple[int, int | None], str] = {(unit, annotator): first for unit, annotator, first in side_rows}
     equal = task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).order_by("pk")
     rows = equal.values_list("pk", "label", "item__language", "item__key")
     answers: list[tuple[int, int | None, str, str, str]]
-    answers = [(said.unit, said.annotator, said.label, said.language, said.key) for said in answers_of(task)]
+    answers = [
+        (answer.unit, answer.annotator, answer.label, answer.language, answer.key) for answer in answers_of(task)
+    ]
     for unit, label, language, key in rows:
         answers += [(unit, None, label, language if task.languages else "", key)] * task.redundancy
     judgments = []
@@ -151,21 +153,21 @@ def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
     return {"units": len({each.unit for each in judgments}), "judgments": len(judgments), "pairs": pairs}
 
 
-def _pair(found: Pair) -> dict[str, Any]:
+def _pair(pair: Pair) -> dict[str, Any]:
     shares = {
-        key: {answer: each.as_dict() for answer, each in getattr(found, key).items()}
+        key: {answer: estimate.as_dict() for answer, estimate in getattr(pair, key).items()}
         for key in ("shares", "majority_shares")
     }
-    return found._asdict() | shares | {"systems": list(found.systems), "win": found.win.as_dict()}
+    return pair._asdict() | shares | {"systems": list(pair.systems), "win": pair.win.as_dict()}
 
 
-def _order(found: Order) -> dict[str, Any]:
+def _order(order: Order) -> dict[str, Any]:
     return {
-        "reference": found.reference,
-        "strengths": [{"system": name, **each._asdict()} for name, each in found.strengths.items()],
-        "differences": [{"systems": list(pair), **each._asdict()} for pair, each in found.differences.items()],
-        "groups": [list(group) for group in found.groups],
-        "lost": found.lost,
+        "reference": order.reference,
+        "strengths": [{"system": name, **strength._asdict()} for name, strength in order.strengths.items()],
+        "differences": [{"systems": list(pair), **strength._asdict()} for pair, strength in order.differences.items()],
+        "groups": [list(group) for group in order.groups],
+        "lost": order.lost,
     }
 
 

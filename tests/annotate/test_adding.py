@@ -164,8 +164,8 @@ def test_the_command_says_how_many_it_adds_by_language_and_who_is_lacking(make_t
         assert "lack readers: fr (3)" in shown.err
     assert not chosen(task) | checked(task)
     call_command("audit", "task", "--add", "25", "--languages", "de", *option)
-    sentence = f"Drawn at random and added to the {to}: 20 posts: 20 of de. No more are available, although 25 were requested.\n"
-    assert capsys.readouterr().out == sentence
+    sentence = "20 posts: 20 of de. No more are available, although 25 were requested.\n"
+    assert capsys.readouterr().out == f"Drawn at random and added to the {to}: {sentence}"
     assert len(chosen(task) | checked(task)) == 20
 
 

@@ -168,11 +168,9 @@ def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
     told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
     assert told[None] == ""
-    assert told[0.85].endswith(
-        "were 85.0% sure on average, and right in 80.00% [70.0, 88.0]: on these units the two fit."
-    )
+    assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these units, the two fit.")
     assert "the model is less sure than it is right" in told[0.6]
-    assert "the model is more sure than it is right, so do not read a posterior as a probability." in told[0.97]
+    assert "The model is more certain than accurate, so do not read a posterior as a probability." in told[0.97]
 
 
 def test_a_unit_where_the_model_says_what_the_votes_do_not_is_named_with_both(make_records_task, people, judged):
@@ -249,7 +247,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     assert whole["nominal"]["value"] == pytest.approx(0)
     assert whole["ac1"]["value"] == pytest.approx(0.9744, abs=1e-4)
     lines = told("agreement", task.name)
-    assert "Of 40 units of two answers or more, 1 has any other label than 0, so alpha" in lines
+    assert "Of 40 units with two or more answers, 1 has a label other than 0, so alpha" in lines
     assert "AC1 is 0.9744 [" in lines
     assert "-0.000" not in lines
     # Of two labels there is no table by label, as both have the alpha of all.
@@ -258,7 +256,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     Judgment.objects.filter(label="1").update(label="0")
     whole = report(task)["all"]
     assert (whole["few_others"], whole["nominal"]["value"]) == ({"label": "0", "others": 0}, None)
-    assert "none have any other label than 0, so there is no alpha" in told("agreement", task.name)
+    assert "none have a label other than 0, so there is no alpha" in told("agreement", task.name)
 
 
 def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task, people, judged):
@@ -270,7 +268,7 @@ def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task,
     found = report(task)
     assert found["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
     assert found["all"]["few_others"] is found["languages"]["en"]["few_others"] is None
-    assert "than the most frequent one in fr. Alpha says little there" in told("agreement", task.name)
+    assert "Alpha says little there" in told("agreement", task.name)
 
 
 def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):

@@ -220,7 +220,7 @@ WORDS = ("a ann good", "a bob bad", "b ann fair", "b bob good", "c ann bad", "c 
 
 def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
     call_command("import_judgments", "words", file_of(*WORDS))
-    with pytest.raises(CommandError, match=r"nobody has said which order they have: bad, fair, good\. Import them"):
+    with pytest.raises(CommandError, match=r"whose order is not known: bad, fair, good\. Import them"):
         call_command("agreement", "words", ordinal=True)
     call_command("import_judgments", "graded", file_of(*WORDS), labels="good fair bad")
     call_command("import_judgments", "numbers", file_of("a ann 1", "a bob 2", "b ann 10", "b bob 10"))
@@ -232,12 +232,12 @@ def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
     draw = Task.objects.get(name="graded").draw
     del draw.parameters["labels_in_order"]
     draw.save()
-    with pytest.raises(CommandError, match="nobody has said which order they have"):
+    with pytest.raises(CommandError, match="whose order is not known"):
         call_command("agreement", "graded", ordinal=True)
 
 
 def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(file_of, capsys):
-    sentence = "The labels Yes and yes differ in capital letters only, and are told apart"
+    sentence = "The labels Yes and yes differ only in case"
     call_command("import_judgments", "cases", file_of("a ann Yes", "a bob yes", "b ann no", "b bob no"))
     assert sentence in capsys.readouterr().err
     assert Task.objects.get().labels == ["Yes", "no", "yes"]
@@ -246,7 +246,9 @@ def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(fi
     call_command("import_judgments", "plain", file_of("a ann yes"))
     assert capsys.readouterr().err == ""
     call_command("agreement", "plain")
-    singular = "1 judgment of 1 annotator on 1 unit, none of them judged by two or more, so there is no agreement to me"
+    singular = (
+        "1 judgment by 1 annotator on 1 unit, none of them with two or more judgments, so there is no agreement to me"
+    )
     assert singular in " ".join(said(capsys).split())
 
 

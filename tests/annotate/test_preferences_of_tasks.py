@@ -116,8 +116,8 @@ def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_
     assert whole["order"] is None
     text = " ".join(told(capsys, "pairs").split())
     assert "no difference 4 8.3%" in text
-    assert "a has the majority of 12 messages and b of 2: by the sign test p = 0.013" in text
-    assert "Which system stood first is not known" in text
+    assert "a has the majority in 12 messages and b in 2. The sign test of no preference has p = 0.013" in text
+    assert "It is not known which system was first" in text
     assert json.loads(told(capsys, "pairs", "--json")) == json.loads(json.dumps(found))
     # Alpha tells the two apart by their places, whatever they are called.
     as_pairs = [f"|a{number % 3}|b{number % 3} " for number in range(len(TWO))]
@@ -144,7 +144,7 @@ def test_alpha_of_three_systems_has_one_interval_wherever_it_is_shown(file_of, m
     assert f"nominal alpha is {coefficient(alpha)}; `agreement`" in " ".join(told(capsys, "pairs").split())
     call_command("agreement", "pairs")
     assert coefficient(alpha) in capsys.readouterr().out
-    by_place = "nobody can prefer a system that they are not shown"
+    by_place = "nobody can prefer a system that they do not see"
     call_command("export_gold", "pairs", out=tmp_path / "gold", verbosity=0)
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert card.count(coefficient(alpha)) == 1
@@ -170,7 +170,7 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
         assert all(each["low"] < each["value"] < each["high"] for each in differences)
     text = told(capsys, "pairs")
     assert "strength without ties" in text
-    assert "Each is stated less that of a, the system with the most judgments" in " ".join(text.split())
+    assert "Each strength is relative to a, the system with the most judgments" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
     # A system that always loses has no strength.
     rows = [*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")]
@@ -178,7 +178,7 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     losing = report(Task.objects.get(name="loses"))
     assert losing["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
     text = " ".join(told(capsys, "loses").split())
-    assert "With ties left out, there are no finite strengths" in text
+    assert "Without ties, there are no finite strengths" in text
     assert "a, b; c." in text
 
 
@@ -237,12 +237,10 @@ def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp
     [pair] = whole["pairs"]
     assert (whole["comparisons"], whole["unfinished"], pair["units"], pair["judgments"]) == (4, 3, 4, 8)
     assert (pair["finished"], pair["majority"]) == (1, {"bert": 1, "mt5": 0, "tie": 0, "none": 0})
-    sentence = (
-        "3 of 4 comparisons are not answered by all who are asked yet; majorities and the sign test leave them out."
-    )
+    sentence = "3 of 4 comparisons are not fully answered yet. Majorities and the sign test do not include them."
     text = " ".join(told(capsys, "talk").split())
     assert sentence in text
-    assert "bert has the majority of 1 message and mt5 of 0:" in text
+    assert "bert has the majority in 1 message and mt5 in 0." in text
     says(ann, task, "bert")
     says(cem, task, "tie")
     whole = report(task)["all"]
@@ -260,7 +258,7 @@ def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(
     assert "people" not in told["all"]["sides"]
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "## Which system people prefer" in card
-    assert "a has the majority of 12 messages and b of 2" in " ".join(card.split())
+    assert "a has the majority in 12 messages and b in 2" in " ".join(card.split())
     rows = [json.loads(line) for line in (tmp_path / "gold/gold.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {row["label"] for row in rows} == {"a", "b", "tie"}
 
@@ -274,7 +272,7 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, 
     assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
     assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
     assert found["agreement"]["value"] is None
-    assert "Nobody has answered yet, so nothing can be said of sides." in " ".join(told(capsys, "talk").split())
+    assert "Nobody has answered yet, so nothing is known about sides." in " ".join(told(capsys, "talk").split())
     says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
     assert "of the 1 judgment that was no tie" in " ".join(told(capsys, "one").split())
 
@@ -285,7 +283,7 @@ def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
         import_judgments("crowd", file_of("1|a|b ann A"), pairs=True)
     with pytest.raises(JudgmentFileError, match="With --pairs the labels are A, B and tie; leave --labels out"):
         import_judgments("pairs", file_of("1|a|b ann A"), pairs=True, labels=["A", "B"])
-    with pytest.raises(CommandError, match=r"Nobody compares systems in the task crowd.*its kind is imported"):
+    with pytest.raises(CommandError, match=r"The task crowd does not compare systems: its kind is imported"):
         call_command("preferences", "crowd")
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())

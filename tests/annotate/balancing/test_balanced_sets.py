@@ -231,7 +231,7 @@ def test_classes_are_separated_by_semicolons_and_labels_that_differ_in_capital_l
     write_topics(tmp_path / "own.jsonl", "sports", "Sports", "health", "Travel", "travel", "world news")
     for name, classes in (("two", "sports health"), ("three", "sports Sports health")):
         output = opened(name, kind, corpus="own", labels=classes, test=2 * len(classes.split()))
-        assert "Note: The labels Sports and sports differ in capital letters only, and are told apart" in output
+        assert "Note: The labels Sports and sports differ only in case" in output
         assert "ravel" not in output
     with pytest.raises(CommandError, match="has the label 'world'"):
         opened("topics", kind, corpus="own", labels="world news sports", test=3)

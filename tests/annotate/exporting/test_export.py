@@ -224,6 +224,6 @@ def test_manifest_and_card_say_how_far_two_people_agree_and_on_which_labels_leas
     assert f"| de | German | 30 | 0.967 [{observed['low']:.3f}, {observed['high']:.3f}]" in text
     assert f"| {whole['ac1']['value']:.3f} [" in text
     assert whole["few_others"] == {"label": "de", "others": 2}
-    assert "2 have any other label than de, so alpha" in text
+    assert "2 have a label other than de, so alpha" in text
     by_label = text[text.index("Alpha of each label against all others:") :].splitlines()
     assert [line.split("|")[1].strip() for line in by_label[4:7]] == ["fr", "en", "de"]

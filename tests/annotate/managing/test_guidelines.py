@@ -98,7 +98,7 @@ def test_of_two_who_write_at_once_the_second_is_told_and_loses_nothing(desk, tas
         assert f'name="after" value="{began}"' in shown.text
     page = add(desk, task, text="Theirs.", after=began)
     assert page.status_code == 409
-    assert "Somebody has added version 1.1 meanwhile" in words(page)
+    assert "Version 1.1 was added in the meantime" in words(page)
     assert typed(page) == "Theirs."
     assert current(task, "en").text == "Mine."
     again = add(desk, task, text="Theirs.", after=page.text.split('name="after" value="')[1].split('"')[0])

@@ -350,7 +350,7 @@ def test_the_page_tells_agreement_by_label_and_why_alpha_may_say_little(make_rec
             judged(annotator, unit, label)
     shown = words(desk.get(address(task, "agreement/?show=1")))
     assert "Agreement by label" in shown
-    assert "2 have any other label than 0, so alpha, which is" in shown
+    assert "2 have a label other than 0, so alpha, which is" in shown
     assert "AC1" in shown
     assert desk.get(address(task, "agreement/?show=1&sort=labels.-units")).status_code == 200
 
