@@ -138,7 +138,7 @@ def test_nothing_is_added_where_nothing_is_left_or_people_are_not_asked(make_tas
             "on no post of task task in en; they do in: de, fr.",
             "task task, because people read every post in fr",
         ),
-        "checks": ("decide no unit of task task in en; they do in: de, fr.", "nothing in fr that one reader"),
+        "checks": ("decide no unit of task task in en; they do in: de, fr.", "every unit in fr that a single reader"),
     }[to]
     with pytest.raises(NotFound, match=none):
         add(task, 1, ["en"])

@@ -169,7 +169,7 @@ def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
     told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
     assert told[None] == ""
     assert told[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these units, the two fit.")
-    assert "the model is less sure than it is right" in told[0.6]
+    assert "The model is less certain than accurate" in told[0.6]
     assert "The model is more certain than accurate, so do not read a posterior as a probability." in told[0.97]
 
 
@@ -230,7 +230,10 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
     assert first[:4] == ["language", "en", "fr", "all"]
     assert "reader 2" in lines
     told_of_gold, told_of_sureness = lines.rstrip().splitlines()[-2:]
-    assert "has 50.00% [12.3, 87.7] right, Dawid-Skene 50.00% [12.3, 87.7], one-coin 50.00%" in told_of_gold
+    assert (
+        "is 50.00% [12.3, 87.7] for the majority (ties count in part), Dawid-Skene 50.00% [12.3, 87.7], one-coin 50.00%"
+        in told_of_gold
+    )
     assert ", MACE 50.00% [12.3, 87.7], GLAD 50.00% [12.3, 87.7]." in told_of_gold
     assert told_of_sureness.endswith("do not read a posterior as a probability.")
     with pytest.raises(CommandError, match="There is no task 'else'; available: crowd"):

@@ -103,7 +103,7 @@ def test_two_gold_answers_that_say_the_same_are_refused(corpus):
     call_command("import_corpus", "pairs", str(corpus / "more.jsonl"), licence="CC0-1.0")
     gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
     write(corpus / "gold.jsonl", [*gold, {"id": "twin", "label": "1", "purpose": "queue"}])
-    with pytest.raises(CommandError, match="The gold answers en0 and twin say the same"):
+    with pytest.raises(CommandError, match="The gold answers en0 and twin have the same content"):
         open_task(corpus)
     assert not Task.objects.exists()
 

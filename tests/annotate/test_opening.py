@@ -219,7 +219,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
 ):
     """The demo's corpus holds four texts twice."""
     out, err = open_task("all", 5000)
-    assert f"the corpus holds only {POSTS:,} posts" in err
+    assert f"the corpus contains only {POSTS:,} posts" in err
     assert told_counts(out)[0] == POSTS
     assert Task.objects.get().draw.chance == 1
     open_task("t", 800)

@@ -141,7 +141,9 @@ def test_alpha_of_three_systems_has_one_interval_wherever_it_is_shown(file_of, m
     found = agreement_statistics.report(task)
     assert found["all"]["nominal"] == alpha
     assert {row["label"] for row in found["all"]["by_label"]} == {"first by name", "second by name", "tie"}
-    assert f"nominal alpha is {coefficient(alpha)}; `agreement`" in " ".join(told(capsys, "pairs").split())
+    assert f"nominal alpha is {coefficient(alpha)}. For more figures, run `agreement`" in " ".join(
+        told(capsys, "pairs").split()
+    )
     call_command("agreement", "pairs")
     assert coefficient(alpha) in capsys.readouterr().out
     by_place = "nobody can prefer a system that they do not see"
@@ -245,7 +247,7 @@ def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp
     says(cem, task, "tie")
     whole = report(task)["all"]
     assert (whole["unfinished"], whole["pairs"][0]["majority"]["none"]) == (0, 3)
-    assert "not answered by all" not in told(capsys, "talk")
+    assert "not fully answered" not in told(capsys, "talk")
 
 
 def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(file_of, tmp_path):
@@ -274,7 +276,7 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, 
     assert found["agreement"]["value"] is None
     assert "Nobody has answered yet, so nothing is known about sides." in " ".join(told(capsys, "talk").split())
     says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
-    assert "of the 1 judgment that was no tie" in " ".join(told(capsys, "one").split())
+    assert "of 1 judgment without a tie" in " ".join(told(capsys, "one").split())
 
 
 def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):

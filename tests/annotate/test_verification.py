@@ -143,7 +143,7 @@ def test_whoever_wants_no_decoys_is_told_what_stays_unknown_and_not_that_there_a
     out, notes = open_task("t", *RECALL, "--decoy-share", "0", languages="de", size=20)
     assert "with --decoy-share 0, it is not known how often readers answer Yes by mistake" in notes
     assert "2% and 5%" in notes
-    assert "nobody has found" not in notes
+    assert "nobody has labelled" not in notes
     assert "if no reader answers Yes by mistake" in out
 
 

@@ -169,9 +169,9 @@ def test_nobody_is_tested_where_none_is_needed_where_the_task_is_closed_or_who_i
     untested = make_records_task(gold=GOLD, name="untested")
     assert state(ann, untested, "en").step == "none_needed"
     assert states(ann, make_task([DISPUTED], name="posts")) == []
-    with pytest.raises(WrongStage, match="asks for no test"):
+    with pytest.raises(WrongStage, match="has no test"):
         begin(ann, untested, "en", Trial.PRACTICE)
-    with pytest.raises(InvalidAnswer, match="asks for no test"):
+    with pytest.raises(InvalidAnswer, match="has no test"):
         grant(ann, untested, "en", by=manager)
     task = make_tested()
     with pytest.raises(NotFound, match="no records in German"):
