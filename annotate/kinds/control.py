@@ -244,10 +244,10 @@ class QualityControl:
         """
         return None
 
-    def plot(self, found: Any) -> str:
+    def plot(self, results: Any) -> str:
         """Return a chart of the results, which pages show; "" to show none.
 
-        found: the result of `section`
+        results: the result of `section`
         """
         return ""
 
