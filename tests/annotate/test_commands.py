@@ -145,7 +145,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     task = make_task([DISPUTED] * 3, asked="de", decoys=2)
     ann = person("ann", "de")
     call_command("audit", "task")
-    assert "hidden among the others.\nNo reader has answered a decoy yet.\n" in capsys.readouterr().out
+    assert "hidden among the other posts.\nNo reader has answered a decoy yet.\n" in capsys.readouterr().out
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     call_command("audit", "task")

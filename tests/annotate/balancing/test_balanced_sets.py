@@ -82,7 +82,7 @@ def test_manifest_and_card_have_what_was_drawn_and_what_never(sentences, kind, t
         "as many documents of one class as of any other, but for those named below, drawn",
         "- de, train.60: the class sports has 15 documents, not 30.",
         "| de | 100 | 0 | 0 | 0 |",
-        "their error rate is not known",
+        "how often they are wrong is not known",
     ):
         assert words in card
     opened("few", kind, labels="sports health", test=10, languages="de")
