@@ -314,7 +314,7 @@ def test_small_languages_are_left_out_and_told(chatterbot, exporting):
     small = [row for row in lines(folder / "left_out.jsonl") if row["reason"] == "small_language"]
     assert len(small) == manifest["small_languages"] > 0
     assert not {row["language"] for row in small} & {row["language"] for row in manifest["languages"]}
-    with pytest.raises(CommandError, match=r"No language in corpus chatterbot has 9,999 pairs .* with --least-pairs"):
+    with pytest.raises(CommandError, match=r"No language in corpus chatterbot has 9,999 pairs .* Set --least-pairs"):
         exporting(chatterbot, "other", least_pairs="9999")
 
 
