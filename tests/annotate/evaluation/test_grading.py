@@ -257,7 +257,7 @@ def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predic
     assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no files to predict for. {refused}"
     for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):
         unpublished = exported("qadsm", {"en": 1}, name=name, published=published)
-        assert refusal("--gold", unpublished, mine) == f"{mine} is a folder. Specify the files in it."
+        assert refusal("--gold", unpublished, mine) == f"{mine} is a folder. Specify the files in it instead."
         assert "are sets of different kinds" in refusal("--gold", kept, "--gold", unpublished, mine)
 
 
