@@ -228,7 +228,7 @@ class _Reader:
         path, ids = self.path, self.ids
         if self.repeats:
             told = str(repeated(path, self.repeats[:NAMED], len(self.repeats)))
-            raise EvaluationError(told.replace("each id. Nothing of the file was taken.", "each unit."))
+            raise EvaluationError(told.replace("each id. Nothing was imported.", "each unit."))
         if self.strange:
             raise EvaluationError(_strange(str(path), self.strange, self.labels))
         if not self.first_id:

@@ -157,7 +157,7 @@ def test_judges_that_cannot_be_certified_are_refused_in_a_sentence(certified, tm
     other_version = [line.replace("r1", "v2-r1", 1) for line in lines]
     assert "if the file was made for another version of the set, predict this one." in told("".join(other_version))
     repeated = told("".join([*lines, lines[3]]))
-    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row for each id." in repeated
+    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row for each unit." in repeated
     strange = told("".join([*lines[:-1], "r239\tI cannot tell\n"]))
     assert "labels that are not in the set: 'I cannot tell' (line 240)" in strange
     assert strange.endswith("write them so, and an empty label where the system gave none.")
