@@ -275,8 +275,8 @@ def read_ids(path: Path) -> set[str]:
             raise GoldSetError(f"{path}, line {number:,} is not UTF-8; save the list as UTF-8.") from None
         if not key.isprintable():
             raise GoldSetError(
-                f"{path}, line {number:,} holds a tab, a NUL or another character that cannot be seen; the list has "
-                "one id on each line and nothing else."
+                f"Line {number:,} of {path} contains a tab, a NUL or another invisible character. The file must "
+                "contain one id per line."
             )
         ids.add(key)
     return ids - {""}

@@ -227,7 +227,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _check_replaceable(out: Path, kind: str, name: str) -> None:
     if not out.is_dir():
-        raise ExportError(f"{out} is a file; --out must name a folder.")
+        raise ExportError(f"{out} is a file. Set --out to a folder.")
     if not any(out.iterdir()):
         return
     try:
@@ -237,7 +237,9 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         whose, files = None, set()
     if whose != name:
-        raise ExportError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
+        raise ExportError(
+            f"The folder {out} is not empty and does not contain the {kind} of {name}. Choose another folder."
+        )
     # The folder is replaced as a whole, so files that are not part of the earlier result would be lost.
     known = {PurePosixPath(file) for file in files}
     known |= {parent for file in known for parent in file.parents}

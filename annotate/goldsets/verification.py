@@ -141,7 +141,7 @@ def _drawn_again(
         try:
             decisions = [] if line["lot"] == OUTCOME else list(committed_draws.checked(by, line))
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise GoldSetError(f"{file}, line {number:,} is no lot. {RESTORE}") from error
+            raise GoldSetError(f"{file}, line {number:,} is not a draw. {RESTORE}") from error
         lines.append(line)
         yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
     rows = [row for path in sorted(folder.glob("*.jsonl")) if path != file for row in _lines(path)]
@@ -152,7 +152,9 @@ def _drawn_again(
         yield BLIND, 0, _blind(rows, by, task)
         yield SIDE, 0, _sides(rows, by)
     except (KeyError, TypeError, ValueError) as error:
-        raise GoldSetError(f"The rows in {folder} lack what their lots are drawn from. {RESTORE}") from error
+        raise GoldSetError(
+            f"The rows in {folder} do not contain the values from which their draws were made. {RESTORE}"
+        ) from error
 
 
 def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:

@@ -213,7 +213,7 @@ def test_the_same_file_gives_the_same_bytes_and_only_an_import_of_that_name_is_r
     run("de\t1\n")
     assert files(out) == before
     assert [path.name for path in out.parent.iterdir()] == ["gold"]
-    with pytest.raises(CommandError, match="holds something other than an import of other; choose another folder"):
+    with pytest.raises(CommandError, match="is not empty and does not contain the import of other"):
         run("en\t1\n", name="other")
     (out / "notes.txt").write_text("mine")
     with pytest.raises(CommandError, match=r"holds files that are not part of the import: notes\.txt\."):

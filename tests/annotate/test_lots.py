@@ -390,7 +390,7 @@ def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records):
         shaped | {"lot": "test", "how": {"count": 1}, "frame": [["x"]]},
     ):
         rewrite(records, "lots.jsonl", lambda lines, line=line: lines.insert(0, line))
-        with pytest.raises(CommandError, match=r"lots\.jsonl, line 1 is no lot"):
+        with pytest.raises(CommandError, match=r"lots\.jsonl, line 1 is not a draw"):
             call_command("verify_lots", records)
 
 

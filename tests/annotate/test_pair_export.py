@@ -251,7 +251,7 @@ def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, 
     name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
     for content, sentence in (
         (b"en\tThank you.\n", "line 1: en is the code of a language, so that a cell may be lacking"),
-        (b"xx\tThank you.\twhy\n", "line 1: 'xx' is no language"),
+        (b"xx\tThank you.\twhy\n", "line 1: 'xx' is not a language code"),
         (b"\n\n", "names no reply"),
         (b"Yes.\n", "strike.tsv, line 1: write the reply, a tab and the reason"),
         (b"Yes.\tso\nThanks.\t\n", "strike.tsv, line 2: write the reply, a tab and the reason"),
@@ -337,7 +337,7 @@ def test_only_an_earlier_export_of_the_corpus_is_replaced(pairs_of, exporting, t
     exporting(name, seed="other")
     assert manifest_of(folder)["seed"] == "other"
     other = pairs_of(talk([PACIFIC, PACIFIC]), "other")
-    with pytest.raises(CommandError, match=r"holds something other than an export of pairs of other; choose another"):
+    with pytest.raises(CommandError, match=r"is not empty and does not contain the export of pairs of other"):
         exporting(other)
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(CommandError, match=r"not part of the export of pairs: notes.txt"):

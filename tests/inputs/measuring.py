@@ -57,7 +57,12 @@ IMPORT_GOLD = [
     (gold(), (GOLD + GOLD).encode(), 0, "60 of 120 rows written"),
     (gold(), lambda path: path.symlink_to("/proc/self/mem"), 1, "cannot be read: Input/output error"),
     (gold().replace("uniform", "other"), GOLD.encode(), 1, "--design is 'other'"),
-    (gold().replace("--out new", "--out unfinished"), GOLD.encode(), 1, "holds something other than an import of x"),
+    (
+        gold().replace("--out new", "--out unfinished"),
+        GOLD.encode(),
+        1,
+        "is not empty and does not contain the import of x",
+    ),
     ("import_gold FILE.tsv", GOLD.encode(), 2, "Something is missing: --out, --design, --name"),
 ]
 

@@ -246,7 +246,7 @@ def read_struck(path: Path) -> Struck:
                 "the language, the reply and the reason."
             )
         if len(cells) == 3 and cells[0] not in LANGUAGES:
-            raise ExportError(f"{path}, line {number:,}: {cells[0][:40]!r} is no language; write its code, such as en.")
+            raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code. Write one such as en.")
         asked = "" if len(cells) == 2 else cells[0], cells[-2]
         reasons[asked], of_line[asked] = cells[-1], number
     if not reasons:

@@ -117,9 +117,9 @@ def test_a_report_replaces_an_earlier_one_of_the_predictor_and_nothing_else(worl
     assert json.loads((out / "report.json").read_text()) == {key: report[key] for key in report if key != "errors"}
     assert json.loads((out / "manifest.json").read_text())["versions"] == {"assay": VERSION}
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    with pytest.raises(EvaluationError, match="holds something other than an evaluation of mine@2"):
+    with pytest.raises(EvaluationError, match="is not empty and does not contain the evaluation of mine@2"):
         write_report(run(world.subject(version="2"), stream), out)
-    with pytest.raises(EvaluationError, match="holds something other than an evaluation of mine@1"):
+    with pytest.raises(EvaluationError, match="is not empty and does not contain the evaluation of mine@1"):
         write_report(report, stream)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 

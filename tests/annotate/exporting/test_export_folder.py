@@ -71,7 +71,7 @@ def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(task, tmp_
         if content is not None:
             (folder / "manifest.json").write_text(content)
         before = files(folder)
-        with pytest.raises(CommandError, match="holds something other than an export of gold; choose another folder"):
+        with pytest.raises(CommandError, match="is not empty and does not contain the export of gold"):
             call_command("export_gold", "gold", out=folder)
         assert files(folder) == before, content
         assert not [name for name in os.listdir(tmp_path) if name.startswith(".mine")]
@@ -80,7 +80,7 @@ def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(task, tmp_
 def test_a_file_as_out_is_refused(task, tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
-    with pytest.raises(CommandError, match="is a file; --out must name a folder"):
+    with pytest.raises(CommandError, match="Set --out to a folder"):
         call_command("export_gold", "gold", out=file)
     with pytest.raises(CommandError, match=r"cannot be written: .*\. Nothing was changed\."):
         call_command("export_gold", "gold", out=file / "gold")
