@@ -262,8 +262,8 @@ for model, options in LISTS.items():
 # --- Gold answers
 
 CORRECTED = (
-    "What annotators answered to it, in the test and in the queue, counts by this label from now on, so their "
-    "past accuracies change. Tests that are over keep their result, and pauses stay until you lift them."
+    "Annotators' answers in tests and queues are compared with this label from now on, so their past accuracies "
+    "change. Finished tests keep their result, and pauses stay until you lift them."
 )
 
 
@@ -279,7 +279,7 @@ class GoldAnswerForm(_ModelForm):
             return
         task = self.instance.task
         if task.kind.form.several:
-            help_text = f"{task.kind.name(self.instance.label)}. Write ids, separated by spaces. {CORRECTED}"
+            help_text = f"{task.kind.name(self.instance.label)}. Enter ids, separated by spaces. {CORRECTED}"
             self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
         else:
             choices = [(label, task.kind.name(label)) for label in task.labels]
@@ -308,10 +308,10 @@ class GoldAnswerAdmin(Undeletable):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         counts = cache(answered)  # queries the database once for each task on the page
 
-        @admin.display(description="answered rightly")
+        @admin.display(description="right answers")
         def right(gold: GoldAnswer) -> str:
             right, asked = counts(gold.task).get(gold.item_id, (0, 0))
-            return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
+            return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "no answers yet"
 
         return ["text", "task", "language", "purpose", "called", right]
 
@@ -328,9 +328,9 @@ class GoldAnswerAdmin(Undeletable):
         if right or wrong:
             messages.warning(
                 request,
-                f"Of the answers given to it {right:,} are right now and {wrong:,} wrong, and the accuracies of the "
-                "people who gave them have changed. Check whether somebody failed or is paused because of them; you "
-                "may let such a person go on.",
+                f"{right:,} of the existing answers are now right and {wrong:,} wrong, so annotators' accuracies have "
+                "changed. Check whether somebody failed the test or is paused because of these answers, and lift the "
+                "pause or exempt them.",
             )
 
 
@@ -387,12 +387,12 @@ class QualificationAdmin(Undeletable):
 
         return ["annotator", "task", "language", "major", holds, "by", "at"]
 
-    by = column(lambda row: "test" if row.trial_id else f"let in by {row.granted_by}", "by")
+    by = column(lambda row: "test" if row.trial_id else f"exempted by {row.granted_by}", "by")
 
     def save_model(self, request: HttpRequest, obj: Qualification, form: Any, change: bool) -> None:
         assert isinstance(request.user, User)
-        made = grant(obj.annotator, obj.task, obj.language, by=request.user)
-        obj.pk, obj.major, obj.at = made.pk, made.major, made.at
+        qualification = grant(obj.annotator, obj.task, obj.language, by=request.user)
+        obj.pk, obj.major, obj.at = qualification.pk, qualification.major, qualification.at
 
 
 # --- Accounts and their rights

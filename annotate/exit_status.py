@@ -26,7 +26,7 @@ from corpora.system import DatabaseAway
 
 DONE, REFUSED, CALLED_WRONGLY, GONE, FAULT = 0, 1, 2, 128 + signal.SIGPIPE, 70
 STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM"}
-KEPT = "what was finished is kept, and the rest is undone; run the command again to go on."
+KEPT = "finished work is kept and the rest was rolled back. Run the command again to continue."
 FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the quota is used up", errno.EFBIG: "the file grew too large"}
 DATABASE = "The database cannot be used"
 # Database errors that only a bug in the program can cause.
@@ -78,11 +78,11 @@ def _listening() -> Iterator[list[int]]:
         if len(heard) != 2:
             raise Stopped
 
-    before = {number: signal.signal(number, hear) for number in STOPS}
+    old_handlers = {number: signal.signal(number, hear) for number in STOPS}
     try:
         yield heard
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)
 
 
@@ -101,31 +101,34 @@ def _of_error(error: BaseException) -> tuple[str, int]:
     if isinstance(error, BrokenPipeError):
         return "", GONE
     if isinstance(error, ImproperlyConfigured):
-        return f"Wrong settings: {_line(error)}", REFUSED
+        return f"Invalid settings: {_line(error)}", REFUSED
     if isinstance(error, DatabaseError | InterfaceError) and not isinstance(error, OURS):
         return _of_database(error), REFUSED
     if isinstance(error, MemoryError):
-        return f"Memory ran out: {KEPT} Have fewer --processes, or end other programs first.", REFUSED
+        return f"Out of memory: {KEPT} Use fewer --processes, or stop other programs first.", REFUSED
     if isinstance(error, OSError) and error.errno is not None:
         return _of_system(error), REFUSED
-    told = f"{type(error).__name__}: {_line(error)}" if str(error) else type(error).__name__
-    return f"A fault of the program: {told}. Run the command again with --traceback, and report what it says.", FAULT
+    description = f"{type(error).__name__}: {_line(error)}" if str(error) else type(error).__name__
+    return (
+        f"Internal error: {description}. Run the command again with --traceback, and report the output.",
+        FAULT,
+    )
 
 
 def _of_database(error: Exception) -> str:
-    told = _line(error)
+    message = _line(error)
     if isinstance(error, DatabaseAway):
-        return told
-    if "database is locked" in told:
-        return f"The database is being written to by another program, and stayed locked: {told}. Run the command again."
-    if "disk is full" in told or "No space left" in told:
-        return f"{DATABASE}: {told}. Free space on its disk and run the command again; nothing is half-written."
-    if "disk I/O error" in told:
+        return message
+    if "database is locked" in message:
+        return f"Another program is writing to the database, which stayed locked: {message}. Run the command again."
+    if "disk is full" in message or "No space left" in message:
+        return f"{DATABASE}: {message}. Free space on its disk and run the command again. No data was partly written."
+    if "disk I/O error" in message:
         return (
-            f"{DATABASE}: {told}. Its files were moved or replaced while it was in use, or the disk is broken: restart "
+            f"{DATABASE}: {message}. Its files were moved or replaced while in use, or the disk is broken. Restart "
             "the server (`assay serve`), then run the command again."
         )
-    return f"{DATABASE}: {told} (See DATABASE_URL; and has `assay serve` been run?)"
+    return f"{DATABASE}: {message} (Check DATABASE_URL, and whether `assay serve` has been run.)"
 
 
 def _of_system(error: OSError) -> str:

@@ -101,30 +101,30 @@ class Action:
     asks: Callable[[dict[str, Any]], list[str]] | None = None
     on_files: bool = False
 
-    def read(self, given: Values) -> dict[str, Any]:
+    def read(self, inputs: Values) -> dict[str, Any]:
         """Return the values of all options. Raise ActionError if a value is invalid.
 
-        given: mapping from option name to the text that the user entered, or to a value
+        inputs: mapping from option name to the text that the user entered, or to a value
         """
-        if unknown := given.keys() - {option.name for option in self.options}:
+        if unknown := inputs.keys() - {option.name for option in self.options}:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
         try:
-            return {option.name: option.value(given.get(option.name)) for option in self.options}
+            return {option.name: option.value(inputs.get(option.name)) for option in self.options}
         except OptionError as error:
             raise ActionError(str(error)) from error
 
-    def perform(self, given: Values, progress: Progress | None = None) -> Outcome:
+    def perform(self, inputs: Values, progress: Progress | None = None) -> Outcome:
         """Run the action. Raise ActionError if it is refused, and Cancelled if the user cancels it."""
-        values = self.read(given)
+        values = self.read(inputs)
         with self._refusing():
             return self.run(values, progress or Progress())
 
-    def foretell(self, given: Values) -> list[str]:
+    def foretell(self, inputs: Values) -> list[str]:
         """Return sentences about what the action would do, which the user must confirm.
 
         The list is empty if no confirmation is needed. Raise ActionError if the action would be refused.
         """
-        values = self.read(given)
+        values = self.read(inputs)
         with self._refusing():
             return self.asks(values) if self.asks else []
 
@@ -157,11 +157,11 @@ class Encoder(DjangoJSONEncoder):
 
 
 def task_named(name: str) -> Task:
-    found = Task.objects.filter(name=name).first()
-    if found is None:
-        there = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(f"There is no task {name!r}; available: {there}.")
-    return found
+    task = Task.objects.filter(name=name).first()
+    if task is None:
+        names = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
+        raise ActionError(f"There is no task {name!r}; available: {names}.")
+    return task
 
 
 # --- Options and functions that several actions share
@@ -177,18 +177,18 @@ LANGUAGES = Option(
     "languages",
     Path,
     shown="FILE",
-    help="a TOML file, or a kind's file, with a table [languages.CODE] for each new language: name and, optionally, "
-    "autonym, script and under",
+    help="a TOML file, or a kind's file, with one table [languages.CODE] per new language, with the key name and "
+    "optionally autonym, script and under",
     group=THE_FILE,
 )
 LICENCE = Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0")
 TEXT_MAY_LEAVE = Option(
     "text_may_leave",
     flag,
-    help=f"exports may hold the text (the default under {', '.join(FREE_LICENCES)} of any version)",
+    help=f"exports contain the text (the default for {', '.join(FREE_LICENCES)} of any version)",
     opposite=(
         "text-stays",
-        "exports hold ids only; with any other licence, the first import needs one of the two",
+        "exports contain only ids. For any other licence, the first import requires one of these two options",
     ),
     group=LEAVING,
 )
@@ -208,34 +208,34 @@ MAX_REJECTS = Option(
     MOST,
     most=1,
     shown="SHARE",
-    help="the share of a file's rows that may be rejected, such as 1%. If more are rejected, nothing is imported and "
-    "the exit status is 3",
+    help="the maximum share of rejected rows in a file, such as 1%. If more rows are rejected, nothing is imported "
+    "and the exit status is 3",
 )
 MAP = Option(
     "map",
     default=(),
     several=True,
     shown="LABEL=LABELS",
-    help="how to read a label of the file: nb=no renames it, zh=zh-CN,zh-TW keeps it as a class of several",
+    help="how to read a label in the file: nb=no renames it, zh=zh-CN,zh-TW treats it as a class of several languages",
     group=THE_FILE,
 )
 
 
 def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = THE_FILE) -> Option:
-    """Return the option by which a user says which column of a file holds which field.
+    """Return the option that maps fields to columns of a file.
 
     fields: names of the fields
     example: example of a value, for the help text
     """
-    shown = f", for example {example}" if example else ""
-    told = f"which column of the file holds which field ({', '.join(fields)}){shown}"
-    return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told, group=group)
+    suffix = f", for example {example}" if example else ""
+    description = f"which column of the file contains which field ({', '.join(fields)}){suffix}"
+    return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=description, group=group)
 
 
 def address(text: str) -> str:
     """Return the base URL of a site without a trailing slash. Raise OptionError if the text is not an HTTP URL."""
     if not text.startswith(("http://", "https://")):
-        raise OptionError(f"{text!r} is not the address of a site; begin it with http:// or https://.")
+        raise OptionError(f"{text!r} is not a valid URL. It must begin with http:// or https://.")
     return text.rstrip("/")
 
 
@@ -244,7 +244,7 @@ def assumed() -> str:
 
     The note says that the address of the site is only assumed. It is empty if ASSAY_SITE is set.
     """
-    return " (assumed; set ASSAY_SITE if people reach the site at another)" if settings.SITE_ASSUMED else ""
+    return " (the default; set ASSAY_SITE if the site has another address)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:
@@ -266,9 +266,9 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
     if values.get("languages"):
         add_languages(values["languages"])
     progress.begin(size_of(values["files"] if "files" in values else [values["file"]]), "B")
-    given = {name: values[name] for name in names} | {"progress": progress.advance}
+    arguments = {name: values[name] for name in names} | {"progress": progress.advance}
     if fields:
-        given["columns"] = named_columns(values["column"], fields)
+        arguments["columns"] = named_columns(values["column"], fields)
     if "longest_line" in values:
-        given["max_line"] = values["longest_line"]
-    return given
+        arguments["max_line"] = values["longest_line"]
+    return arguments

@@ -16,14 +16,14 @@ from annotate.reports.tables import Table, many
 from corpora.sources.readers import named_columns
 
 SHOWN = 20
-TRUTH, COUNTING = "True labels", "How agreement is counted"
+TRUTH, COUNTING = "True labels", "Agreement"
 OPTIONS = (
     TASK,
     Option(
         "gold",
         Path,
         shown="FILE",
-        help="true labels, with columns task and label; several labels as a list, or separated by spaces",
+        help="a file of true labels with the columns task and label; several labels as a list, or separated by spaces",
         group=TRUTH,
     ),
     column(GOLD_COLUMNS, group=TRUTH),
@@ -31,7 +31,7 @@ OPTIONS = (
         "repeats",
         flag,
         False,
-        help="also count repeats kept by import_judgments --keep-repeats",
+        help="also count repeated answers that import_judgments --keep-repeats has imported",
         group=COUNTING,
     ),
     Option(
@@ -50,57 +50,58 @@ def run(values: Values, progress: Progress) -> Outcome:
     truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS), task.labels) if gold else None
     report = agreement_statistics.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
     if not report["all"]["judgments"]:
-        return Outcome([f"Task {task.name}: {_nothing(task)}"], data=report)
+        return Outcome([f"Task {task.name}: {_no_agreement_reason(task)}"], data=report)
     if truth and not report["all"]["gold"]["units"]:
         raise JudgmentFileError(
-            f"{gold}: none of its {many(len(truth), 'item')} has an answer in task {task.name}, so nothing can be "
-            f"compared. An item there is called {task.units.earliest('pk').item.key!r}; the file's column task "
-            "must have such names (another column with --column task=NAME)."
+            f"None of the {many(len(truth), 'item')} in {gold} has an answer in task {task.name}, so there is nothing "
+            "to compare. The column task must contain the ids of the task's items, such as "
+            f"{task.units.earliest('pk').item.key!r}; to use another column, add --column task=NAME."
         )
-    return Outcome(_written(report), data=report)
+    return Outcome(_report_lines(report), data=report)
 
 
-def _nothing(task: Task) -> str:
+def _no_agreement_reason(task: Task) -> str:
     if task.redundancy == 1 and not task.overlap_share:
         return (
-            "one person reads each unit, so there is no agreement to measure. Open a task with --redundancy 1.1 "
-            "to have a second person read some of them, or with --redundancy 2 to have one read all."
+            "only one person reads each unit, so there is no agreement to measure. Open a task with --redundancy 1.1 "
+            "so that a second person reads some of the units, or with --redundancy 2 so that a second person reads "
+            "all of them."
         )
-    return "no answer counts yet; a unit counts only if two people have read it."
+    return "no answers count yet. A unit counts only if two people have read it."
 
 
-def _written(report: dict[str, Any]) -> list[str]:
-    whole = report["all"]
-    rest, model = whole["against_rest"], whole["dawid_skene"]
-    differs = model["differs"] if model else []
-    names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
+def _report_lines(report: dict[str, Any]) -> list[str]:
+    overall = report["all"]
+    against_rest, model = overall["against_rest"], overall["dawid_skene"]
+    differences = model["differs"] if model else []
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
     tables = [
         agreement_report.agreement_table(report, agreement_report.COMMAND),
         *([labels] if (labels := agreement_report.label_table(report, shown=SHOWN)) else []),
-        *([agreement_report.accuracy_table(report)] if whole["gold"] else []),
-        agreement_report.rest_table(rest[:SHOWN], names),
-        *([agreement_report.difference_table(differs[:SHOWN])] if differs else []),
+        *([agreement_report.accuracy_table(report)] if overall["gold"] else []),
+        agreement_report.rest_table(against_rest[:SHOWN], names),
+        *([agreement_report.difference_table(differences[:SHOWN])] if differences else []),
     ]
-    longest = max(len(rest), len(differs), len(whole["by_label"]))
+    longest = max(len(against_rest), len(differences), len(overall["by_label"]))
     return _lines(tables, longest, [*agreement_report.doubts(report), *agreement_report.words(report)])
 
 
-def _lines(tables: list[Table], longest: int, words: list[str]) -> list[str]:
+def _lines(tables: list[Table], longest: int, sentences: list[str]) -> list[str]:
     """Return the tables as text, followed by the sentences.
 
     longest: number of rows that the longest table would have if it showed all of them
     """
-    cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
-    return [*(line for table in tables for line in (as_lines(table), "")), *cut, *words]
+    note = [f"Each table shows only the first {SHOWN} rows; --json prints all of them.", ""] if longest > SHOWN else []
+    return [*(line for table in tables for line in (as_lines(table), "")), *note, *sentences]
 
 
 ACTION = Action(
     "agreement",
-    "Show how far the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
+    "Show how much the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
     "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the rest. With true "
-    "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are "
-    "right. For answers of several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each "
-    "annotator and, with true labels, of the majority.",
+    "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. "
+    "For answers with several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each annotator "
+    "and, with true labels, of the majority.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),
@@ -114,8 +115,8 @@ ACTION = Action(
     "preferences",
     "Show which of two systems people prefer: shares of judgments and majorities with ties counted separately, the "
     "sign test, agreement, and how often each person chose the side shown first, overall and by language. For three "
-    "systems or more, show each pair and their order by Bradley and Terry's model. All with 95% intervals over "
-    "messages.",
+    "or more systems, show each pair, and the ranking by Bradley and Terry's model. All intervals are 95% intervals "
+    "over messages.",
     TASK,
     refuses=(NoPreferences,),
 )
@@ -123,17 +124,17 @@ def preferences_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     report = preference_statistics.report(task)
     if not report["all"]["judgments"]:
-        return Outcome([f"Task {task.name}: no answer counts yet."], data=report)
+        return Outcome([f"Task {task.name}: no answers count yet."], data=report)
     return Outcome(_preference_lines(report), data=report)
 
 
 def _preference_lines(report: dict[str, Any]) -> list[str]:
     people = report["all"]["sides"]["people"]
-    names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
     tables = [
         *preference_report.tables(report, shown=SHOWN),
         *([preference_report.side_table(people[:SHOWN], names)] if people else []),
     ]
     longest = max(len(people), len(report["all"]["pairs"]))
-    words = [*preference_report.words(report), *preference_report.agreement_words(report)]
-    return _lines(tables, longest, list(map(wrapped, words)))
+    sentences = [*preference_report.words(report), *preference_report.agreement_words(report)]
+    return _lines(tables, longest, list(map(wrapped, sentences)))

@@ -19,17 +19,20 @@ from annotate.kinds.control import panels
 from annotate.models import Task
 from annotate.reports.table_formats import as_lines, wrapped
 
-NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
-CONTEST = Option("contest", flag, False, help="have people label the languages over the task's limit")
-ADD = Option("add", whole_number, least=1, shown="N", help="have people read N more agreed posts")
+NOTHING = "its kind of question has no audits, decoys or checks, so there is nothing to show."
+CONTEST = Option(
+    "contest", flag, False, help="send the agreed posts of languages whose error exceeds the task's limit to people"
+)
+ADD = Option("add", whole_number, least=1, shown="N", help="send N more agreed posts to people")
 CHECKS = Option(
-    "checks", flag, False, help="with --add: instead have adjudicators check N more posts that one reader decides"
+    "checks", flag, False, help="with --add: instead have adjudicators check N more posts that a single reader decided"
 )
 LANGUAGES = Option(
     "languages",
     codes,
     default=(),
-    help="with --add: the languages of these posts; by default those that narrow the overall error most",
+    help="with --add: the languages of these posts; by default those that narrow the interval of the overall error "
+    "most",
 )
 WIDTH = Option(
     "width",
@@ -37,91 +40,92 @@ WIDTH = Option(
     None,
     least=0.1,
     most=100,
-    help="list the work that narrows the 95% interval of accuracy to this width, in percentage points; by default "
-    "to half its expected width",
+    help="list the work that would narrow the 95% interval of accuracy to this width, in percentage points; by "
+    "default half the expected width",
 )
-DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts it would add by language")
+DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts would be added, by language")
 
 
 def run(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
-    _check(task, values)
+    _check_options(task, values)
     if values["add"]:
         return _add(task, values)
     if values["contest"]:
-        sent = contest_all(task)
-        return Outcome([audit_report.contested(sent)], data={"task": task.name, "contested": sent})
-    shown = _shown(task)
-    if shown is None:
+        contested = contest_all(task)
+        return Outcome([audit_report.contested(contested)], data={"task": task.name, "contested": contested})
+    outcome = _results(task)
+    if outcome is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
-    return _with_further_work(task, shown, values["width"] and values["width"] / 100)
+    return _with_further_work(task, outcome, values["width"] and values["width"] / 100)
 
 
-def _check(task: Task, values: Values) -> None:
+def _check_options(task: Task, values: Values) -> None:
     add, contest, checks, audited = values["add"], values["contest"], values["checks"], task.kind.audits_agreement
     if add and contest:
-        raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
+        raise ActionError(
+            "--add and --contest cannot be used together. Add the posts, wait until people have read them, and then "
+            "run --contest."
+        )
     if values["width"] and (add or contest):
-        raise ActionError("--width is an option of the report, which --add and --contest do not show. Leave it out.")
+        raise ActionError("--width applies only to the report, which --add and --contest do not show. Remove it.")
     without_add = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
     if without_add and not add:
-        raise ActionError(
-            f"{', '.join(without_add)}: an option of --add, which is not given. Say with it how many to add."
-        )
+        raise ActionError(f"{', '.join(without_add)} requires --add. Specify with --add how many posts to add.")
     if add and checks and not any(isinstance(control, Checks) for control in task.kind.quality_controls):
-        raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
+        raise ActionError(f"Cannot add checks to task {task.name}: only tasks that ask one person have checks.")
     if add and not (audited or checks):
-        raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
+        raise ActionError(f"Cannot add audits to task {task.name}: none of its labels come from the detectors.")
     if contest and not audited:
-        raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
+        raise ActionError(f"Cannot contest labels of task {task.name}: none of them come from the detectors.")
     if values["width"] and not measures_accuracy(task):
-        raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
+        raise ActionError(f"Task {task.name} does not measure accuracy on a stream of posts. Remove --width.")
 
 
 def _add(task: Task, values: Values) -> Outcome:
-    add, to = (add_checks, "checks") if values["checks"] else (add_audits, "audit")
+    add, control = (add_checks, "checks") if values["checks"] else (add_audits, "audit")
     with transaction.atomic():
         added = add(task, values["add"], values["languages"])
-        warned = lacking(task)
+        warnings = lacking(task)
         if values["dry_run"]:
             # Roll back only after adding everything, so that a dry run shows exactly what would be added.
             transaction.set_rollback(True)
-    said = [audit_report.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
-    return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
+    sentences = [audit_report.added(added, values["add"], control), *([NOT_KEPT] if values["dry_run"] else [])]
+    return Outcome(sentences, warnings, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
-def _shown(task: Task) -> Outcome | None:
+def _results(task: Task) -> Outcome | None:
     """Return the results of a task's quality controls, or None if no control has results."""
-    said: list[str] = []
+    lines: list[str] = []
     data: dict[str, Any] = {"task": task.name}
     for panel in panels(task):
         tables = [line for table in panel.tables if table.rows for line in (as_lines(table), "")]
-        words = [*panel.words, *panel.warnings, *panel.advice]
-        found = [*tables, *words] if panel.words else [f"Task {task.name}: {panel.empty}"]
-        said += ["", *found] if said else found
+        sentences = [*panel.words, *panel.warnings, *panel.advice]
+        panel_lines = [*tables, *sentences] if panel.words else [f"Task {task.name}: {panel.empty}"]
+        lines += ["", *panel_lines] if lines else panel_lines
         data |= {panel.key: panel.data} if panel.key else panel.data or {}
-    return Outcome(said, data=data) if said else None
+    return Outcome(lines, data=data) if lines else None
 
 
-def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:
+def _with_further_work(task: Task, outcome: Outcome, wished_width: float | None) -> Outcome:
     """Return the report together with a list of the work that would narrow the accuracy intervals most.
 
-    wished: the desired width of the interval; None for the default
+    wished_width: the desired width of the interval; None for the default
     """
-    found = further_work(task, wished)
-    if found is None:
+    further = further_work(task, wished_width)
+    if further is None:
         return outcome
-    said = [*outcome.said, "", wrapped(plan_report.further_words(found))]
-    if found["rows"]:
-        said += ["", as_lines(plan_report.further_table(found, lambda row: plan_report.command(row, task.name)))]
-    return Outcome(said, outcome.warned, {**outcome.data, "further_work": found})
+    lines = [*outcome.said, "", wrapped(plan_report.further_words(further))]
+    if further["rows"]:
+        lines += ["", as_lines(plan_report.further_table(further, lambda row: plan_report.command(row, task.name)))]
+    return Outcome(lines, outcome.warned, {**outcome.data, "further_work": further})
 
 
 ACTION = Action(
     "audit",
-    "Show the results of a task's audits, checks and decoys, and which further work narrows accuracy most. With "
-    "--contest or --add, have people read more agreed posts; with --add and --checks, have adjudicators check more "
-    "posts that one reader decides.",
+    "Show the results of a task's audits, checks and decoys, and which further work would narrow the interval of "
+    "accuracy most. --contest and --add send more agreed posts to people; --add with --checks has adjudicators check "
+    "more posts that a single reader decided.",
     (TASK, WIDTH, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
     run,
 )

@@ -34,52 +34,52 @@ PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a fie
 # (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
 # name of the option.
 WORDS = (
-    (r"the following arguments are required: (.+)", r"Something is missing: \1."),
-    (r"one of the arguments (.+) is required", r"One of these is needed: \1."),
-    (r"unrecognized arguments: (.+)", r"This command does not know: \1."),
-    (r"argument ([^:]+): expected (?:one|at least one) argument", r"\1 needs a value after it."),
-    (r"argument ([^:]+): expected (\d+) arguments", r"\1 needs \2 values after it."),
-    (r"argument ([^:]+): not allowed with argument (.+)", r"\1 and \2 exclude each other; give one of them."),
-    (r"argument ([^:]+): ignored explicit argument (.+)", r"\1 takes no value, and \2 was given."),
-    (r"argument ([^:]+): invalid choice: (.+) \(choose from (.+)\)", r"\1 cannot be \2; it is one of \3."),
+    (r"the following arguments are required: (.+)", "Required arguments are missing: \\1."),
+    (r"one of the arguments (.+) is required", "One of these arguments is required: \\1."),
+    (r"unrecognized arguments: (.+)", "Unknown arguments: \\1."),
+    (r"argument ([^:]+): expected (?:one|at least one) argument", "\\1 requires a value."),
+    (r"argument ([^:]+): expected (\d+) arguments", "\\1 requires \\2 values."),
+    (r"argument ([^:]+): not allowed with argument (.+)", "\\1 and \\2 cannot be used together."),
+    (r"argument ([^:]+): ignored explicit argument (.+)", "\\1 does not accept a value, but \\2 was passed."),
+    (r"argument ([^:]+): invalid choice: (.+) \(choose from (.+)\)", "\\1 cannot be \\2. Valid values: \\3."),
     (r"argument ([^:]+): invalid \w+ value: (.+)", r"\1 cannot be \2."),
-    (r"ambiguous option: (\S+) could match (.+)", r"\1 may mean any of \2; write it in full."),
+    (r"ambiguous option: (\S+) could match (.+)", "\\1 is ambiguous. It could be \\2."),
 )
 
 
-def meant(words: Sequence[str], options: Collection[str]) -> str:
+def did_you_mean(arguments: Sequence[str], options: Collection[str]) -> str:
     """Return a "Did you mean" question for each unknown option that resembles a known one.
 
-    words: words of the command line
+    arguments: words of the command line
     options: the options that the command knows
     """
-    told = []
-    for word in dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--")):
+    questions = []
+    for word in dict.fromkeys(word.partition("=")[0] for word in arguments if word.startswith("--")):
         if any(option.startswith(word) for option in options):
             continue  # the word is a known option or an abbreviation of one
-        if near := get_close_matches(word, options, n=1, cutoff=0.7):
-            told.append(f"Did you mean {near[0]} by {word}? ")
-    return "".join(told)
+        if matches := get_close_matches(word, options, n=1, cutoff=0.7):
+            questions.append(f"Did you mean {matches[0]} instead of {word}? ")
+    return "".join(questions)
 
 
-def apart(words: Sequence[str], options: Mapping[str, argparse.Action]) -> str:
+def split_pair_hint(arguments: Sequence[str], options: Mapping[str, argparse.Action]) -> str:
     """Return a hint if the user wrote FIELD=COLUMN as two words, for example `--column id tweet_id`.
 
     Otherwise return an empty string.
 
-    words: words of the command line
+    arguments: words of the command line
     options: mapping from option to its argparse action
     """
-    for option, value, other in zip(words, words[1:], words[2:], strict=False):
+    for option, value, other in zip(arguments, arguments[1:], arguments[2:], strict=False):
         if option in options and options[option].metavar == PAIR and "=" not in value:
-            return f"{option} takes {PAIR} in one word, such as {value}={other}. "
+            return f"{option} expects {PAIR} as one argument, such as {value}={other}. "
     return ""
 
 
-def in_our_words(message: str) -> str:
-    for pattern, ours in WORDS:
-        if found := re.fullmatch(pattern, message, re.DOTALL):
-            return found.expand(ours)
+def reworded(message: str) -> str:
+    for pattern, replacement in WORDS:
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return match.expand(replacement)
     return f"{message[:1].upper()}{message[1:]}."
 
 
@@ -112,20 +112,20 @@ class Command(BaseCommand):
         parser._action_groups.remove(parser._optionals)
         parser._action_groups.append(parser._optionals)
 
-        given = list[str]()
+        arguments = list[str]()
 
         def remember(args: Any = None, namespace: Any = None) -> Any:
-            given[:] = map(str, args or ())
-            known, others = parser.parse_known_args(args, namespace)
+            arguments[:] = map(str, args or ())
+            parsed, leftover = parser.parse_known_args(args, namespace)
             # parse_intermixed_args also accepts files after options. Use it only if words are left over, because it
             # does not report all missing arguments at once.
-            return parser.parse_intermixed_args(args, namespace) if others else known
+            return parser.parse_intermixed_args(args, namespace) if leftover else parsed
 
         def refuse(message: str) -> NoReturn:
             options = parser._option_string_actions
-            near = f"{apart(given, options)}{meant(given, options)}"
-            said = f"{in_our_words(message)} {near}`assay {subcommand} --help` says more."
-            raise CommandError(said, returncode=CALLED_WRONGLY)
+            hints = f"{split_pair_hint(arguments, options)}{did_you_mean(arguments, options)}"
+            sentence = f"{reworded(message)} {hints}See `assay {subcommand} --help`."
+            raise CommandError(sentence, returncode=CALLED_WRONGLY)
 
         # If arguments are missing, argparse reports only that, although the user may have misspelled an option. So
         # `remember` keeps all words of the command line for `refuse`, which looks for such mistakes.
@@ -159,8 +159,8 @@ class ActionCommand(Command):
         self.action, self.name, self.help = action, action.name, action.does
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        first = [_first_line(option) for option in self.action.options if option.required or option.argument]
-        parser.usage = " ".join(["%(prog)s", *first, "[options]"])
+        required = [_first_line(option) for option in self.action.options if option.required or option.argument]
+        parser.usage = " ".join(["%(prog)s", *required, "[options]"])
         # Positional arguments that are not required are listed among the options.
         groups = {NEEDED: parser._positionals, "": parser._optionals}
         for option in sorted(self.action.options, key=lambda option: not option.required):
@@ -169,26 +169,26 @@ class ActionCommand(Command):
                 groups[heading] = parser.add_argument_group(heading)
             _add(groups[heading], option)
         if self.action.asks:
-            parser.add_argument("--yes", action="store_true", help="do it without asking for confirmation")
+            parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
         parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():
             # The message helps users who mistyped the data folder or the database.
-            there = f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
-            nothing = f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
-            self.stderr.write(there if corpora_on_disk() else nothing)
+            with_corpora = f"Created a new, empty database. The files in {settings.DATA_DIR} are unchanged."
+            without_corpora = f"Created a new data folder: {settings.DATA_DIR}."
+            self.stderr.write(with_corpora if corpora_on_disk() else without_corpora)
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given = {option.name: options[option.name] for option in self.action.options}
+        inputs = {option.name: options[option.name] for option in self.action.options}
         as_json = bool(options.get("json"))
         try:
-            if self.action.asks and not options.get("yes") and (foretold := self.action.foretell(given)):
-                self._ask(foretold)
+            if self.action.asks and not options.get("yes") and (consequences := self.action.foretell(inputs)):
+                self._ask(consequences)
             # With --json, write everything except the JSON document to stderr.
             with closing(_Bar(self, self.stderr if as_json else self.stdout)) as progress:
-                outcome = self.action.perform(given, progress)
+                outcome = self.action.perform(inputs, progress)
         except ActionError as error:
             raise CommandError(str(error), returncode=error.status) from error
         for sentence in outcome.warned:
@@ -200,22 +200,22 @@ class ActionCommand(Command):
         if outcome.status:
             raise CommandError("", returncode=outcome.status)  # everything was printed already
 
-    def _ask(self, foretold: list[str]) -> None:
+    def _ask(self, consequences: list[str]) -> None:
         """Ask the user for confirmation. Raise CommandError if they refuse, or if stdin is not a terminal.
 
-        foretold: sentences about what the action would do
+        consequences: sentences about what the action would do
         """
         if not sys.stdin.isatty():
             raise CommandError(
-                f"{' '.join(foretold)} {self.action.name} asks first, and there is no terminal to ask on. Add --yes "
-                "if you mean it."
+                f"{' '.join(consequences)} {self.action.name} requires confirmation, but stdin is not a terminal. Add "
+                "--yes to confirm."
             )
-        for sentence in foretold:
+        for sentence in consequences:
             self.stderr.write(sentence)
-        self.stderr.write("Go on? Type yes: ", ending="")
+        self.stderr.write("Continue? Type yes: ", ending="")
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise CommandError("Nothing was changed.")
+            raise CommandError("Cancelled. Nothing was changed.")
 
 
 def command_named(name: str) -> BaseCommand:
@@ -249,23 +249,23 @@ def _first_line(option: Option) -> str:
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
     """Add an option to an argparse parser. argparse only splits the command line; the action reads the values."""
-    told = option.told().replace("%", "%%")
+    description = option.told().replace("%", "%%")
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
-        either.add_argument(option.spelled, dest=option.name, action="store_const", const=True, help=told)
+        either.add_argument(option.spelled, dest=option.name, action="store_const", const=True, help=description)
         if option.opposite:
             name, other = option.opposite
             either.add_argument(f"--{name}", dest=option.name, action="store_const", const=False, help=other)
         return
-    how: dict[str, Any] = {"help": told, "metavar": value_of(option)}
+    settings: dict[str, Any] = {"help": description, "metavar": value_of(option)}
     if option.argument:
         nargs = "+" if option.several else None if option.required else "?"
-        parser.add_argument(option.name, nargs=nargs, **how)
+        parser.add_argument(option.name, nargs=nargs, **settings)
         return
-    how |= {"dest": option.name, "required": option.required}
+    settings |= {"dest": option.name, "required": option.required}
     if option.several:
-        how |= {"action": "extend", "nargs": "+"} if option.in_a_row else {"action": "append"}
-    parser.add_argument(option.spelled, **how)
+        settings |= {"action": "extend", "nargs": "+"} if option.in_a_row else {"action": "append"}
+    parser.add_argument(option.spelled, **settings)
 
 
 class _Bar(Progress):

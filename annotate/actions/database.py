@@ -15,7 +15,7 @@ from corpora.system import FOLDER, check_not_away
 
 
 def prepare() -> None:
-    with _alone() as lock:
+    with _migration_lock() as lock:
         _migrate(lock, is_new=_is_new(lock))
 
 
@@ -26,7 +26,7 @@ def prepare_new() -> bool:
     runs, because the user should make a backup first.
     """
     # Check only while holding the lock, because another process may be creating the tables.
-    with _alone() as lock:
+    with _migration_lock() as lock:
         is_new = _is_new(lock)
         if is_new:
             _migrate(lock, is_new=True)
@@ -52,7 +52,7 @@ def _name() -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[TextIO]:
+def _migration_lock() -> Iterator[TextIO]:
     if connection.vendor == "sqlite":
         check_not_away(_name())
     # Reading the secret keys creates the data folder. If the environment has the keys, nothing has created it yet.
@@ -71,7 +71,7 @@ HARMFUL = {
     "synchronous_commit": ("off", "a crash loses answers that people saw as saved"),
     "zero_damaged_pages": ("on", "damaged rows are deleted without an error"),
     "jit": ("on", "each answer takes seconds, because PostgreSQL compiles its statements every time"),
-    "autovacuum": ("off", "statistics grow old and tables grow, so answers become slow"),
+    "autovacuum": ("off", "statistics become outdated and tables grow, so answers become slow"),
     "track_counts": ("off", "autovacuum does not run, so answers become slow"),
 }
 METHODS = "is off, so PostgreSQL cannot plan the statements of an answer well, and answers are slow"
@@ -84,7 +84,7 @@ SETTINGS = """
 
 
 def harmful_settings() -> list[str]:
-    """Return a sentence for each harmful setting of the database connection, which says how to change the setting.
+    """Return a sentence for each harmful setting of the database connection, with advice on how to change it.
 
     SQLite has no such settings.
     """
@@ -92,12 +92,12 @@ def harmful_settings() -> list[str]:
         return []
     with connection.cursor() as cursor:
         cursor.execute(SETTINGS, [list(HARMFUL)])
-        found = cursor.fetchall()
+        rows = cursor.fetchall()
     return [
         f"PostgreSQL's {name} is {value}: {HARMFUL[name][1]}. Set {name} = {'on' if value == 'off' else 'off'}."
         if name in HARMFUL
         else f"PostgreSQL's {name} {METHODS}. Set {name} = on."
-        for name, value in found
+        for name, value in rows
         if name not in HARMFUL or value == HARMFUL[name][0]
     ]
 

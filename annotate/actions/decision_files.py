@@ -57,37 +57,37 @@ class Decision:
 
 
 def read_decisions(
-    path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, known: Collection[str]
+    path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, labels: Collection[str]
 ) -> Iterator[Decision]:
     """Yield the decisions in a file, and add rows that cannot be read to `rejects`.
 
     Raise CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
-    known: labels of the task
+    labels: labels of the task
     """
 
     def decision(line: int, raw: Mapping[str, Any]) -> Decision:
-        said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
-        said |= {column: _words(raw, column) for column in ("reason", "comment")}
+        texts = {column: read_text(column, raw.get(column), labels) for column in ("asked", "label")}
+        texts |= {column: _cell_text(raw, column) for column in ("reason", "comment")}
         key = read_id(raw.get("id"))
         # Remove the prefix that keeps a spreadsheet from running the id as a formula.
         key = key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
         sure = "" if is_missing(raw.get("sure")) else str(raw["sure"]).strip().casefold()
         if sure not in _YES_OR_NO:
-            raise RecordError(f"The column sure is {sure[:20]!r}; write yes or no.")
-        return Decision(line, key, **said, is_sure=_YES_OR_NO[sure])
+            raise RecordError(f"The column sure contains {sure[:20]!r}. It must be yes or no.")
+        return Decision(line, key, **texts, is_sure=_YES_OR_NO[sure])
 
     check_file(path, format)
     return rows_in(path, format, columns, (COLUMNS, NEEDED), decision, rejects)
 
 
-def _words(raw: Mapping[str, object], column: str) -> str:
+def _cell_text(raw: Mapping[str, object], column: str) -> str:
     value = raw.get(column)
     if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The {column} is neither a string nor a whole number.")
+        raise RecordError(f"The {column} must be a string or a whole number.")
     return str(value).strip()
 
 
@@ -103,13 +103,13 @@ def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
     """
     write = WRITERS.get(path.suffix.lower())
     if write is None:
-        raise ActionError(f"{path} cannot be written; give it a name that ends in {', '.join(WRITERS)}.")
+        raise ActionError(f"Cannot write {path}: its name must end in {', '.join(WRITERS)}.")
     try:
         if path.exists():
-            raise ActionError(f"{path} is there already, and there may be decisions in it; name another file.")
+            raise ActionError(f"The file {path} already exists and may contain decisions. Choose another file.")
         write_whole(path, write(rows, heads))
     except OSError as error:
-        raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
+        raise ActionError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def _csv(rows: Rows, heads: Sequence[str]) -> str:
@@ -160,51 +160,54 @@ ASKED = 500  # maximum number of ids in one SQL statement
 )
 def adjudicate_action(values: Values, progress: Progress) -> Outcome:
     task, annotator = task_named(values["task"]), _adjudicator(values["as"])
-    file, asks = values["file"], values["list"] or values["out"]
-    if bool(file) == bool(asks):
-        raise ActionError(
-            "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits to be decided."
-        )
+    file, is_list = values["file"], values["list"] or values["out"]
+    if bool(file) == bool(is_list):
+        raise ActionError("Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.")
     if task.kind.form.refuses_files:
         raise ActionError(f"{task.name} {task.kind.form.refuses_files}")
-    if asks:
-        return _listed(task, annotator, values["out"])
-    return _decided(task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress)
+    if is_list:
+        return _list_units(task, annotator, values["out"])
+    return _import_decisions(
+        task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress
+    )
 
 
 def _adjudicator(name: str) -> Annotator:
-    found = Annotator.objects.filter(user__username=name).select_related("user").first()
-    if found is None or not found.user.is_active:
-        other = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
-        hint = f"did you mean {other.user.username}?" if other else "give the user name of one."
-        raise ActionError(f"There is no annotator {name!r}, or the account is locked; {hint}")
-    if not found.adjudicates:
+    annotator = Annotator.objects.filter(user__username=name).select_related("user").first()
+    if annotator is None or not annotator.user.is_active:
+        similar = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
+        hint = f"Did you mean {similar.user.username}?" if similar else "Specify an annotator's user name."
+        raise ActionError(f"There is no annotator {name!r}, or the account is locked. {hint}")
+    if not annotator.adjudicates:
         raise ActionError(
-            f"{name} is no adjudicator; say so in the column adjudicates of a file for add_annotators, or on the page "
-            "Accounts."
+            f"{name} is not an adjudicator. To make them one, set the column adjudicates in a file for "
+            "add_annotators, or use the page Accounts."
         )
-    return found
+    return annotator
 
 
 # --- Units to decide
 
 
-def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
+def _list_units(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
     rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator), annotator)))
     noun = task.kind.noun
-    counted = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
-    others = adjudication.for_others(task, annotator)
-    warned = [f"{many(others, noun)} more must be decided by somebody else: {annotator} has judged them."]
+    sentence = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
+    for_others = adjudication.for_others(task, annotator)
+    warnings = [f"Another adjudicator must decide {many(for_others, noun)} that {annotator} has already judged."]
     if out:
         write_waiting(rows, list(_heads(task)), out)
-        counted += f" Written to {out}: fill in label (or {DISCARD}) and reason, and give the file to adjudicate."
-        said = [counted]
+        sentence += (
+            f" They were written to {out}. Fill in the columns label (or {DISCARD}) and reason, and run adjudicate "
+            "with the file."
+        )
+        sentences = [sentence]
     else:
         # Leave out the votes, which are too wide for a terminal. The column of candidates summarizes them.
-        shown = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
-        heads = [Column(head, head) for head in shown]
-        said = [as_lines(table(noun, heads, rows)), counted] if rows else [counted]
-    return Outcome(said, warned if others else [], {"waiting": rows, "for_others": others})
+        shown_heads = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
+        heads = [Column(head, head) for head in shown_heads]
+        sentences = [as_lines(table(noun, heads, rows)), sentence] if rows else [sentence]
+    return Outcome(sentences, warnings if for_others else [], {"waiting": rows, "for_others": for_others})
 
 
 def _heads(task: Task) -> Iterable[str]:
@@ -215,51 +218,54 @@ def _heads(task: Task) -> Iterable[str]:
     )
 
 
-def _row(told: tuple[Any, list[str]]) -> dict[str, str]:
-    unit, cells = told  # the unit has the annotation `blind`
+def _row(unit_and_cells: tuple[Any, list[str]]) -> dict[str, str]:
+    unit, cells = unit_and_cells  # the unit has the annotation `blind`
     task, item = unit.task, unit.item
     votes = "; ".join(
         f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
         for detector in VOTERS
         if detector in item.votes  # records have none
     )
-    known = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
+    values = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
     heads = task.kind.pages.list_heads
-    known |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(heads, cells, strict=True))}
-    return {head: known.get(head, "") for head in _heads(task)}
+    values |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(heads, cells, strict=True))}
+    return {head: values.get(head, "") for head in _heads(task)}
 
 
 # --- Decisions
 
 
-def _decided(
+def _import_decisions(
     task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress: Progress
 ) -> Outcome:
     rejects: Rejects = {}
     rows = list(read_decisions(file, columns, format, rejects, task.labels))
-    made = [row for row in rows if row.label]
-    units = _units(task, {row.key for row in made})
-    before = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))
-    first: dict[int, Decision] = {}
+    decisions = [row for row in rows if row.label]
+    units = _units(task, {row.key for row in decisions})
+    earlier_ids = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))
+    first_rows: dict[int, Decision] = {}
     decided: list[Judgment] = []
-    progress.begin(len(made), task.kind.noun)
-    for row in made:
+    progress.begin(len(decisions), task.kind.noun)
+    for row in decisions:
         try:
             unit = _unit(task, row, units)
-            if first.setdefault(unit.pk, row) is row:
+            if first_rows.setdefault(unit.pk, row) is row:
                 decided.append(_decide(task, annotator, row, unit))
-            elif said(row) != said(first[unit.pk]):
-                raise Refusal(f"Line {first[unit.pk].line:,} decides on {row.key} in another way; keep one of them.")
+            elif decision_of(row) != decision_of(first_rows[unit.pk]):
+                raise Refusal(
+                    f"Line {first_rows[unit.pk].line:,} contains a different decision on {row.key}. Keep only one of "
+                    "the two lines."
+                )
         except Paused:
             raise  # the adjudicator is paused, so every row would be refused
         except Refusal as refusal:
-            asks = " In a file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
+            asks = " In the file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"
         progress.advance(1)
-    return _told(task, annotator, file, decided, before, rejects, len(rows) - len(made))
+    return _import_outcome(task, annotator, file, decided, earlier_ids, rejects, len(rows) - len(decisions))
 
 
-said = attrgetter("label", "reason", "comment")
+decision_of = attrgetter("label", "reason", "comment")
 
 
 def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
@@ -267,12 +273,12 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 
     keys: keys of the items
     """
-    found: dict[str, dict[str, Unit]] = {}
-    listed = sorted(keys)
-    for start in range(0, len(listed), ASKED):
-        for unit in task.units.filter(item__key__in=listed[start : start + ASKED]).select_related("item"):
-            found.setdefault(unit.item.key, {})[unit.asked] = unit
-    return found
+    units: dict[str, dict[str, Unit]] = {}
+    sorted_keys = sorted(keys)
+    for start in range(0, len(sorted_keys), ASKED):
+        for unit in task.units.filter(item__key__in=sorted_keys[start : start + ASKED]).select_related("item"):
+            units.setdefault(unit.item.key, {})[unit.asked] = unit
+    return units
 
 
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
@@ -281,17 +287,19 @@ def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     Raise Refusal if the task has no such unit. Also raise it if the task asks about several languages for the item and
     the row names none of them.
     """
-    there = units.get(row.key, {})
-    if row.asked in there:
-        return there[row.asked]
-    if len(there) == 1 and not row.asked:
-        return next(iter(there.values()))
-    if not there:
-        raise Refusal(f"The task has no {task.kind.noun} with the id {row.key}.")
-    asked = ", ".join(sorted(filter(None, there)))
-    if not asked:
-        raise Refusal(f"{row.key} is not asked about one language; leave the column asked empty.")
-    raise Refusal(f"{row.key} is asked about with: {asked}. Say in the column asked which of them is meant.")
+    by_language = units.get(row.key, {})
+    if row.asked in by_language:
+        return by_language[row.asked]
+    if len(by_language) == 1 and not row.asked:
+        return next(iter(by_language.values()))
+    if not by_language:
+        raise Refusal(f"The task does not contain a {task.kind.noun} with the id {row.key}.")
+    languages = ", ".join(sorted(filter(None, by_language)))
+    if not languages:
+        raise Refusal(f"The task does not ask about a single language of {row.key}. Leave the column asked empty.")
+    raise Refusal(
+        f"The task asks about several languages of {row.key}: {languages}. Enter one of them in the column asked."
+    )
 
 
 def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
@@ -304,27 +312,33 @@ def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judg
     return adjudication.settle(annotator, unit.pk, answer)
 
 
-def _told(
-    task: Task, annotator: Annotator, file: Path, decided: list[Judgment], before: set[int], rejects: Rejects, left: int
+def _import_outcome(
+    task: Task,
+    annotator: Annotator,
+    file: Path,
+    decided: list[Judgment],
+    earlier_ids: set[int],
+    rejects: Rejects,
+    left: int,
 ) -> Outcome:
-    listed = rejects_file("decisions", task.name, file)
-    list_rejects(rejects, file, listed)
+    listed_file = rejects_file("decisions", task.name, file)
+    list_rejects(rejects, file, listed_file)
     rows = [{"line": line, "reason": reason} for line, reason in sorted(rejects.items())]
-    refused = [f"Line {row['line']:,}: {row['reason']}" for row in rows[:SHOWN]]
-    new = [judgment for judgment in decided if judgment.pk not in before]
+    reasons = [f"Line {row['line']:,}: {row['reason']}" for row in rows[:SHOWN]]
+    new = [judgment for judgment in decided if judgment.pk not in earlier_ids]
     counts: dict[str, Any] = {
         "settled": sum(judgment.kind == Judgment.SETTLE for judgment in new),
         "discarded": sum(judgment.kind == Judgment.DISCARD for judgment in new),
         "already": len(decided) - len(new),
         "open": left,
     }
-    told = (
+    summary = (
         f"Task {task.name}: {annotator} settled {counts['settled']:,} and discarded {counts['discarded']:,}; "
-        f"{are(counts['already'], 'was', 'were')} decided so already, {are(left, 'has', 'have')} no label yet, "
+        f"{are(counts['already'], 'was', 'were')} decided already, {are(left, 'has', 'have')} no label yet, "
         f"{are(len(rejects), 'was', 'were')} rejected"
     )
     if rejects and not decided:
         rejected = "1 row was" if len(rejects) == 1 else f"{len(rejects):,} rows were"
-        told = f"Nothing of {file} was decided; {rejected} rejected"
-    said = [told + (f", listed in {listed}." if rejects else ".")]
-    return Outcome(said, refused, counts | {"rejects": rows}, REJECTED if rejects else 0)
+        summary = f"No decision of {file} was imported; {rejected} rejected"
+    sentences = [summary + (f", listed in {listed_file}." if rejects else ".")]
+    return Outcome(sentences, reasons, counts | {"rejects": rows}, REJECTED if rejects else 0)

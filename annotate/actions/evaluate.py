@@ -20,13 +20,13 @@ PRINTED = {"text": report_renderer.as_text, "markdown": report_renderer.as_markd
 # Options that `run` handles itself. It passes all others on to `evaluate` unchanged.
 OF_COMMAND = ("predictions", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, REPORT, MEASURED, RANKED = (
-    "Whose labels are measured",
-    "Another predictor to compare it with",
+    "The measured predictor",
+    "The predictor to compare with",
     "A machine judge",
     "The gold sets",
     "The report",
-    "What is measured",
-    "How ranked labels are measured",
+    "Measures",
+    "Measures of ranked labels",
 )
 # Options that apply only to posts.
 OF_POSTS = (
@@ -41,22 +41,22 @@ OF_POSTS = (
         choices=MEASURES,
         default=(),
         several=True,
-        help="measure only this; by default everything the sets allow",
+        help="measure only this; by default everything that the gold sets allow",
         group=MEASURED,
     ),
     Option(
         "balanced_precision",
         flag,
         False,
-        help="also measure precision on the recall-oriented sets, as if all languages were equally common",
+        help="also measure precision on recall-oriented sets as if all languages were equally frequent",
         group=MEASURED,
     ),
     Option(
         "missing_rate",
         default="",
         shown="LOW:HIGH",
-        help="widen intervals to hold if detectors are wrong LOW to HIGH times as often in unresolved audits as in "
-        "resolved ones, such as 1:3; by default equally often",
+        help="widen the intervals so that they remain valid if detectors are wrong LOW to HIGH times as often in "
+        "unresolved audits as in resolved ones, such as 1:3; by default equally often",
         group=MEASURED,
     ),
 )
@@ -65,19 +65,19 @@ OF_ALL = (
         "predictions",
         default="",
         argument=True,
-        help="a file (TSV, CSV, JSONL, Parquet) with id and label for each unit, empty for a refusal, or id and a "
-        "column of scores for each label; a predictor of the corpus, such as langid or mine@2; a folder of "
+        help="a file (TSV, CSV, JSONL, Parquet) with the columns id and label (an empty label means a refusal), or id "
+        "and one column of scores per label; a predictor of the corpus, such as langid or mine@2; a folder of "
         "published files, such as XGLUE's QADSM/en.prediction, or de-en.prediction for balanced sets; a TREC "
-        "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for "
-        "message-reply pairs",
+        "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for message-reply "
+        "pairs",
         group=PREDICTOR,
     ),
     Option(
         "judge",
         default="",
         shown="PREDICTIONS",
-        help="instead of predictions: a file or predictor with the judge's labels for every item of the corpus; the "
-        "report certifies how far it can replace people",
+        help="instead of predictions: a file or predictor with the judge's labels for every item of the corpus. The "
+        "report shows whether the judge can replace people",
         group=JUDGE,
     ),
     Option(
@@ -92,23 +92,35 @@ OF_ALL = (
     Option(
         "epsilon",
         share,
-        help="how much worse than a person a judge may be in the alternative annotator test, by default 0.15; the "
+        help="how much worse than a person the judge may be in the alternative annotator test, by default 0.15. The "
         "article uses 0.2 for experts and 0.1 for crowd workers",
         group=JUDGE,
         most=0.5,
     ),
-    Option("against", default="", shown="PREDICTIONS", help="compare with these, unit by unit", group=OTHER),
+    Option(
+        "against",
+        default="",
+        shown="PREDICTIONS",
+        help="also measure these predictions, and compare the two unit by unit",
+        group=OTHER,
+    ),
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated", group=SETS),
     Option("unfinished", flag, False, help="accept an unfinished set", group=SETS),
     Option(
         "sequential",
         flag,
         False,
-        help="give intervals that hold at every look, so that you may stop as soon as they are narrow enough; they "
-        "are 1.6 to 1.9 times as wide",
+        help="use intervals that remain valid however often you look at them, so that you can stop as soon as they "
+        "are narrow enough. They are 1.6 to 1.9 times as wide",
         group=MEASURED,
     ),
-    Option("out", Path, shown="FOLDER", help="write report.json, .md, .html and .tex there", group=REPORT),
+    Option(
+        "out",
+        Path,
+        shown="FOLDER",
+        help="write report.json, report.md, report.html and report.tex to this folder",
+        group=REPORT,
+    ),
     Option(
         "format",
         choices=tuple(PRINTED),
@@ -121,14 +133,14 @@ OF_RANKED = (
     Option(
         "split",
         choices=SPLITS,
-        help=f"measure on this split; for ranked labels by default {TEST}",
+        help=f"measure only this split; for ranked labels by default {TEST}",
         group=SETS,
     ),
     Option(
         "first",
         whole_number,
-        help="answer with the first N labels of each document, for precision, recall and F1; by default "
-        f"{FIRST}, unless --threshold is given",
+        help=f"for precision, recall and F1, predict the first N labels of each document; by default {FIRST}, unless "
+        "--threshold is set",
         group=RANKED,
         least=1,
     ),
@@ -136,15 +148,14 @@ OF_RANKED = (
         "threshold",
         number,
         shown="SCORE",
-        help="answer with the labels that have at least this score",
+        help="predict the labels with at least this score",
         group=RANKED,
         least=float("-inf"),
     ),
     Option(
         "frequent_over",
         whole_number,
-        help="recount which labels are frequent: those in more than N train documents; by default as the set was "
-        "exported",
+        help="count a label as frequent if more than N train documents have it; by default as in the exported set",
         group=RANKED,
         least=1,
     ),
@@ -167,8 +178,8 @@ ACTION = Action(
     "evaluate",
     "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same units. For posts: "
     "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
-    "MCC by label, language, field and agreement among people; for grades also their distance; for published "
-    "formats the measures of their articles.",
+    "MCC by label, language, field and annotator agreement; for grades also their distance; for published formats "
+    "the measures from the articles that introduced them.",
     (*OF_ALL, *OF_POSTS, *OF_RANKED),
     run,
     (EvaluationError, GoldSetError, RecordError),

@@ -32,73 +32,74 @@ OF_RECORDS = "The splits of records"
         Path,
         required=True,
         shown="FOLDER",
-        help="the folder to write; it replaces an earlier export, but never a finished set by an unfinished one",
+        help="the output folder. An earlier export in it is replaced, but a finished set is never replaced by an "
+        "unfinished one",
     ),
     Option(
         "splits",
         default="",
         shown="SHARES",
-        help=f"for records: the shares of their splits; by default those of the kind's split field, or {SPLITS}; train "
-        "is in English only, and other languages have dev and test",
+        help=f"for records: the shares of the splits; by default those of the kind's split field, or {SPLITS}. Only "
+        "English has train; other languages have dev and test",
         group=OF_RECORDS,
     ),
-    Option("seed", default="", help="the seed of the splits; by default the draw's", group=OF_RECORDS),
+    Option("seed", default="", help="the seed of the splits; by default the seed of the draw", group=OF_RECORDS),
     Option(
         "frequent_over",
         whole_number,
         least=1,
-        help="for documents with several labels: a label in more train documents is frequent, by default "
-        f"{FREQUENT_OVER}",
+        help="for documents with several labels: count a label as frequent if more than N train documents have it, by "
+        f"default {FREQUENT_OVER}",
         group=OF_RECORDS,
     ),
     Option(
         "tell_secret",
         flag,
         False,
-        help="disclose the secret of a closed task's random draws in the set, so that verify_lots can repeat them; "
-        "the task can never be reopened",
+        help="for a closed task: include the secret of its random draws in the set, so that verify_lots can repeat "
+        "them. The task can never be reopened",
     ),
     refuses=(ExportError,),
 )
 def export_gold_action(values: Values, progress: Progress) -> Outcome:
     task, out = task_named(values["task"]), values["out"]
-    given = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
+    options = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
     if values["tell_secret"]:
         closure.tell_secret(task)
     closure.fix_outcomes(task)
-    manifest = export(task, out, **given)
+    manifest = export(task, out, **options)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
-    warned = [overview_report.undecidable(task_overview.undecidable(task))]
+    warnings = [overview_report.undecidable(task_overview.undecidable(task))]
     if not manifest["finished"]:
-        left = counts["unfinished"]
-        waits = f"{many(left, task.kind.noun)} still {'waits' if left == 1 else 'wait'}"
-        waiting = f"Unfinished: {waits} for people. The files are named accordingly."
+        unfinished = counts["unfinished"]
+        unfinished_units = f"{many(unfinished, task.kind.noun)} still {'waits' if unfinished == 1 else 'wait'}"
+        waiting = f"The set is unfinished: {unfinished_units} for people. The file names say so."
         contested = overview_report.contested(contested_waiting().get(task.pk, {}))
-        warned = [waiting, contested, *lacking(task), *warned]
+        warnings = [waiting, contested, *lacking(task), *warnings]
     if not manifest["corpus"]["text_may_leave"]:
-        warned.append("The licence keeps the text here: the files hold ids and labels only.")
+        warnings.append("The licence does not allow publishing the text, so the files contain only ids and labels.")
     # Warn about splits only if the user chose them or a published format has them. Otherwise only the card does.
     if values["splits"] or manifest.get("published"):
-        warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
-    warned.append((manifest.get("published") or {}).get("refused", ""))
+        warnings += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
+    warnings.append((manifest.get("published") or {}).get("refused", ""))
     labels = many(len(counts["by_label"]), "label")
     written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
-    return Outcome([written], [sentence for sentence in warned if sentence], manifest)
+    return Outcome([written], [sentence for sentence in warnings if sentence], manifest)
 
 
 # --- A published file
 
 FREQUENT = 100  # minimum number of posts of a frequent language; the article counts these languages
 SPELLINGS = 10  # maximum number of spellings shown; manifest.json lists all of them
-CARD = "What the card says"
+CARD = "The dataset card"
 
 
 @action(
     "import_gold",
-    "Import a published gold file (label<TAB>id, no header, plain or compressed) as a gold set to evaluate against. "
-    "Faulty rows are rejected and listed with their lines.",
+    "Import a published gold file (label<TAB>id, no header, plain or compressed) as a gold set for evaluation. "
+    "Invalid rows are rejected and listed with their line numbers.",
     FILE,
-    Option("out", Path, required=True, shown="FOLDER", help="the folder to write; it replaces an earlier import"),
+    Option("out", Path, required=True, shown="FOLDER", help="the output folder. An earlier import in it is replaced"),
     Option("design", choices=tuple(IMPORTED), required=True, help="how the posts were sampled"),
     Option("name", required=True, help="the name of the gold set, for reports"),
     Option("source", default="", help="the origin of the file, for the dataset card", group=CARD),
@@ -108,28 +109,28 @@ CARD = "What the card says"
     on_files=True,
 )
 def import_gold_action(values: Values, progress: Progress) -> Outcome:
-    told = {name: values[name] for name in ("design", "name", "source", "licence", "max_rejects")}
-    manifest = import_gold(values["file"], values["out"], **told)
+    options = {name: values[name] for name in ("design", "name", "source", "licence", "max_rejects")}
+    manifest = import_gold(values["file"], values["out"], **options)
     counts, out = manifest["counts"], values["out"]
     labels = counts["by_label"]
     frequent = sum(posts >= FREQUENT for label, posts in labels.items() if label != UND and not is_negative(label))
     written = (
-        f"{counts['labelled']:,} of {counts['rows']:,} rows written to {out}, in {len(labels)} labels; "
-        f"{frequent} languages have at least {FREQUENT} posts, {UND} apart."
+        f"{counts['labelled']:,} of {counts['rows']:,} rows written to {out}, in {many(len(labels), 'label')}. "
+        f"{frequent} languages other than {UND} have at least {FREQUENT} posts."
     )
-    said = []
+    sentences = []
     if counts["refused"]:
         ids = {TWO_LABELS: f" ({counts['ids_with_two_labels']:,} ids)"}
-        said.append(f"Refused, and listed in {out / REJECTS}:")
-        said += [f"{rows:>9,}  {reason}{ids.get(reason, '')}" for reason, rows in counts["refused"].items()]
+        sentences.append(f"Rejected rows, listed in {out / REJECTS}:")
+        sentences += [f"{rows:>9,}  {reason}{ids.get(reason, '')}" for reason, rows in counts["refused"].items()]
     if spellings := counts["rewritten"]:
-        named = ", ".join(f"{pair} ({posts:,})" for pair, posts in list(spellings.items())[:SPELLINGS])
+        rewritten = ", ".join(f"{pair} ({posts:,})" for pair, posts in list(spellings.items())[:SPELLINGS])
         more = f" and {len(spellings) - SPELLINGS} more spellings" if len(spellings) > SPELLINGS else ""
-        said.append(f"Labels rewritten in {sum(spellings.values()):,} rows: {named}{more}.")
-    if others := unlisted(labels):
-        named = ", ".join(f"{label} ({posts:,})" for label, posts in others.items())
-        said.append(f"Kept, though not among the languages known here: {named}.")
-    return Outcome([*said, written], data=manifest)
+        sentences.append(f"Labels rewritten in {sum(spellings.values()):,} rows: {rewritten}{more}.")
+    if unlisted_counts := unlisted(labels):
+        unlisted_labels = ", ".join(f"{label} ({posts:,})" for label, posts in unlisted_counts.items())
+        sentences.append(f"Labels that are not in the language list were kept: {unlisted_labels}.")
+    return Outcome([*sentences, written], data=manifest)
 
 
 # --- Random draws
@@ -138,44 +139,49 @@ DRAWS = (
     Column("lot", "lot"),
     Column("decides", "decides", says=lambda row: PURPOSES[row["lot"]][0]),
     *numbers({"checked": "checked", "differ": "differ"}),
-    Column("first", "", NOTE, lambda row: f"The first that differs: {row['first']}." if row["first"] else ""),
+    Column("first", "", NOTE, lambda row: f"First difference: {row['first']}." if row["first"] else ""),
 )
 
 
-def verdict(found: dict[str, Any]) -> str:
-    checked = sum(row["checked"] for row in found["lots"])
-    if found["unknown"]:
-        return f"No: the set does not have the published digest {found['unknown'][0]}, so it was changed since."
-    if not found["secret_fits"]:
-        return "No: the secret is not that whose SHA-256 the manifest has, so nothing can be drawn by it."
+def verdict(result: dict[str, Any]) -> str:
+    checked = sum(row["checked"] for row in result["lots"])
+    if result["unknown"]:
+        return f"No: the set does not contain the published digest {result['unknown'][0]}, so it has been changed."
+    if not result["secret_fits"]:
+        return "No: the SHA-256 of the secret differs from the manifest, so the draws cannot be repeated."
     if not checked:
-        return f"No lot decided anything in {found['task']}."
-    if found["differ"]:
-        return f"No: {found['differ']:,} of {many(checked, 'decision')} are not what the secret's lots say."
-    return f"Yes: all of {many(checked, 'decision')} are what the secret's lots say."
+        return f"Task {result['task']} contains no decisions by random draw."
+    if result["differ"]:
+        return (
+            f"No: {result['differ']:,} of {many(checked, 'decision')} differ from the random draws repeated with the "
+            "secret."
+        )
+    return f"Yes: all of the {many(checked, 'decision')} match the random draws repeated with the secret."
 
 
 @action(
     "verify_lots",
-    "Repeat the random draws of a set whose secret was disclosed: gold answers and their places, audits, checks, "
-    "decoys, tests and sides. Exits with status 1 if anything differs.",
-    Option("folder", Path, required=True, argument=True, help="a set that export_gold has written with --tell-secret"),
+    "Repeat the random draws of a set with a disclosed secret: gold answers and their positions, audits, checks, "
+    "decoys, tests and sides. The exit status is 1 if anything differs.",
+    Option("folder", Path, required=True, argument=True, help="a set exported with --tell-secret"),
     Option(
         "published",
         several=True,
         in_a_row=True,
         shown="DIGEST",
-        help="digests published earlier, of the secret or of the outcomes at the close",
+        help="digests that were published earlier, of the secret or of the outcomes when the task was closed",
     ),
     refuses=(GoldSetError,),
     on_files=True,
 )
 def verify_lots_action(values: Values, progress: Progress) -> Outcome:
-    found = verify(values["folder"], values["published"] or ())
-    said = [as_lines(table("Lots", DRAWS, found["lots"]))] if found["lots"] else []
+    result = verify(values["folder"], values["published"] or ())
+    sentences = [as_lines(table("Lots", DRAWS, result["lots"]))] if result["lots"] else []
     if not values["published"]:
-        digests = found["digests"]
-        said.append(f"Compare with what was published before: SHA-256 of the secret {digests['secret']}.")
+        digests = result["digests"]
+        sentences.append(
+            f"Compare these digests with those published earlier. SHA-256 of the secret: {digests['secret']}."
+        )
         if fixed := digests["outcomes"]:
-            said.append(f"Outcomes, fixed at {fixed['at']}: {fixed['digest']}.")
-    return Outcome([*said, verdict(found)], data=found, status=1 if found["differ"] or found["unknown"] else 0)
+            sentences.append(f"Outcomes, fixed on {fixed['at']}: {fixed['digest']}.")
+    return Outcome([*sentences, verdict(result)], data=result, status=1 if result["differ"] or result["unknown"] else 0)

@@ -38,7 +38,7 @@ from corpora.storage.record_import import import_files
 
 SHOWN = 12  # maximum number of labels listed with their counts
 SHOWN_BY_LANGUAGE = 6  # maximum number of labels that have their own column in the table of languages
-RECORDS = "Records of several fields"
+RECORDS = "Records with several fields"
 
 OPTIONS = (
     CORPUS,
@@ -49,7 +49,7 @@ OPTIONS = (
         argument=True,
         several=True,
         shown="FILE",
-        help="the files to read; with --format eurlex also folders",
+        help="the files to import; folders are accepted with --format eurlex",
     ),
     LICENCE,
     TEXT_MAY_LEAVE,
@@ -58,26 +58,26 @@ OPTIONS = (
         "fields",
         words,
         default=(),
-        help='the fields of a record in the order people see them, such as "query title description"; the file '
-        "needs a column for each, an id and a language",
+        help='the fields of a record in the order in which annotators see them, such as "query title description". '
+        "The file must have a column for each field, and the columns id and language",
         group=RECORDS,
     ),
     Option(
         "language",
         default="",
         shown="CODE",
-        help="the language of all records, if no column has it",
+        help="the language of all records, if the file has no language column",
         group=RECORDS,
     ),
     Option(
         "labels",
         default="",
         shown="COLUMN",
-        help="the column with labels that came with the records, one or several (a list, or separated by "
-        "semicolons); annotators never see them",
+        help="the column of existing labels of the records: one label, or several as a list or separated by "
+        "semicolons. Annotators never see them",
         group=RECORDS,
     ),
-    column((*columns_of(()), "or of records language and their own"), "text=body"),
+    column((*columns_of(()), "for records: language and their fields"), "text=body"),
     LANGUAGES,
     replace(
         FORMAT,
@@ -90,15 +90,15 @@ OPTIONS = (
 
 
 def run(values: Values, progress: Progress) -> Outcome:
-    given = import_arguments(values, progress, "licence", "text_may_leave", "source", "format", "max_rejects")
+    arguments = import_arguments(values, progress, "licence", "text_may_leave", "source", "format", "max_rejects")
     name, format = values["corpus"], values["format"]
-    known = read_manifest(name)
-    fields, language, labels = terms_of(format, known, tuple(values["fields"]), values["language"], values["labels"])
-    _check_fields(fields if known is None and format not in DOCUMENTS else ())
-    columns = columns_of(fields or (known.fields if known else ()))
-    given |= {"columns": named_columns(values["column"], columns), "fields": fields}
+    manifest = read_manifest(name)
+    fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
+    _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
+    columns = columns_of(fields or (manifest.fields if manifest else ()))
+    arguments |= {"columns": named_columns(values["column"], columns), "fields": fields}
     outcomes = []
-    for outcome in import_files(name, values["files"], **given, language=language, declared=labels):
+    for outcome in import_files(name, values["files"], **arguments, language=language, declared=labels):
         outcomes.append(outcome)
         # Report each file at once, because it stays imported even if the next file is refused.
         progress.say(_of_file(outcome))
@@ -113,8 +113,8 @@ def _check_fields(fields: Sequence[str]) -> None:
     for field in fields:
         if field in TAKEN.difference(RESERVED, ["split"]):
             raise ActionError(
-                f"No field can be called {field}, since exported sets have a column of that name. Call it otherwise "
-                f"and say which column of the file it is, for example --fields body --column body={field}."
+                f"A field cannot have the name {field}, because exported sets have a column with this name. Choose "
+                f"another name and map the column to it, for example --fields body --column body={field}."
             )
 
 
@@ -132,43 +132,44 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
 
     A warning is empty if the file has no such rows.
     """
-    (count, first), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
-    named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
+    (count, example), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
+    values_with_counts = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
     total = authors.total()
-    told = "1 row names no author; it has" if total == 1 else f"{total:,} rows name no author; they have"
+    prefix = "1 row has no author" if total == 1 else f"{total:,} rows have no author"
     formulas = (
-        f"{name}: {many(count, 'id')} {'begins' if count == 1 else 'begin'} with one of {' '.join(FORMULA)}, the first "
-        f"is {first}. A spreadsheet that opens an exported file takes these for formulas and runs them: open such "
-        "files as text."
+        f"{name}: {many(count, 'id')} {'begins' if count == 1 else 'begin'} with one of the characters "
+        f"{' '.join(FORMULA)}, for example {example}. Spreadsheets run such ids as formulas, so open exported files as "
+        "text."
     )
-    return formulas if count else "", f"{name}: {told} {named}." if authors else ""
+    return formulas if count else "", f"{name}: {prefix}; the column contains {values_with_counts}." if authors else ""
 
 
 def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
-    told = (
+    summary = (
         f"Corpus {corpus}: {many(counts['accepted'], noun)} from {many(len(new), 'new file')}; "
         f"{many(counts['duplicates'], 'duplicate')} dropped, {many(counts['rejects'], 'row')} rejected."
     )
     if not new:
-        told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
-    warned = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
+        summary = f"Corpus {corpus}: no new files; it contains {many(manifest_of(corpus).rows, noun)}."
+    warnings = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     if not manifest_of(corpus).declared:
-        return Outcome([told], warned, data)
+        return Outcome([summary], warnings, data)
     declared = declared_counts(corpus)
-    said = [told, _labels(declared), *_by_language(declared)]
-    return Outcome(said, warned, data | {"declared": declared._asdict()})
+    sentences = [summary, _labels(declared), *_by_language(declared)]
+    return Outcome(sentences, warnings, data | {"declared": declared._asdict()})
 
 
 def _labels(declared: Declared) -> str:
-    named = [f"{label} {number:,}" for label, number in declared.by_label.most_common(SHOWN)]
+    label_counts = [f"{label} {number:,}" for label, number in declared.by_label.most_common(SHOWN)]
     more = f" and {len(declared.by_label) - SHOWN:,} more" if len(declared.by_label) > SHOWN else ""
     return (
-        f"Of all records of the corpus {declared.by_label.total():,} came with one label: "
-        f"{', '.join(named) or 'none'}{more}; {declared.several:,} with several, {declared.none:,} with none."
+        f"Records of the corpus with one label: {declared.by_label.total():,} "
+        f"({', '.join(label_counts) or 'none'}{more}); with several labels: {declared.several:,}; without labels: "
+        f"{declared.none:,}."
     )
 
 
@@ -181,13 +182,15 @@ def _by_language(declared: Declared) -> list[str]:
     if len(declared.by_language) < 2:
         return []
     labels = [label for label, _ in declared.by_label.most_common(SHOWN_BY_LANGUAGE)]
-    others = ["others"] if len(declared.by_label) > len(labels) else []
+    rest = ["others"] if len(declared.by_label) > len(labels) else []
     columns = [Column("language", "language"), Column("total", "records", NUMBER)]
-    columns += [Column(str(place), heading, NUMBER) for place, heading in enumerate([*labels, *others])]
+    columns += [Column(str(place), heading, NUMBER) for place, heading in enumerate([*labels, *rest])]
     rows = []
     for language, counts in sorted(declared.by_language.items()):
-        total, shown = counts.total(), [counts[label] for label in labels]
-        shares = {str(place): percent(count / total) for place, count in enumerate([*shown, total - sum(shown)])}
+        total, label_totals = counts.total(), [counts[label] for label in labels]
+        shares = {
+            str(place): percent(count / total) for place, count in enumerate([*label_totals, total - sum(label_totals)])
+        }
         rows.append({"language": language, "total": f"{total:,}", **shares})
     return ["Records with one label, by language:", as_lines(table("languages", columns, rows))]
 
@@ -198,16 +201,16 @@ def _file(outcome: Imported) -> dict[str, Any]:
     `rejects_file` in the result is the path of the list of rejected rows, or None if no row was rejected.
     """
     source = outcome.source
-    told = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}
-    return told | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
+    values = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}
+    return values | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
 
 
 ACTION = Action(
     "import_corpus",
     "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, of any "
-    "size. Each post needs an id and a text; author, posted_at and url are optional. Mentions are masked, and "
-    "authors hashed. With --fields the rows are records of several fields with a declared language, which are "
-    "stored unchanged. A file is imported as a whole or not at all; run again after a crash, or to add files.",
+    "size. Each post needs an id and a text; author, posted_at and url are optional. Mentions are masked and authors "
+    "are hashed. With --fields, the rows are records with several fields and a declared language; records are stored "
+    "unchanged. A file is imported completely or not at all. Run the command again after a crash, or to add files.",
     OPTIONS,
     run,
 )

@@ -54,23 +54,23 @@ def environment() -> dict[str, str]:
 # --- Start a job
 
 
-def ask(name: str, given: Values, by: User | None = None) -> Job:
+def ask(name: str, inputs: Values, by: User | None = None) -> Job:
     """Start an action as a job and return the job.
 
     Raise ActionError if the options are invalid. All other errors occur later and are reported by the job.
 
     name: name of the action
-    given: values of options as a form sends them (texts, lists of texts, booleans)
+    inputs: values of options as a form sends them (texts, lists of texts, booleans)
     """
     # A form also sends fields that are empty, so leave these out.
-    named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
-    values = by_name()[name].read(_with_out(name, named, Path("out")))
-    return job_store.begin(name, named, corpus=_corpus_of(values), by=by)
+    entered = {option: value for option, value in inputs.items() if value not in (None, "", [], ())}
+    values = by_name()[name].read(_with_out(name, entered, Path("out")))
+    return job_store.begin(name, entered, corpus=_corpus_of(values), by=by)
 
 
-def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
+def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
     """Return the options of an action. If it writes an output folder and the options name none, add `folder`."""
-    return {**({"out": str(folder)} if name in WRITES else {}), **given}
+    return {**({"out": str(folder)} if name in WRITES else {}), **inputs}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
@@ -84,11 +84,11 @@ def _corpus_of(values: Mapping[str, Any]) -> str:
     return task.draw.corpus.name if task else ""
 
 
-def command_of(action: Action, given: Values) -> str:
+def command_of(action: Action, inputs: Values) -> str:
     """Return the shell command that does the same as an action with these options."""
     words = ["assay", action.name]
-    for option in sorted(action.options, key=lambda each: not each.argument):
-        words += _words_of(option, given.get(option.name))
+    for option in sorted(action.options, key=lambda item: not item.argument):
+        words += _words_of(option, inputs.get(option.name))
     if action.asks:
         words.append("--yes")
     return " ".join(shlex.quote(word) for word in words)
@@ -101,7 +101,7 @@ def _words_of(option: Option, value: Any) -> list[str]:
         if value is True or value == "yes":
             return [option.spelled]
         return [f"--{option.opposite[0]}"] if option.opposite else []
-    texts = [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
+    texts = [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
     if option.argument:
         return texts
     return [option.spelled, *texts] if option.in_a_row else [word for text in texts for word in (option.spelled, text)]
@@ -116,7 +116,7 @@ def work_off() -> None:
     Also settle jobs that a killed worker left unfinished. Raise OperationalError or InterfaceError if the database
     stays unavailable, so that the watcher tries again later.
     """
-    failed = 0
+    failures = 0
     while True:
         try:
             close_old_connections()
@@ -125,22 +125,24 @@ def work_off() -> None:
             if claimed is None and not job_store.is_left():
                 return
         except (OperationalError, InterfaceError) as error:
-            failed += 1
-            if failed == TRIES:
+            failures += 1
+            if failures == TRIES:
                 raise
-            if failed == 1:
-                why = " ".join(str(error).split())
-                print(f"The database is away ({why}); waiting up to {AWAY * (TRIES - 1):g} s for it.", file=sys.stderr)
+            if failures == 1:
+                reason = " ".join(str(error).split())
+                print(
+                    f"The database is unavailable ({reason}). Waiting up to {AWAY * (TRIES - 1):g} s.", file=sys.stderr
+                )
             time.sleep(AWAY)
             continue
-        failed = 0
+        failures = 0
         if claimed is None:
             time.sleep(LOOK)  # another worker is running it
         else:
-            _have_done(*claimed)
+            _run_in_child(*claimed)
 
 
-def _have_done(job: Job, lock: TextIO) -> None:
+def _run_in_child(job: Job, lock: TextIO) -> None:
     """Run a job in a child process. If the worker is stopped, stop the child too.
 
     lock: the lock of the job, which the child inherits
@@ -171,31 +173,31 @@ def do(number: int) -> None:
     number: primary key of the job
     """
     job = Job.objects.get(pk=number)
-    where = job_store.folder(job)
-    (where / "pid").write_text(str(os.getpid()))
-    threading.Thread(target=_end_where_cancelled, args=[where / "cancel"], daemon=True).start()
+    folder = job_store.folder(job)
+    (folder / "pid").write_text(str(os.getpid()))
+    threading.Thread(target=_end_where_cancelled, args=[folder / "cancel"], daemon=True).start()
     try:
-        given = _with_out(job.action, job.given, where / "out")
-        outcome = by_name()[job.action].perform(given, Telling(where))
+        inputs = _with_out(job.action, job.given, folder / "out")
+        outcome = by_name()[job.action].perform(inputs, Telling(folder))
     except ActionError as error:
-        _write(where / "ended.json", {"state": Job.FAILED, "warned": [str(error)]})
+        _write(folder / "ended.json", {"state": Job.FAILED, "warned": [str(error)]})
     else:
-        _write(where / "ended.json", _told(outcome))
+        _write(folder / "ended.json", _ended(outcome))
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
-    told = {"said": outcome.said, "warned": outcome.warned, "data": outcome.data}
-    return {"state": Job.FAILED if outcome.status else Job.DONE, **told}
+def _ended(outcome: Outcome) -> dict[str, Any]:
+    fields = {"said": outcome.said, "warned": outcome.warned, "data": outcome.data}
+    return {"state": Job.FAILED if outcome.status else Job.DONE, **fields}
 
 
-def _end_where_cancelled(asked: Path) -> None:
+def _end_where_cancelled(cancel_file: Path) -> None:
     """Wait until the job is cancelled, then send SIGTERM to the current process.
 
     The signal makes the action clean up as it does after Ctrl-C.
 
-    asked: file that exists once the job is cancelled
+    cancel_file: file that exists once the job is cancelled
     """
-    while not asked.exists():
+    while not cancel_file.exists():
         time.sleep(LOOK)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -203,8 +205,8 @@ def _end_where_cancelled(asked: Path) -> None:
 class Telling(Progress):
     """Writes the progress of a job to a file, from which the pages read it."""
 
-    def __init__(self, where: Path) -> None:
-        self._file, self._last = where / "progress.json", 0.0
+    def __init__(self, folder: Path) -> None:
+        self._file, self._last = folder / "progress.json", 0.0
         self._told: dict[str, Any] = {"total": None, "unit": "", "done": 0, "said": [], "began": time.time()}
 
     def begin(self, total: int | None, unit: str) -> None:
@@ -227,23 +229,23 @@ class Telling(Progress):
             _write(self._file, self._told | {"at": time.time()})
 
 
-def _write(path: Path, told: Mapping[str, Any]) -> None:
+def _write(path: Path, data: Mapping[str, Any]) -> None:
     """Write a JSON file atomically, because other processes may read it at any time."""
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
-        json.dump(told, file, cls=Encoder, ensure_ascii=False)
+        json.dump(data, file, cls=Encoder, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())
     draft.rename(path)
 
 
-def watch(how: str) -> list[str]:
+def watch(mode: str) -> list[str]:
     """Return the command line of the job watcher.
 
-    how: "alone", or "beside" if a server holds the other end of the watcher's standard input
+    mode: "alone", or "beside" if a server holds the other end of the watcher's standard input
     """
     folder = job_store.jobs_folder()
-    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), how, *ourselves("work", "--until-done")]
+    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), mode, *ourselves("work", "--until-done")]
 
 
 # --- Servers that use the data folder, and the job watcher that runs beside them (annotate/job_watcher.py)
@@ -279,11 +281,11 @@ def is_ending() -> bool:
         except BlockingIOError:
             lock.seek(0)
             master = lock.read()
-            return master.isdigit() and not _lives(int(master))
+            return master.isdigit() and not _is_running(int(master))
     return False
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -83,39 +83,41 @@ def rows_in(
     rejects: mapping from line number to the reason for the rejection
     progress: called with the number of bytes read
     """
-    known, needed = fields
-    wanted = Columns({field: field for field in known} | dict(columns), needed)
-    for line, raw in read_rows(path, format or format_of(path) or "", wanted, MAX_LINE, progress):
+    optional, needed = fields
+    layout = Columns({field: field for field in optional} | dict(columns), needed)
+    for line, raw in read_rows(path, format or format_of(path) or "", layout, MAX_LINE, progress):
         try:
             if isinstance(raw, Fault):
                 raise RecordError(raw.reason)
-            made = make(line, raw)
+            value = make(line, raw)
         except RecordError as error:
             rejects[line] = str(error)
         else:
-            yield made
+            yield value
 
 
-def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
+def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
     """Read a file of true labels, which has the columns task and label. Return a mapping from item key to label.
 
     If an item has several labels, the file has them as a list or separated by spaces. Raise JudgmentFileError if a row
     is invalid, and CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
-    known: labels of the task
+    labels: labels of the task
     """
 
     def pair(line: int, raw: Mapping[str, Any]) -> tuple[int, str, str]:
         label = text_of(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
-        return line, read_id(raw.get("task"), "task"), _value(label, "label", LONGEST_SET, known)
+        return line, read_id(raw.get("task"), "task"), _cell(label, "label", LONGEST_SET, labels)
 
     check_file(path, None)
     gold: dict[str, str] = {}
     rejects: Rejects = {}
     for line, key, label in rows_in(path, None, columns, (GOLD_COLUMNS, GOLD_COLUMNS), pair, rejects):
         if not rejects and gold.setdefault(key, label) != label:
-            rejects[line] = f"{key} is {label} here and {gold[key]} before; keep one."
+            rejects[line] = (
+                f"{key} has the label {label} here and {gold[key]} in an earlier line. Keep only one of them."
+            )
         if rejects:
             break
     for line, reason in rejects.items():
@@ -123,24 +125,24 @@ def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = 
     return gold
 
 
-def _value(value: object, column: str, most: int, known: Collection[str] = ()) -> str:
+def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()) -> str:
     """Return the text of a cell. Raise RecordError if the cell is empty, too long or not printable.
 
     column: name of the column, for error messages
-    most: maximum length, in characters
-    known: labels that are accepted as they are written
+    longest: maximum length, in characters
+    labels: labels that are accepted as they are written
     """
     if value is None:
         raise RecordError(f"The {column} is missing.")
-    text = read_text(column, value, known)
+    text = read_text(column, value, labels)
     if not text:
         written = value.strip() if isinstance(value, str) else str(value)
-        is_what = f"is {written}, which another program writes where there is none" if written else "is empty"
-        raise RecordError(f"The {column} {is_what}.")
-    if len(text) > most:
-        raise RecordError(f"The {column} has {len(text):,} characters; at most {most:,} are allowed.")
+        problem = f"is {written}, which programs write for a missing value" if written else "is empty"
+        raise RecordError(f"The {column} {problem}.")
+    if len(text) > longest:
+        raise RecordError(f"The {column} has {len(text):,} characters; at most {longest:,} are allowed.")
     if not text.isprintable():
-        raise RecordError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
+        raise RecordError(f"The {column} contains a tab, a newline or another invisible character.")
     return text
 
 
@@ -164,12 +166,12 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
 
 def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
     """Yield the rows that have one of these labels, and add all other rows to `rejects`."""
-    known = set(labels)
+    known_labels = set(labels)
     for row in rows:
-        if row.label in known:
+        if row.label in known_labels:
             yield row
         else:
-            rejects[row.line] = f"The label {row.label!r} is not one of the task's: {' '.join(labels)}."
+            rejects[row.line] = f"The label {row.label!r} is not one of the task's labels: {' '.join(labels)}."
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
@@ -223,22 +225,22 @@ def import_judgments(
     learn_languages()
     task = Task.objects.filter(name=name).first()
     pairs = pairs or bool(task and task.kind.form.imports == "pairs")
-    _check(name, task, labels, pairs)
+    _check_options(name, task, labels, pairs)
     rejects, respelled = dict[int, str](), Respelled()
-    known = [] if pairs else list(labels) or (values_of(task) if task else [])
-    rows = list(_judgments(path, columns or {}, format, rejects, progress, known, respelled))
-    listed, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
+    known_labels = [] if pairs else list(labels) or (values_of(task) if task else [])
+    rows = list(_judgments(path, columns or {}, format, rejects, progress, known_labels, respelled))
+    list_path, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
-    known = known or (values_of(task) if task else _labels(rows, pairs))
-    rows = list(_of_labels(rows, known, rejects))
+    known_labels = known_labels or (values_of(task) if task else _new_labels(rows, pairs))
+    rows = list(_of_labels(rows, known_labels, rejects))
     with transaction.atomic():
-        made = task or Task()  # without rows, `_attach` raises an error before it needs the task
+        task_to_fill = task or Task()  # without rows, `_attach` raises an error before it needs the task
         if rows and not task:
-            made = _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs)
+            task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
         notes = respelled.sentences("labels")
-        imported = Imported(made, task is None, rejects=rejects, notes=notes)
-        file = Rejected(path, format or format_of(path) or "", listed, rows=total)
+        imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
+        file = Rejected(path, format or format_of(path) or "", list_path, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
     return imported
 
@@ -249,18 +251,18 @@ def _judgments(
     format: str | None,
     rejects: Rejects,
     progress: Advance,
-    known: Collection[str],
+    labels: Collection[str],
     respelled: Respelled,
 ) -> Iterator[Row]:
     """Yield the valid rows of a file, and add invalid rows to `rejects`.
 
-    known: labels of the task; empty if it has none yet
+    labels: labels of the task; empty if it has none yet
     respelled: collects labels whose spelling was changed
     """
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
-        label = _value(raw.get("label"), "label", LONGEST["label"], known)
-        key, worker = read_id(raw.get("task"), "task"), _value(raw.get("worker"), "worker", LONGEST["worker"])
+        label = _cell(raw.get("label"), "label", LONGEST["label"], labels)
+        key, worker = read_id(raw.get("task"), "task"), _cell(raw.get("worker"), "worker", LONGEST["worker"])
         language = raw.get("language")
         # `nan` usually stands for a missing value, but it is a language if a language file has added it.
         is_none = is_missing(language) and language not in KNOWN
@@ -275,37 +277,44 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
     return settings.DATA_DIR / folder / task / f"{digest_of(path)[:16]}.rejects.jsonl"
 
 
-def _labels(rows: list[Row], pairs: bool) -> list[str]:
+def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
     """Return the labels of a new task, sorted with numbers first.
 
     They are the labels in the file. If the file compares systems, they are the names of the systems, and tie.
     """
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
-    found = {row.label for row in rows}
-    return sorted(found, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
+    labels = {row.label for row in rows}
+    return sorted(labels, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
 
 
-def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
+def _check_options(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
     """Raise JudgmentFileError if the options contradict each other or do not fit the task."""
     if not slug_re.fullmatch(name):
-        raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
+        raise JudgmentFileError(
+            f"{name!r} is not a valid task name. Use only letters, digits, hyphens and underscores."
+        )
     if task and task.kind.rules.refuses_imports:
         raise JudgmentFileError(f"{task.name} {task.kind.rules.refuses_imports}")
     if pairs and task and task.kind.form.imports != "pairs":
         raise JudgmentFileError(
-            f"Nobody compares systems in the task {task.name}; leave --pairs out, or choose another name."
+            f"The task {task.name} does not compare systems. Remove --pairs or choose another task name."
         )
     if pairs and labels:
-        raise JudgmentFileError("With --pairs the labels are A, B and tie; leave --labels out.")
+        raise JudgmentFileError(
+            "--labels cannot be used with --pairs, because the labels are A, B and tie. Remove --labels."
+        )
     if task and labels and list(labels) != values_of(task):
         raise JudgmentFileError(
-            f"{task.name} has the labels {' '.join(values_of(task))}; leave --labels out, or choose another name."
+            f"The task {task.name} already has the labels {' '.join(values_of(task))}. Remove --labels or choose "
+            "another task name."
         )
     if len(set(labels)) < len(labels):
-        raise JudgmentFileError("--labels names a label twice; name each once.")
-    if long := [label for label in labels if len(label) > LONGEST["label"]]:
-        raise JudgmentFileError(f"The label {long[0][:20]}… has more than {LONGEST['label']} characters; shorten it.")
+        raise JudgmentFileError("--labels contains the same label twice. List each label once.")
+    if too_long := [label for label in labels if len(label) > LONGEST["label"]]:
+        raise JudgmentFileError(
+            f"The label {too_long[0][:20]}… has more than {LONGEST['label']} characters. Shorten it."
+        )
 
 
 def _new_task(
@@ -318,7 +327,7 @@ def _new_task(
     items: dict[str, str] = {}
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
-            rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
+            rejects[row.line] = f"{row.task} has the language {items[row.task] or '(none)'} in an earlier row."
     digest = digest_of(path)
     return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest, pairs=pairs)
 
@@ -333,16 +342,16 @@ def _attach(
     """
     rejects = imported.rejects
     if rows:
-        left = [row for row in rows if row.line not in rejects]
+        accepted = [row for row in rows if row.line not in rejects]
         # All bytes have been reported, so `progress` is now called only to let the user cancel.
-        add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
+        add_judgments(imported, accepted, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
     imported.rejects_file = file.listed if rejects else None
     if not (imported.judgments or imported.repeats or imported.already):
         if not rejects:
-            raise JudgmentFileError(f"{file.path} holds no rows.")
-        every = replace(file, count=len(rejects), rows=len(rejects), first=min(rejects.items()))
-        raise every.nothing_accepted()
+            raise JudgmentFileError(f"{file.path} contains no rows.")
+        all_rejected = replace(file, count=len(rejects), rows=len(rejects), first=min(rejects.items()))
+        raise all_rejected.nothing_accepted()
     if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
         file.count, file.first = len(faults), min(faults.items())
         file.check(max_rejects)
@@ -350,30 +359,31 @@ def _attach(
 
 # --- The action
 
-JUDGMENTS = "How the judgments are used"
+JUDGMENTS = "Judgments"
 
 
 @action(
     "import_judgments",
-    "Import judgments from elsewhere: JSONL, CSV, TSV (without quoting) or Parquet with the columns task (the "
-    "item's id), worker, label and, optionally, language. They are added to the items of an existing task; "
-    "otherwise a closed task is made of the file's items. A worker's second answer on an item is rejected, or kept "
-    "for analysis only. The file is imported as a whole or not at all; repeating it adds nothing.",
-    Option("task", required=True, argument=True, help="the name of a task that exists, or of a new one"),
+    "Import judgments that were made outside Assay, from a JSONL, CSV, TSV (without quoting) or Parquet file with "
+    "the columns task (the item's id), worker, label and, optionally, language. The judgments are added to the items "
+    "of an existing task; if the task does not exist, a closed task with the file's items is created. A worker's "
+    "second answer on an item is rejected, or kept only for analysis. The file is imported completely or not at all; "
+    "importing it again adds nothing.",
+    Option("task", required=True, argument=True, help="the name of an existing or a new task"),
     FILE,
     Option(
         "labels",
         words,
         default=(),
-        help='the labels of a new task, best grade first, such as "0 1"; by default those in the file',
+        help='the labels of a new task, best grade first, such as "0 1"; by default the labels in the file',
         group=JUDGMENTS,
     ),
     Option(
         "pairs",
         flag,
         False,
-        help="the judgments compare two systems: a task is MESSAGE|SYSTEM|SYSTEM, and a label is A (the first), B "
-        "(the second) or tie",
+        help="the judgments compare two systems: the column task contains MESSAGE|SYSTEM|SYSTEM, and the label is A "
+        "(the first system), B (the second) or tie",
         group=JUDGMENTS,
     ),
     column(COLUMNS, "task=item"),
@@ -381,7 +391,7 @@ JUDGMENTS = "How the judgments are used"
         "keep_repeats",
         flag,
         False,
-        help="keep a worker's further answers on an item, for analysis only",
+        help="keep a worker's further answers on an item, only for analysis",
         group=JUDGMENTS,
     ),
     LANGUAGES,
@@ -390,35 +400,38 @@ JUDGMENTS = "How the judgments are used"
     refuses=(JudgmentFileError, TaskError),
 )
 def import_action(values: Values, progress: Progress) -> Outcome:
-    own = ("labels", "pairs", "keep_repeats", "max_rejects", "format")
+    names = ("labels", "pairs", "keep_repeats", "max_rejects", "format")
     imported = import_judgments(
-        values["task"], values["file"], **import_arguments(values, progress, *own, fields=COLUMNS)
+        values["task"], values["file"], **import_arguments(values, progress, *names, fields=COLUMNS)
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
     # Warn about labels that differ only in case, because people may have meant the same label.
     warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
-    return Outcome([_told(imported)], warned, data | {"rejects_file": imported.rejects_file})
+    return Outcome([_summary(imported)], warned, data | {"rejects_file": imported.rejects_file})
 
 
-def _told(imported: Imported) -> str:
+def _summary(imported: Imported) -> str:
     rejected = (
-        f"{many(imported.already, 'row')} {'was' if imported.already == 1 else 'were'} there already, "
+        f"{many(imported.already, 'row')} {'was' if imported.already == 1 else 'were'} imported before, "
         f"{are(len(imported.rejects), 'was', 'were')} rejected"
     )
-    listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
-    kept = f"{many(imported.repeats, 'repeat')} kept for analysis"
+    list_note = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
+    repeats = f"{many(imported.repeats, 'repeat')} kept for analysis"
     if not imported.judgments:
-        return f"Task {imported.task.name}: no new judgment, {kept}; {rejected}{listed}."
-    went = {
+        return f"Task {imported.task.name}: no new judgments, {repeats}; {rejected}{list_note}."
+    counts_by_outcome = {
         "labelled": imported.stages[stages.LABELLED],
         "left out": imported.stages[stages.DISCARDED],
         "to be adjudicated": imported.stages[stages.ADJUDICATION],
     }
-    decided = ", ".join(f"{count:,} {what}" for what, count in went.items() if count) or "none of them decided"
+    decided = (
+        ", ".join(f"{count:,} {outcome}" for outcome, count in counts_by_outcome.items() if count)
+        or "none of them decided"
+    )
     new = " is new" if imported.is_new else ""
     people = many(imported.annotators, "annotator")
     return (
         f"Task {imported.task.name}{new}: {many(imported.judgments, 'judgment')} of {people} on "
-        f"{many(imported.units, 'unit')} imported ({decided}), {kept}; {rejected}{listed}."
+        f"{many(imported.units, 'unit')} imported ({decided}), {repeats}; {rejected}{list_note}."
     )

@@ -38,10 +38,11 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 
 @action(
     "import_threads",
-    "Make a corpus of message-reply pairs from messages that name the one they answer (columns id, parent_id and "
-    "text, and optionally thread, score, deleted, language and author), or from lists of turns (columns thread and "
-    "turns). Deleted and empty messages, those with a score under 1, and those whose language fastText is unsure of "
-    "are left out, counted and listed with the reason. Name all files in one call; repeating it changes nothing.",
+    "Make a corpus of message-reply pairs from messages with the id of the message that they answer (columns id, "
+    "parent_id and text, and optionally thread, score, deleted, language and author), or from lists of turns "
+    "(columns thread and turns). Deleted and empty messages, messages with a score below 1, and messages with an "
+    "uncertain language (by fastText) are excluded, counted and listed with the reason. Name all files in one call; "
+    "repeating the call changes nothing.",
     CORPUS,
     Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="all files of the corpus"),
     LICENCE,
@@ -53,7 +54,7 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
         messages.LEAST_CERTAINTY,
         most=1,
         shown="SCORE",
-        help="keep pairs whose language has a fastText score above this",
+        help="keep pairs if the fastText score of their language is above this",
     ),
     column(FIELDS, "parent_id=reply_to"),
     FORMAT,
@@ -67,20 +68,22 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
     manifest = outcome.manifest
     threads, pairs = told_of(name, manifest), many(manifest.rows, "pair")
     rows = threads["declared"]
-    rejects, repeats = (sum(getattr(each, of) for each in manifest.sources) for of in ("rejects", "duplicates"))
+    rejects, repeats = (
+        sum(getattr(source, count) for source in manifest.sources) for count in ("rejects", "duplicates")
+    )
     rejects_files = f", listed in {', '.join(map(str, outcome.rejects))}" if rejects else ""
-    said = (
-        f"Corpus {name}: {pairs} from {many(len(manifest.sources), 'file')}; {many(repeats, 'message')} came twice, "
-        f"{many(rejects, 'row')} rejected{rejects_files}."
+    summary = (
+        f"Corpus {name}: {pairs} from {many(len(manifest.sources), 'file')}; {many(repeats, 'duplicate message')} "
+        f"dropped, {many(rejects, 'row')} rejected{rejects_files}."
     )
     if outcome.already:
-        said = f"Corpus {name}: nothing is new; it has {pairs}."
+        summary = f"Corpus {name}: no new files; it contains {pairs}."
     tables = [mrs.steps_table(mrs.steps_of(threads))]
     tables += [mrs.disagreement_table(rows)] if rows else []
     data = {"corpus": name, "pairs": manifest.rows, **threads}
     data |= {"duplicates": repeats, "rejects": rejects, "already": outcome.already}
     lines = [line for table in tables for line in ("", as_lines(table))]
-    return Outcome([said, *lines], mrs.called_out(rows), data)
+    return Outcome([summary, *lines], mrs.called_out(rows), data)
 
 
 # --- Scores
@@ -88,9 +91,9 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "import_scores",
-    "Import the scores, from 0 to 1, that a scorer such as a toxicity detector gives to messages or pairs (columns "
-    "id and score; a TSV file may lack a header). A pair is dropped if any scorer's score is above its threshold; a "
-    "missing score drops nothing. Until something is drawn from the corpus, a new file or threshold replaces the "
+    "Import a scorer's scores for messages or pairs, for example of a toxicity detector (columns id and score, from "
+    "0 to 1; a TSV file need not have a header). A pair is dropped if any score is above its scorer's threshold; "
+    "pairs without a score are kept. Until items are drawn from the corpus, a new file or threshold replaces the "
     "scorer's earlier one.",
     CORPUS,
     FILE,
@@ -100,7 +103,8 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
         "of",
         default=scorers.MESSAGE,
         choices=scorers.SIDES,
-        help="what the ids name: messages (the higher score of a pair's two counts), or pairs (by the id of the reply)",
+        help="what the ids identify: messages (the higher score of a pair's two messages counts), or pairs (by the id "
+        "of the reply)",
     ),
     column(scorers.FIELDS, "score=toxicity"),
     FORMAT,
@@ -109,39 +113,41 @@ def scores_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
     arguments = import_arguments(values, progress, "name", "threshold", "of", "format", fields=scorers.FIELDS)
     imported = scorers.import_scores(corpus, values["file"], **arguments)
-    scores, kept = imported.scores, imported.pairs - imported.dropped
-    data = asdict(scores) | {"corpus": corpus, "pairs": imported.pairs, "kept": kept, "empty": imported.empty}
+    scores, remaining = imported.scores, imported.pairs - imported.dropped
+    data = asdict(scores) | {"corpus": corpus, "pairs": imported.pairs, "kept": remaining, "empty": imported.empty}
     data |= {"left_out": imported.outside, "already": imported.already}
     already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
-    said = (
-        f"Scorer {scores.name} of corpus {corpus}: {already}; above {scores.threshold:g} and so dropped: "
-        f"{many(scores.dropped, 'pair')}. All scorers together keep {kept:,} of {many(imported.pairs, 'pair')} and "
+    summary = (
+        f"Scorer {scores.name} of corpus {corpus}: {already}; {many(scores.dropped, 'pair')} dropped, with scores "
+        f"above {scores.threshold:g}. In total, the scorers keep {remaining:,} of {many(imported.pairs, 'pair')} and "
         f"drop {imported.dropped:,}."
     )
-    return Outcome([said], _notes(corpus, imported), data)
+    return Outcome([summary], _notes(corpus, imported), data)
 
 
 def _notes(corpus: str, imported: scorers.Imported) -> list[str]:
-    scores, warned = imported.scores, []
+    scores, notes = imported.scores, []
     if imported.replaced:
-        warned.append(
-            f"Note: these replace the scores of {scores.name} from {imported.replaced.source}, with the threshold "
+        notes.append(
+            f"Note: these scores replace those of {scores.name} from {imported.replaced.source}, with the threshold "
             f"{imported.replaced.threshold:g}."
         )
     if imported.outside:
-        left = listed(imported.first_outside, imported.outside, "id")
-        warned.append(f"Note: left out, since no pair of corpus {corpus} has such a {scores.of}: {left}.")
+        ignored = listed(imported.first_outside, imported.outside, "id")
+        notes.append(
+            f"Note: these ids were ignored, because no pair of corpus {corpus} has such a {scores.of}: {ignored}."
+        )
     if scores.lacking:
-        warned.append(
-            f"Note: {are(scores.lacking, 'pair lacks', 'pairs lack')} a score of {scores.name}, which is not taken for "
-            "0: without another reason they are kept."
+        notes.append(
+            f"Note: {are(scores.lacking, 'pair has', 'pairs have')} no score of {scores.name}. A missing score does "
+            "not drop a pair."
         )
     if imported.draws and not imported.already:
-        warned.append(
-            f"Note: the filter is another one now. What was drawn before (draws: {imported.draws:,}) tells of the "
-            "filter as it was; open another task to audit this one."
+        notes.append(
+            f"Note: the filter has changed. Earlier draws ({imported.draws:,}) audit the old filter; open another "
+            "task to audit the new one."
         )
-    return warned
+    return notes
 
 
 # --- Export
@@ -151,20 +157,25 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
 
 @action(
     "export_pairs",
-    "Write the pairs of a corpus that no scorer drops: MRS's published folders in random splits, the set of "
-    "frequent replies, JSONL, Parquet, what was left out and why, and a card with the count of every step.",
+    "Write the pairs of a corpus that no scorer drops, as in MRS's published folders: random splits, a set of "
+    "frequent replies, JSONL, Parquet, a list of excluded messages with reasons, and a dataset card with the counts "
+    "of each step.",
     CORPUS,
     Option(
-        "out", Path, required=True, shown="FOLDER", help="the folder to write; it replaces an earlier export of pairs"
+        "out",
+        Path,
+        required=True,
+        shown="FOLDER",
+        help="the output folder. An earlier export of pairs in it is replaced",
     ),
     Option("seed", required=True, help="the seed of the splits and of the order within them"),
-    Option("least_pairs", whole_number, 1, least=1, shown="NUMBER", help="leave out languages with fewer pairs"),
+    Option("least_pairs", whole_number, 1, least=1, shown="NUMBER", help="exclude languages with fewer pairs"),
     Option(
         "splits",
         sizes,
         default=(),
         shown="SHARES",
-        help="the shares of train, valid and test in every language, as whole numbers; without it "
+        help="the shares of train, valid and test in each language, as whole numbers; by default "
         f"{' '.join(map(str, SHARES))}",
         group=THE_SPLITS,
     ),
@@ -172,7 +183,7 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         "apart",
         default="message",
         choices=("message", "thread"),
-        help="keep equal messages, or whole threads, in one split",
+        help="keep equal messages, or all messages of a thread, in the same split",
         group=THE_SPLITS,
     ),
     Option(
@@ -181,10 +192,16 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         20,
         least=1,
         shown="NUMBER",
-        help="the number of pairs from which on a reply is in the response set",
+        help="the minimum number of pairs for a reply to be in the response set",
         group=RESPONSE_SET,
     ),
-    Option("of", default="all", choices=("all", "train"), help="the pairs that are counted for it", group=RESPONSE_SET),
+    Option(
+        "of",
+        default="all",
+        choices=("all", "train"),
+        help="the pairs that count for the response set",
+        group=RESPONSE_SET,
+    ),
     Option(
         "most",
         whole_number,
@@ -207,8 +224,8 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
     corpus, out, shares = values["corpus"], values["out"], tuple(values["splits"]) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):
         raise ActionError(
-            f"--splits is {' '.join(map(str, shares))!r}; write three whole numbers for train, valid and test, such as "
-            '"80 10 10".'
+            f"--splits is {' '.join(map(str, shares))!r}. It must be three whole numbers for train, valid and test, "
+            'such as "80 10 10".'
         )
     struck = read_struck(values["strike"]) if values["strike"] else Struck()
     plan = Plan(values["seed"], shares, values["least_pairs"], values["apart"])
@@ -216,21 +233,24 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
     languages = manifest["languages"]
     counts = {split: sum(row[split] for row in languages) for split in SPLITS}
     replies = sum(row["responses"] for row in languages)
-    told = (
+    summary = (
         f"{many(sum(counts.values()), 'pair')} in {many(len(languages), 'language')} written to {out}: "
         f"{', '.join(f'{split} {count:,}' for split, count in counts.items())}; "
         f"{'1 reply' if replies == 1 else f'{replies:,} replies'} in the response set."
     )
-    warned = []
+    warnings = []
     if not manifest["corpus"]["text_may_leave"]:
-        warned.append("The licence keeps the text here: there are ids, languages and scores only, and no response set.")
+        warnings.append(
+            "The licence does not allow publishing the text, so the files contain only ids, languages and scores, "
+            "and there is no response set."
+        )
     if unseen := manifest["response_set"]["unseen"]:
-        replies_told = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies"
-        first = unseen[0]
-        warned.append(
-            f"Note: {replies_told} of {values['strike']} would not have been in the response set; the first is in line "
-            f"{first['line']:,}: {first['reply'][:60]}."
+        replies_text = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies"
+        example = unseen[0]
+        warnings.append(
+            f"Note: {replies_text} in {values['strike']} would not have been in the response set anyway, for example "
+            f"in line {example['line']:,}: {example['reply'][:60]}."
         )
     if not manifest["filter"]["scorers"]:
-        warned.append("Note: no scores were imported, so no pair was dropped; see import_scores.")
-    return Outcome([told], warned, manifest)
+        warnings.append("Note: no scores were imported, so no pairs were dropped. See import_scores.")
+    return Outcome([summary], warnings, manifest)

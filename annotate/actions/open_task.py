@@ -45,8 +45,8 @@ def drawn_by(option: Option) -> Option:
     It has no default, because each design supplies its own. The help text lists the designs that have the option.
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
-    of = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
-    return replace(option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {of}: {option.told()}")
+    design_list = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
+    return replace(option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {design_list}: {option.told()}")
 
 
 def of_task(option: Option) -> Option:
@@ -77,8 +77,8 @@ OPTIONS = (
     Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
-        help=f"one of {', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; "
-        "by default the first that has the design",
+        help=f"one of {', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; by default the first kind that "
+        "has the design",
         group=QUESTION,
     ),
     Option(
@@ -92,23 +92,23 @@ OPTIONS = (
         "size",
         whole_number,
         least=1,
-        help=f"how many to draw, overall or per language; by default {SIZES}, and all for {SIZELESS}",
+        help=f"the number of items to draw, overall or per language; by default {SIZES}, and all items for {SIZELESS}",
         group=DRAW,
     ),
     Option(
         "seed",
-        help="any word or number; the same seed draws the same units. Draws that decide about people or trust "
-        "(audits, overlaps, decoys) use a secret of the task instead",
+        help="any word or number; the same seed draws the same units. Draws for quality control (audits, overlaps, "
+        "decoys) use the task's secret instead",
         group=DRAW,
     ),
-    Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
+    Option("title", default="", help="the task's name as annotators see it", group=QUESTION),
     Option(
         "labels",
         labels,
         default=(),
-        help="what may be answered. uniform: codes, instead of all 70 languages; balanced: the declared labels that "
-        'count, such as "CCAT ECAT GCAT MCAT" or "world news; sports"; documents with none or several of them are '
-        "never drawn",
+        help="the possible answers. uniform: language codes, instead of all 70 languages; balanced: the declared "
+        'labels that count, such as "CCAT ECAT GCAT MCAT" or "world news; sports". Documents with none or '
+        "several of them are never drawn",
         group=QUESTION,
     ),
     DRY_RUN,
@@ -129,8 +129,8 @@ OPTIONS = (
         several=True,
         in_a_row=True,
         shown="FILE",
-        help="records whose answer is known, with columns id, label, purpose (practice, test or queue) and "
-        "explanation; rows without a purpose are ignored",
+        help="records with known answers: columns id, label, purpose (practice, test or queue) and explanation; rows "
+        "without a purpose are ignored",
         group=KNOWN,
     ),
     column(GOLD_FIELDS, name="gold_column", group=KNOWN),
@@ -138,8 +138,8 @@ OPTIONS = (
         "reuse",
         flag,
         False,
-        help="reuse existing labels and ask people only about the rest: for recall, precision and triggers labels "
-        "from other tasks, for concepts those that came with the documents",
+        help="reuse existing labels and ask people only about the other items. For recall, precision and triggers, "
+        "these are labels from other tasks; for concepts, the labels that came with the documents",
         group=KNOWN,
     ),
     Option(
@@ -147,8 +147,8 @@ OPTIONS = (
         default=(),
         several=True,
         shown="PREDICTOR",
-        help="concepts: a ranked predictor of the corpus, such as nearest or mine@2, whose first "
-        f"{DEPTH} labels are suggested for a document; several are combined",
+        help=f"for concepts: a ranked predictor of the corpus, such as nearest or mine@2. Its first {DEPTH} labels are "
+        "suggested for each document; several predictors are combined",
         group=SUGGESTIONS,
     ),
     *map(drawn_by, DRAW_OPTIONS.values()),
@@ -190,12 +190,13 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
     check_design(kind, design, values)
     corpus = Corpus.objects.filter(name=values["corpus"]).first()
     if corpus is None:
-        there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
+        names = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
         raise ActionError(
-            f"There is no corpus {values['corpus']!r}; available: {there}. See `assay import_corpus --help`."
+            f"There is no corpus {values['corpus']!r}; available: {names}. To import one, see `assay "
+            "import_corpus --help`."
         )
-    chosen = {name: values[name] for name in design.options if values[name] is not None}
-    languages = chosen.pop("languages", None)
+    draw_options = {name: values[name] for name in design.options if values[name] is not None}
+    languages = draw_options.pop("languages", None)
     notes: list[str] = []
     if languages == ALL and design.asks_each:
         languages, notes = all_languages(corpus.name, values["predictor"])
@@ -208,7 +209,7 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
         design=design.name,
         size=values["size"],
         languages=None if languages in (None, ALL) else listed_codes(kind, languages),
-        chosen=chosen,
+        chosen=draw_options,
         title=values["title"],
         labels=listed_codes(kind, chain(*map(codes, answers))) if answers and kind.routing.is_routed else answers,
         guidelines=read_guidelines(values["guidelines"]) if values["guidelines"] else None,
@@ -224,7 +225,7 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
     """Convert language codes of other standards to codes of the language list. Other labels stay as they are."""
-    return [each if kind.known(each) or not kind.known(code := code_of(each)) else code for each in written]
+    return [label if kind.known(label) or not kind.known(code := code_of(label)) else code for label in written]
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
@@ -238,43 +239,46 @@ def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
     """
     counts = triggers(corpus, find_predictor(corpus, predictor))
     listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
-    chosen = sorted(code for code in counts if code in LANGUAGES and listed & {code, *finer(code)})
-    others = sorted(code for code in counts if code in LANGUAGES and code not in chosen)
-    if not chosen:
+    included = sorted(code for code in counts if code in LANGUAGES and listed & {code, *finer(code)})
+    excluded = sorted(code for code in counts if code in LANGUAGES and code not in included)
+    if not included:
         raise ActionError(
-            f"{predictor} labels no post with a language of the label list; name others with --languages."
+            f"{predictor} labels no post with a language of the label list. Specify other languages with --languages."
         )
-    if not others:
-        return chosen, []
-    more = f" and {len(others) - MANY} more" if len(others) > MANY else ""
+    if not excluded:
+        return included, []
+    more = f" and {len(excluded) - MANY} more" if len(excluded) > MANY else ""
     note = (
-        f"Note: `all` is {many(len(chosen), 'language')} of the label list or with readers. {predictor} also labels "
-        f"{many(sum(counts[code] for code in others), 'post')} with {', '.join(others[:MANY])}{more}; to draw for one "
-        "of these too, name all languages with --languages."
+        f"Note: `all` covers {many(len(included), 'language')} from the label list or with readers. {predictor} also "
+        f"labels {many(sum(counts[code] for code in excluded), 'post')} with {', '.join(excluded[:MANY])}{more}. To "
+        "draw for these too, specify all languages with --languages."
     )
-    return chosen, [note]
+    return included, [note]
 
 
-def kind_named(given: str | None, design: str | None) -> Kind:
+def kind_named(name_or_path: str | None, design: str | None) -> Kind:
     """Return the kind with a name, or the kind that a file defines.
 
     Raise ActionError if there is no such kind, or if the kind has no layout.
 
-    given: name of a built-in kind or path of a file; None for the first built-in kind that has the design
+    name_or_path: name of a built-in kind or path of a file; None for the first built-in kind that has the design
     design: name of the design, None for any design
     """
-    if given is None:
+    if name_or_path is None:
         return next(kind for kind in KINDS.values() if not design or design in kind.designs)
-    if given in ASKED_HERE:
-        return KINDS[given]
-    if given.endswith(".toml"):
+    if name_or_path in ASKED_HERE:
+        return KINDS[name_or_path]
+    if name_or_path.endswith(".toml"):
         learn_languages()  # so that the file cannot give a known language code another name
-        kind = read_kind(Path(given))
+        kind = read_kind(Path(name_or_path))
         if kind.answered_here:
             return kind
-        raise ActionError(f"{given} has no [[layout]], so nobody can be asked; add a layout and [[answers]].")
+        raise ActionError(
+            f"The kind {name_or_path} has no [[layout]], so it cannot be annotated. Add [[layout]] and [[answers]] to "
+            "the file."
+        )
     raise ActionError(
-        f"There is no kind {given!r}; available: {', '.join(ASKED_HERE)}, or the path of a file that ends in .toml."
+        f"There is no kind {name_or_path!r}; available: {', '.join(ASKED_HERE)}, or the path of a .toml file."
     )
 
 
@@ -289,11 +293,11 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise ActionError(f"The guidelines {path} cannot be read: {error.strerror}.") from error
+            raise ActionError(f"Cannot read the guidelines {path}: {error.strerror}.") from error
         except UnicodeDecodeError as error:
-            raise ActionError(f"The guidelines {path} are not UTF-8; save them as UTF-8.") from error
-        if wrong := guidelines_fault(text):
-            raise ActionError(f"The guidelines {path} {wrong}.")
+            raise ActionError(f"The guidelines {path} are not in UTF-8. Save the file as UTF-8.") from error
+        if fault := guidelines_fault(text):
+            raise ActionError(f"The guidelines {path} {fault}.")
         texts[code if code in LANGUAGES and "." in path.stem else "en"] = text
     return texts
 
@@ -304,24 +308,27 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
     Raise ActionError if the kind does not have the design, if a required option is missing, or if an option is given
     that neither the kind nor the design has.
     """
-    by = f"by the {design.spelled} design"
+    by_design = f"by the {design.spelled} design"
     if design.name not in kind.designs:
         raise ActionError(
-            f"{kind.slug} tasks are not drawn {by}; choose --design of {', '.join(kind.designs)}, or another --kind."
+            f"{kind.slug} tasks are not drawn {by_design}. Set --design to {', '.join(kind.designs)}, or choose "
+            "another --kind."
         )
     needed = ("corpus", "seed", *design.needs, *(["labels"] if design.names_answers else []))
-    if missing := [name for name in needed if not values[name]]:
-        raise ActionError(f"--{missing[0]} is needed to open a task {by}.")
+    if missing_options := [name for name in needed if not values[name]]:
+        raise ActionError(f"--{missing_options[0]} is needed to open a task {by_design}.")
     if values["size"] is None and design.size == 0:
-        raise ActionError(f"--size is needed to open a task {by}.")
-    if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
-        raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")
+        raise ActionError(f"--size is needed to open a task {by_design}.")
+    if empty_options := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
+        raise ActionError(f"{empty_options[0]} is empty. Specify a value or remove the option.")
     absent = not_had(kind, design)
-    if strange := [each.spelled for each in OPTIONS if each.name in absent and values[each.name] != each.default]:
-        are_labels = "--languages" in strange and kind.routing.is_routed
-        offered = " The languages to offer are named with --labels." if are_labels else ""
+    if inapplicable := [
+        option.spelled for option in OPTIONS if option.name in absent and values[option.name] != option.default
+    ]:
+        are_labels = "--languages" in inapplicable and kind.routing.is_routed
+        hint = " To choose the languages that annotators can answer, use --labels." if are_labels else ""
         raise ActionError(
-            f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn {by}. Leave it out.{offered}"
+            f"{', '.join(inapplicable)} is not an option of {kind.slug} tasks drawn {by_design}. Remove it.{hint}"
         )
 
 
@@ -353,16 +360,16 @@ def extend(values: Values, progress: Advance, then: Callable[[Opened], object]) 
 
 ACTION = Action(
     "open_task",
-    "Draw from a corpus, ask a kind of question about what was drawn, and send people what machines do not settle. "
-    "It needs --corpus, --seed and, for the uniform design, --size.",
+    "Draw items from a corpus, open a task that asks a kind of question about them, and queue for people what "
+    "machines cannot decide. --corpus and --seed are required, and for the uniform design also --size.",
     OPTIONS,
     lambda values, progress: run(values, progress, open_new, extended=False),
     (TaskError, GoldAnswerError, KindError),
 )
 EXTEND = Action(
     "extend_task",
-    "Draw more units for a task from the same corpus with the same seed, until it has a larger size. Everything else "
-    "stays as the task was opened.",
+    "Enlarge a task to a larger total size by drawing more units from the same corpus with the same seed. All other "
+    "settings stay the same.",
     (
         Option("name", required=True, argument=True, help="the task's name"),
         Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),

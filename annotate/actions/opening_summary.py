@@ -32,7 +32,7 @@ from annotate.work.task_creation import Opened
 from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals
 from corpora.storage.inventory import declared_counts
 
-NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
+NOT_KEPT = "This was a dry run: nothing was stored. Run the command without --dry-run to do the same."
 ROUNDED = 0.03  # relative tolerance for shares, so that 0.33 counts as one in three
 
 
@@ -46,79 +46,89 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     task = opened.task
     design = DESIGNS[task.draw.design]
     if design.answers_from:
-        outcome = (_balanced if design.names_answers else _compared)(opened, size)
+        outcome = (_balanced_summary if design.names_answers else _preference_summary)(opened, size)
     else:
         of_controls = (of.opened(opened, size, extended=extended) for of in task.kind.quality_controls)
-        outcome = next((Outcome(*of) for of in of_controls if of), None) or _declared(opened)
+        outcome = next((Outcome(*of) for of in of_controls if of), None) or _records_summary(opened)
     work = expected(task)
     if is_dry_run:
-        when, wide = forecast_of(task), _widths(task)
-        said = [*_foretold(task, work, when), *_told_widths(wide), *outcome.said, NOT_KEPT]
-        work = {**work, "forecast": when, "widths": wide}
+        forecast, interval_widths = forecast_of(task), _interval_widths(task)
+        lines = [*_dry_run_lines(task, work, forecast), *_width_lines(interval_widths), *outcome.said, NOT_KEPT]
+        work = {**work, "forecast": forecast, "widths": interval_widths}
     else:
-        said = [*outcome.said, *plan_report.of_checks(work["checks"])]
+        lines = [*outcome.said, *plan_report.of_checks(work["checks"])]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
-        said.insert(0, _contrasted(opened))
+        lines.insert(0, _contrast_summary(opened))
     # In a dry run, the table of the expected work already shows which queues lack readers.
-    warned = [*([] if is_dry_run else lacking(task)), *outcome.warned]
+    warnings = [*([] if is_dry_run else lacking(task)), *outcome.warned]
     if extended and not task.is_open:
-        warned.append(f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}")
+        warnings.append(f"Task {task.name} is closed, so annotators do not receive the units. {how_to_go_on(task)}")
     draws = [
         {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
         for sample in opened.samples
     ]
     counts = {"draws": draws, "stages": dict(opened.stages), "decoys": dict(opened.decoys)}
     counts |= {"decoys_wanted": dict(opened.wanted), "reused": dict(opened.reused), "contested": opened.contested}
-    return Outcome(said, warned, {"task": task.name, "dry_run": is_dry_run, **counts, **work})
+    return Outcome(lines, warnings, {"task": task.name, "dry_run": is_dry_run, **counts, **work})
 
 
-def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[str]:
+def _dry_run_lines(task: Task, work: dict[str, Any], forecast: dict[str, Any]) -> list[str]:
     if not work["queues"]:
         return plan_report.work_words(work)
     table = plan_report.work_table(work, tested=bool(task.test_items))
-    dates = as_lines(progress_report.terminal_table(when))
-    return [as_lines(table), "", *plan_report.work_words(work), "", dates, "", *progress_report.forecast_words(when)]
+    dates = as_lines(progress_report.terminal_table(forecast))
+    return [
+        as_lines(table),
+        "",
+        *plan_report.work_words(work),
+        "",
+        dates,
+        "",
+        *progress_report.forecast_words(forecast),
+    ]
 
 
-def _widths(task: Task) -> dict[str, Any] | None:
+def _interval_widths(task: Task) -> dict[str, Any] | None:
     if not measures_accuracy(task):
         return None
     return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected(), task.kind.seconds)
 
 
-def _told_widths(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
+def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
+    if interval_widths is None:
         return []
-    made = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
-    languages, curve, more = (as_lines(of(found)) for of in made)
-    words, which = plan_report.width_words(found), plan_report.next_words(found)
-    return ["", languages, "", words, "", curve, "", *([which, more, ""] if which else [])]
+    tables = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
+    languages, curve, more = (as_lines(of(interval_widths)) for of in tables)
+    sentence, next_sentence = plan_report.width_words(interval_widths), plan_report.next_words(interval_widths)
+    return ["", languages, "", sentence, "", curve, "", *([next_sentence, more, ""] if next_sentence else [])]
 
 
 def lacking(task: Task) -> list[str]:
     """Return warnings about queues that have too few people who may work in them. They say how to find more people."""
     lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
-    warned = []
+    warnings = []
     # If there are no annotators at all, nobody can be held up, so do not compute the queue states.
     if lacking and Annotator.objects.exists():
         needed = at_first(task.redundancy, stop_early=task.stop_early)
         for row in queue_states(task)["queues"]:
             # If a queue has enough readers, something may keep them from working.
-            if row["queue"] in lacking and row["readers"] >= needed and (reason := _held_up(task, row, needed)):
-                warned.append(f"Warning: {reason}")
+            is_staffed = row["queue"] in lacking and row["readers"] >= needed
+            if is_staffed and (reason := _blocking_reason(task, row, needed)):
+                warnings.append(f"Warning: {reason}")
                 del lacking[row["queue"]]
     if not lacking:
-        return warned
+        return warnings
     largest_first = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
     queues = ", ".join(f"{queue} ({number:,})" for queue, number in largest_first)
-    tested = "; they take the test first" if task.test_items else ""
-    then = tested if task.kind.routing.waits else f"; or send the units on with `assay reroute {task.name}`"
+    tested = "; they must pass the test first" if task.test_items else ""
+    move = f", or move the units to other queues with `assay reroute {task.name}`"
+    advice = tested if task.kind.routing.waits else move
     if task.kind.sensitive:
-        then += "; whoever reads them agrees first, on the task's page, to work that may hurt"
-    return [*warned, f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
+        advice += "; before reading, they must agree on the task's page to work with distressing content"
+    return [*warnings, f"Warning: units in these queues lack readers: {queues}. Invite some{advice}."]
 
 
-def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
+def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:
     """Return a sentence about what keeps the readers of a queue from working, or an empty string if nothing does.
 
     row: state of the queue, as in queue_states
@@ -127,153 +137,158 @@ def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
     if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
         return str(row["said"])
     if task.test_items and row["passed"] < needed:
-        return f"Of {row['readers']:,} people who read {row['name']} {row['passed']:,} passed the test; ask the others."
+        return (
+            f"Only {row['passed']:,} of {are(row['readers'], 'reader', 'readers')} of {row['name']} passed the test. "
+            "Ask the others to take it."
+        )
     return ""
 
 
-def _contrasted(opened: Opened) -> str:
+def _contrast_summary(opened: Opened) -> str:
     """Return a sentence about how many units two systems label differently, and how many of these units are drawn."""
-    first, *_ = draws = [sample.parameters for sample in opened.samples]
-    there, noun = totals(first[FRAME]), opened.task.kind.noun
+    first_parameters, *_ = draws = [sample.parameters for sample in opened.samples]
+    corpus_counts, noun = totals(first_parameters[FRAME]), opened.task.kind.noun
     drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
+    systems, total = " and ".join(first_parameters[SYSTEMS]), many(corpus_counts.total(), noun)
     return (
-        f"{' and '.join(first[SYSTEMS])} differ on {there[DIFFER]:,} of {many(there.total(), noun)}; "
-        f"{drawn[DIFFER]:,} of these are drawn, and {drawn[AGREE]:,} of the others."
+        f"{systems} differ on {corpus_counts[DIFFER]:,} of {total}; "
+        f"{drawn[DIFFER]:,} of these were drawn, and {drawn[AGREE]:,} of the others."
     )
 
 
-def _balanced(opened: Opened, size: int | None) -> Outcome:
+def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
     if rows := standing(opened.task):
-        return _to_label(opened, rows)
+        return _labelling_summary(opened, rows)
     draws = [(sample.language, sample.parameters) for sample in opened.samples]
     drawn = sum(len(sample.rows) for sample in opened.samples)
     sizes = {
         language: ", ".join(f"{name} {len(ids):,}" for name, ids in parameters[IDS].items())
         for language, parameters in draws
     }
-    each = "in each: " if len(set(sizes.values())) == 1 else ""
-    told = each + next(iter(sizes.values())) if each else "; ".join(f"{code}: {of}" for code, of in sizes.items())
-    said = [
-        f"Task {opened.task.name}: {many(drawn, 'document')} drawn in {many(len(draws), 'language')}, {told}.",
-        "Never drawn: "
+    each = "in each language: " if len(set(sizes.values())) == 1 else ""
+    size_list = each + next(iter(sizes.values())) if each else "; ".join(f"{code}: {of}" for code, of in sizes.items())
+    sentences = [
+        f"Task {opened.task.name}: {many(drawn, 'document')} drawn in {many(len(draws), 'language')}, {size_list}.",
+        "Documents that cannot be drawn: "
         + ", ".join(
             f"{sum(parameters[name] for _, parameters in draws):,} {words}" for name, words in NEVER_DRAWN.items()
         )
         + ".",
     ]
-    if chosen := opened.stages[stages.QUEUED]:
-        said.append(f"{many(chosen, 'document')} of these, chosen by lot, go to people to audit the labels.")
-    warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
-    warned += _no_answer_for_none(opened) if chosen else []
-    return Outcome(said, [*warned, *_alike(opened.task)])
+    if audited := opened.stages[stages.QUEUED]:
+        sentences.append(f"{many(audited, 'document')} of these, drawn at random, go to people to audit the labels.")
+    warnings = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
+    warnings += _missing_answer_note(opened) if audited else []
+    return Outcome(sentences, [*warnings, *_case_notes(opened.task)])
 
 
-def _alike(task: Task) -> list[str]:
+def _case_notes(task: Task) -> list[str]:
     """Return notes about labels of a task that differ only in case from each other or from labels of the corpus."""
-    there = declared_counts(task.draw.corpus.name).by_label
-    groups = spelled_alike(sorted({*task.labels, *there}))
+    declared_labels = declared_counts(task.draw.corpus.name).by_label
+    groups = spelled_alike(sorted({*task.labels, *declared_labels}))
     return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
 
 
-def _to_label(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:
+def _labelling_summary(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:
     drawn = sum(len(sample.rows) for sample in opened.samples)
     needed = rows[0]["needed"]
-    said = (
+    summary = (
         f"Task {opened.task.name}: {many(drawn, 'document')} in {many(len(opened.samples), 'language')} for people to "
-        f"label, {needed:,} of each class as {opened.task.draw.predictor} sees it. Where people find fewer, the next "
-        "are drawn by themselves."
+        f"label, {needed:,} of each class as predicted by {opened.task.draw.predictor}. If people find fewer, more "
+        "are drawn automatically."
     )
-    few = [row for row in rows if row["drawn"] < needed]
-    warned = [
-        f"Note: {row['language']}, {row['class']}: {many(row['drawn'], 'document')} predicted, {needed:,} needed; it "
-        "stays short unless people find others among the rest."
-        for row in few
+    incomplete = [row for row in rows if row["drawn"] < needed]
+    notes = [
+        f"Note: {row['language']}, {row['class']}: {many(row['drawn'], 'document')} predicted, but {needed:,} needed. "
+        "The class stays incomplete unless people find more among the other documents."
+        for row in incomplete
     ]
-    return Outcome([said], [*warned, *_no_answer_for_none(opened)])
+    return Outcome([summary], [*notes, *_missing_answer_note(opened)])
 
 
-def _no_answer_for_none(opened: Opened) -> list[str]:
+def _missing_answer_note(opened: Opened) -> list[str]:
     if opened.task.kind.answers:
         return []
     return [
-        f"Note: the kind {opened.task.kind_slug} has no answer for documents of none of the classes, which people can "
-        "only skip; give its file one under [[answers]]."
+        f"Note: the kind {opened.task.kind_slug} has no answer for documents that belong to none of the classes, so "
+        "people can only skip them. Add an answer under [[answers]] in its file."
     ]
 
 
 NEVER_DRAWN = {
-    "no_class": "with none of the classes",
-    "several": "with several",
-    "equal": "equal to another one",
-    "differing": "equal to one of another class",
+    "no_class": "without any of the classes",
+    "several": "with several classes",
+    "equal": "equal to another document",
+    "differing": "equal to a document of another class",
 }
 
 
-def _declared(opened: Opened) -> Outcome:
+def _records_summary(opened: Opened) -> Outcome:
     task = opened.task
     drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in opened.samples)
     purposes = task.gold_answers.order_by("purpose").values_list("purpose").annotate(Count("pk"))
     golds = ", ".join(f"{count:,} for {purpose}" for purpose, count in purposes)
-    stand = f"{opened.stages[stages.AGREED]:,} keep the labels that were declared; " if task.keep_declared else ""
-    said = (
+    unchanged = f"{opened.stages[stages.AGREED]:,} keep their declared labels; " if task.keep_declared else ""
+    summary = (
         f"Task {task.name}: {many(opened.stages[stages.QUEUED], task.kind.noun)} queued ({drawn}), each for "
-        f"{are(task.redundancy, 'person', 'people')}; {stand}{copies(opened)}; gold answers: "
+        f"{are(task.redundancy, 'person', 'people')}; {unchanged}{copies(opened)}; gold answers: "
         f"{golds or 'none'}."
     )
-    return Outcome([said], [*_not_kept(task), *_hidden(task)])
+    return Outcome([summary], [*_unlabelled_notes(task), *_gold_answer_notes(task)])
 
 
-def _compared(opened: Opened, size: int | None) -> Outcome:
+def _preference_summary(opened: Opened, size: int | None) -> Outcome:
     """Return the summary of a task that compares systems, with notes about unusable rows in the systems' files."""
     task, draws = opened.task, opened.samples
     drawn = {sample.language: sample.parameters["groups"] for sample in draws}
-    told_drawn = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
+    drawn_list = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
     *systems, _ = task.labels
     counts = opened.stages
-    said = [
-        f"Task {task.name}: {many(sum(drawn.values()), 'message')} drawn ({told_drawn}), and {' and '.join(systems)} "
-        f"compared on each; {many(counts[stages.QUEUED], task.kind.noun)} queued, each for "
+    sentences = [
+        f"Task {task.name}: {many(sum(drawn.values()), 'message')} drawn ({drawn_list}), and {' and '.join(systems)} "
+        f"are compared on each message; {many(counts[stages.QUEUED], task.kind.noun)} queued, each for "
         f"{are(task.redundancy, 'person', 'people')}, {copies(opened)}, and "
-        f"{are(counts[stages.AGREED], 'is a tie', 'are ties')}, since both suggest the same."
+        f"{are(counts[stages.AGREED], 'is a tie', 'are ties')}, because both systems suggest the same."
     ]
-    warned = [
-        f"Note: in {sample.language} there {'is' if drawn[sample.language] == 1 else 'are'} only "
-        f"{many(drawn[sample.language], 'message')} for which all systems suggest a reply; {sample.asked:,} were asked "
-        "for."
+    warnings = [
+        f"Note: in {sample.language}, all systems suggest a reply for only {many(drawn[sample.language], 'message')}, "
+        f"but {sample.asked:,} were requested."
         for sample in draws
         if size and drawn[sample.language] < size
     ]
     parameters = draws[0].parameters
-    for name, told in parameters["systems"].items():
+    for name, counts_in_file in parameters["systems"].items():
         faults = "; ".join(
-            f"{many(told[what], one)} {words}" for what, (one, words) in FAULTS_OF_SYSTEMS.items() if told[what]
+            f"{many(counts_in_file[fault], noun)} {description}"
+            for fault, (noun, description) in FAULTS_OF_SYSTEMS.items()
+            if counts_in_file[fault]
         )
-        counted = f"of {many(parameters['records'], 'record')} and {many(told['lines'], 'line')}"
-        warned += [f"Note: {name}, {counted}: {faults}."] if faults else []
-    return Outcome(said, [*warned, *_hidden(task)])
+        totals_text = f"of {many(parameters['records'], 'record')} and {many(counts_in_file['lines'], 'line')}"
+        warnings += [f"Note: {name}, {totals_text}: {faults}."] if faults else []
+    return Outcome(sentences, [*warnings, *_gold_answer_notes(task)])
 
 
 # Problem in a system's file -> (noun that is counted, rest of the description).
 FAULTS_OF_SYSTEMS = {
-    "lacking": ("record", "without a reply of it, not drawn"),
-    "unknown": ("line", "of no message of the corpus"),
-    "none": ("line", "more without a reply"),
-    "repeated": ("line", "more for a message that has other replies before, which count"),
+    "lacking": ("record", "without a reply, not drawn"),
+    "unknown": ("line", "without a matching message in the corpus"),
+    "none": ("line", "without a reply"),
+    "repeated": ("line", "repeated for a message, ignored"),
     "fewer": ("line", "with fewer than three replies"),
 }
 
 
-def _not_kept(task: Task) -> list[str]:
+def _unlabelled_notes(task: Task) -> list[str]:
     """Return notes about documents that people must label although the task keeps declared concepts.
 
     Such a document came without a concept, or with one that the vocabulary lacks.
     """
     if not task.keep_declared:
         return []
-    asked = task.units.queued().work().exported().select_related("item")
+    queued = task.units.queued().work().exported().select_related("item")
     bare: list[tuple[str, list[str]]] = []
     strange: list[tuple[str, list[str]]] = []
-    for unit in asked.order_by("position").iterator():
+    for unit in queued.order_by("position").iterator():
         unknown = concept_kind.unknown(unit.item, task)
         (strange if unknown else bare).append((unit.item.key, unknown))
     notes = []
@@ -281,12 +296,12 @@ def _not_kept(task: Task) -> list[str]:
         key, unknown = strange[0]
         notes.append(
             f"Note: {are(len(strange), 'document has', 'documents have')} a concept that {task.vocabulary} does not "
-            f"have, such as {unknown[0]} in {key}; people are asked about {_them(strange)}."
+            f"contain, such as {unknown[0]} in {key}. People label {_them(strange)}."
         )
     if bare:
         notes.append(
-            f"Note: {are(len(bare), 'document', 'documents')} came without a concept, such as {bare[0][0]}; people "
-            f"are asked about {_them(bare)}."
+            f"Note: {are(len(bare), 'document has', 'documents have')} no concept, such as {bare[0][0]}. People label "
+            f"{_them(bare)}."
         )
     return notes
 
@@ -295,7 +310,7 @@ def _them(several: Sized) -> str:
     return "it" if len(several) == 1 else "them"
 
 
-def _hidden(task: Task) -> list[str]:
+def _gold_answer_notes(task: Task) -> list[str]:
     """Return notes about gold answers that are hidden among the units.
 
     They say whether the share of these answers differs from the share that the manager asked for, and in which
@@ -303,16 +318,18 @@ def _hidden(task: Task) -> list[str]:
     """
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
-        notes.append(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one in {size} units.")
+        notes.append(
+            f"Note: --gold-share {task.gold_share:g} is rounded to {1 / size:.3g}, which is one in {size} units."
+        )
     for language, number in honeypots.out_of_reach(task).items():
         notes.append(
-            f"Note: somebody who labels all of {language} meets {many(number, 'hidden gold answer')}, and the rule "
-            f"pauses from the {pause_rule.LEAST}th on: it can pause nobody there. Set --gold-share higher."
+            f"Note: an annotator who labels all units of {language} meets only {many(number, 'hidden gold answer')}, "
+            f"but the pause rule needs {pause_rule.LEAST}, so it cannot pause anybody there. Set --gold-share higher."
         )
     for language, (pool, units) in honeypots.too_few(task).items():
         notes.append(
-            f"Warning: the {many(pool, 'gold answer')} hidden in {language} "
-            f"{'runs' if pool == 1 else 'run'} out for people given more than {units:,} units "
-            "there, and from then on nothing watches them. Add some with the purpose queue, or set --gold-share lower."
+            f"Warning: the {many(pool, 'gold answer')} hidden in {language} {'runs' if pool == 1 else 'run'} out for "
+            f"people who label more than {units:,} units there; after that, their work is not checked. Add gold "
+            "answers with the purpose queue, or set --gold-share lower."
         )
     return notes

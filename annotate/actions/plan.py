@@ -18,7 +18,7 @@ from annotate.reports.tables import many
 from corpora.storage.layout import manifest_of
 
 BOTH = ("precision", "recall")
-WISHED, EXPECTED, PEOPLE = "What to plan for", "What to assume", "People"
+WISHED, EXPECTED, PEOPLE = "Target", "Assumptions", "People"
 
 
 OPTIONS = (
@@ -37,7 +37,7 @@ OPTIONS = (
         choices=MEASURES,
         default=(),
         several=True,
-        help="what to measure; by default precision and recall",
+        help="the measures to plan for; by default precision and recall",
         group=WISHED,
     ),
     Option("languages", codes, default=(), help="the languages to plan for; by default all", group=WISHED),
@@ -46,22 +46,29 @@ OPTIONS = (
         whole_number,
         None,
         least=1,
-        help="show the widths for a draw of N posts, by the share of audits, and which share gives the desired "
-        "width; without it, plan shows the draw that gives that width",
+        help="show the interval widths of a draw of N posts by the share of audits, and the share that gives the "
+        "desired width. Without --size, plan shows the draw that gives this width",
         group=WISHED,
     ),
-    replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits of that draw", group=WISHED),
-    Option("accuracy", share, 0.95, least=0.01, most=1, help="how often the predictor will be right", group=EXPECTED),
-    Option("wrong", share, 0.01, most=1, help="the share of the detectors' agreement that is wrong", group=EXPECTED),
+    replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits in this draw", group=WISHED),
+    Option("accuracy", share, 0.95, least=0.01, most=1, help="the expected accuracy of the predictor", group=EXPECTED),
+    Option(
+        "wrong",
+        share,
+        0.01,
+        most=1,
+        help="the share of wrong labels among those on which the detectors agree",
+        group=EXPECTED,
+    ),
     Option(
         "others",
         share,
         OTHERS,
         most=0.95,
-        help="the share of a recall-oriented draw that is in another language",
+        help="the share of posts in other languages in a recall-oriented draw",
         group=EXPECTED,
     ),
-    Option("false_yes", share, 0.0, most=0.5, help="the share of decoys to which readers say Yes", group=EXPECTED),
+    Option("false_yes", share, 0.0, most=0.5, help="the share of decoys that readers answer with Yes", group=EXPECTED),
     Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
     Option(
         "seconds",
@@ -72,79 +79,85 @@ OPTIONS = (
         least=1,
         most=3600,
     ),
-    Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours in a week", group=PEOPLE),
+    Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours per week", group=PEOPLE),
 )
 
 
 def run(values: Values, progress: Progress) -> Outcome:
-    name, wished = values["corpus"], values["width"] / 100
+    name, width = values["corpus"], values["width"] / 100
     if manifest_of(name).fields:
         raise ActionError(
-            f"Corpus {name} holds records, which detectors do not label, so there is no agreement of theirs to plan "
-            f"for; `assay open_task TASK --corpus {name} … --dry-run` says what people would have to read."
+            f"Corpus {name} contains records, which detectors do not label, so plan cannot be used. To see how much "
+            f"people would have to read, run `assay open_task TASK --corpus {name} … --dry-run`."
         )
     task = draw_plan.usual_task(audit_share=values["audit_share"])
     stream = draw_plan.stream_of(name, task)
-    there = draw_plan.languages_of(stream)
-    if strange := [code for code in values["languages"] if code not in there]:
+    available = draw_plan.languages_of(stream)
+    if missing_languages := [code for code in values["languages"] if code not in available]:
         raise ActionError(
-            f"The detectors take no post of corpus {name} for {', '.join(strange)}; leave it out. There is: "
-            f"{' '.join(there) or 'no language'}."
+            f"The detectors label no post of corpus {name} as {', '.join(missing_languages)}. Remove it; available "
+            f"languages: {' '.join(available) or 'none'}."
         )
     expected = Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"])
     if values["size"]:
-        return _of_draw(name, task, stream, values["size"], wished, expected, values["seconds"])
+        return _of_draw(name, task, stream, values["size"], width, expected, values["seconds"])
     measures = list(dict.fromkeys(values["measure"] or BOTH))
-    languages = [code for code in there if code in values["languages"]] or there
+    languages = [code for code in available if code in values["languages"]] or available
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
     progress.advance()
-    found = draw_plan.plan(
+    figures = draw_plan.plan(
         stream,
         task,
         measures=measures,
         languages=languages,
-        wished=wished,
+        wished=width,
         expected=expected,
         pace=draw_plan.Pace(values["seconds"], values["weekly"]),
         done=progress.advance,
     )
-    lines = [*_sentences(found, measures, wished), *plan_report.draw_words(found, name, wished)]
-    return Outcome(lines, data={"corpus": name, "width": values["width"], **found})
+    lines = [*_sentences(figures, measures, width), *plan_report.draw_words(figures, name, width)]
+    return Outcome(lines, data={"corpus": name, "width": values["width"], **figures})
 
 
-def _sentences(found: dict[str, Any], measures: list[str], wished: float) -> list[str]:
+def _sentences(figures: dict[str, Any], measures: list[str], width: float) -> list[str]:
     lines = []
     for measure in measures:
-        if (table := plan_report.measure_table(found, measure)).rows:
-            lines += [f"{plan_report.called(measure)}, {in_points(wished)}:", as_lines(table)]
-        lines += [*plan_report.missing(found, measure), ""]
+        if (table := plan_report.measure_table(figures, measure)).rows:
+            lines += [f"{plan_report.called(measure)}, {in_points(width)}:", as_lines(table)]
+        lines += [*plan_report.missing(figures, measure), ""]
     lines += [wrapped(plan_report.columns_words()), ""]
-    lines += [line for sentence in plan_report.without_decoys(found) for line in (wrapped(sentence), "")]
-    if found["recall"]:
-        lines += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(found)), ""]
+    lines += [line for sentence in plan_report.without_decoys(figures) for line in (wrapped(sentence), "")]
+    if figures["recall"]:
+        lines += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(figures)), ""]
     return lines
 
 
 def _of_draw(
-    name: str, task: Task, stream: Stream, asked: int, wished: float, expected: Expected, seconds: int
+    name: str, task: Task, stream: Stream, requested_size: int, width: float, expected: Expected, seconds: int
 ) -> Outcome:
-    size = min(asked, stream.posts)
-    found = draw_plan.widths(task, stream, size, expected, seconds)
-    needed = draw_plan.needed(task, stream, size, wished, expected, seconds)
-    if found["accuracy"] is None:
-        raise ActionError(f"A draw of {many(size, 'post')} is too small for any interval of accuracy. Raise --size.")
-    said = [as_lines(plan_report.language_table(found)), "", wrapped(plan_report.width_words(found)), ""]
-    said += [as_lines(plan_report.curve_table(found)), "", plan_report.next_words(found)]
-    said += [as_lines(plan_report.next_table(found)), "", f"For {in_points(wished)}:"]
-    said += [as_lines(plan_report.needed_table(needed)), "", wrapped(plan_report.NEEDED_WORDS)]
-    few = [f"The corpus holds only {many(size, 'post')}, so the plan is for all of them."] if size < asked else []
-    return Outcome(said, few, {"corpus": name, "width": 100 * wished, "size": size, **found, "needed": needed})
+    size = min(requested_size, stream.posts)
+    figures = draw_plan.widths(task, stream, size, expected, seconds)
+    needed = draw_plan.needed(task, stream, size, width, expected, seconds)
+    if figures["accuracy"] is None:
+        raise ActionError(
+            f"A draw of {many(size, 'post')} is too small to estimate accuracy. Set --size to a larger number."
+        )
+    lines = [as_lines(plan_report.language_table(figures)), "", wrapped(plan_report.width_words(figures)), ""]
+    lines += [as_lines(plan_report.curve_table(figures)), "", plan_report.next_words(figures)]
+    lines += [as_lines(plan_report.next_table(figures)), "", f"For {in_points(width)}:"]
+    lines += [as_lines(plan_report.needed_table(needed)), "", wrapped(plan_report.NEEDED_WORDS)]
+    warnings = (
+        [f"The corpus contains only {many(size, 'post')}, so the plan is for all of them."]
+        if size < requested_size
+        else []
+    )
+    return Outcome(lines, warnings, {"corpus": name, "width": 100 * width, "size": size, **figures, "needed": needed})
 
 
 ACTION = Action(
     "plan",
-    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, "
-    "for intervals of a given width.",
+    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, to "
+    "get intervals of a given width.",
     OPTIONS,
     run,
 )

@@ -28,55 +28,55 @@ if TYPE_CHECKING:
 # A command without a module is in management/commands/.
 COMMANDS = {
     "Set up": {
-        "serve": ("", "Prepare the database and serve the pages; --demo sets up small tasks first."),
-        "work": ("", "Run the jobs that managers start in the browser, where `serve` does not."),
-        "add_manager": ("user_accounts", "Make an account for a manager, and print its password."),
-        "create_token": ("user_accounts", "Make a token for the API."),
+        "serve": ("", "Prepare the database and serve the pages; --demo creates small tasks first."),
+        "work": ("", "Run the jobs that managers start in the browser, if `serve` does not run them."),
+        "add_manager": ("user_accounts", "Create an account for a manager, and print its password."),
+        "create_token": ("user_accounts", "Create a token for the API."),
         "status": ("status", "Show the status of the installation, and what to do next."),
     },
     "Corpora": {
         "import_corpus": ("import_corpus", "Import files of posts or records into a corpus."),
-        "import_threads": ("message_pairs", "Make a corpus of pairs of message and reply."),
-        "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of pairs."),
-        "prelabel": ("predictors", "Have the detectors name the language of every post."),
+        "import_threads": ("message_pairs", "Make a corpus of message-reply pairs."),
+        "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of message-reply pairs."),
+        "prelabel": ("predictors", "Have the detectors label the language of each post."),
         "import_predictions": ("predictors", "Import a classifier's predictions for a corpus."),
         "import_vocabulary": ("import_vocabulary", "Import a thesaurus whose concepts can be labels."),
-        "suggest": ("predictors", "Rank labels of a vocabulary for the records of a corpus."),
+        "suggest": ("predictors", "Suggest ranked labels of a vocabulary for records."),
         "corpora": ("status", "List the corpora."),
         "predictors": ("status", "List the predictors of each corpus."),
         "vocabularies": ("status", "List the vocabularies and their versions."),
     },
     "Tasks": {
-        "plan": ("plan", "Show how much to draw and read for intervals of a given width."),
-        "open_task": ("open_task", "Draw from a corpus and ask people about what was drawn."),
+        "plan": ("plan", "Show how many posts to draw and read for a given interval width."),
+        "open_task": ("open_task", "Draw items from a corpus and open a task for annotators."),
         "extend_task": ("open_task", "Draw more units for a task."),
         "tasks": ("status", "List the tasks with their progress."),
         "draws": ("status", "List the draws."),
-        "close": ("task_lifecycle", "Close a task: nobody receives its units any more."),
+        "close": ("task_lifecycle", "Close a task, so that annotators no longer receive its units."),
         "reopen": ("task_lifecycle", "Reopen a closed task."),
         "delete": ("task_lifecycle", "Delete an unused task, corpus or predictor."),
         "check_kind": (
             "annotate.management.kind_check",
-            "Show what people will see of your own kind of question.",
+            "Show what annotators will see of your own kind of question.",
         ),
-        "import_judgments": ("judgment_files", "Import judgments that people made elsewhere."),
+        "import_judgments": ("judgment_files", "Import judgments that were made outside Assay."),
     },
     "People": {
-        "add_annotators": ("user_accounts", "Make annotators from a table, each with a login link."),
-        "unlock": ("user_accounts", "Let somebody log in again after too many wrong passwords."),
-        "reroute": ("task_lifecycle", "Send units of queues with too few readers on."),
-        "adjudicate": ("decision_files", "Import an adjudicator's decisions from a file, or list what waits."),
+        "add_annotators": ("user_accounts", "Create annotators from a table, and print their login links."),
+        "unlock": ("user_accounts", "Unlock an account after too many wrong passwords."),
+        "reroute": ("task_lifecycle", "Move units from queues with too few readers to the next queue."),
+        "adjudicate": ("decision_files", "Import an adjudicator's decisions, or list the units to decide."),
         "audit": ("audit", "Show the results of audits, checks and decoys, or add more."),
-        "agreement": ("annotator_agreement", "Show how far the annotators of a task agree."),
-        "preferences": ("annotator_agreement", "Show which of two systems the people of a task prefer."),
+        "agreement": ("annotator_agreement", "Show how much the annotators of a task agree."),
+        "preferences": ("annotator_agreement", "Show which of two systems annotators prefer."),
     },
     "Results": {
         "export_gold": ("gold_sets", "Write a task's gold set."),
         "export_pairs": (
             "message_pairs",
-            "Write pairs of message and reply in splits, with a set of frequent replies.",
+            "Write message-reply pairs in splits, with a set of frequent replies.",
         ),
-        "import_gold": ("gold_sets", "Import a gold set that was published elsewhere."),
+        "import_gold": ("gold_sets", "Import a published gold set."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "verify_lots": (
             "gold_sets",
@@ -100,7 +100,7 @@ def action_named(name: str) -> Action:
         raise KeyError(name)
     loaded = import_module(module if "." in module else f"annotate.actions.{module}")
     action: Action = next(
-        each for each in vars(loaded).values() if getattr(each, "name", "") == name and hasattr(each, "perform")
+        value for value in vars(loaded).values() if getattr(value, "name", "") == name and hasattr(value, "perform")
     )
     return action
 
@@ -120,23 +120,23 @@ COLLECTED_EVERY = 50_000
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    words = sys.argv[1:]
+    arguments = sys.argv[1:]
     gc.set_threshold(COLLECTED_EVERY)
     # Django's commands handle Ctrl-C themselves: a shell continues, whereas a server exits.
     with private():
-        status = exit_status.run(partial(run, words), listens=words[:1] != ["django"])
+        status = exit_status.run(partial(run, arguments), listens=arguments[:1] != ["django"])
     # The work is finished, so ignore signals that arrive now.
     for number in exit_status.STOPS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(status)
 
 
-def run(words: list[str]) -> None:
-    match words or ["help"]:
+def run(arguments: list[str]) -> None:
+    match arguments or ["help"]:
         case [word, name, *_] if word in HELP and name not in HELP:
             run([name, "--help"])
         case [word, *_] if word in HELP:
-            print(overview())
+            print(help_text())
         case ["version" | "--version"]:
             print(f"Assay {VERSION}")
         case ["django", *rest]:
@@ -145,10 +145,10 @@ def run(words: list[str]) -> None:
             django.setup()
             import_module("annotate.actions.commands").command_named(name).run_from_argv(["assay", name, *rest])
         case [name, *_]:
-            raise CommandError(unknown(name), returncode=exit_status.CALLED_WRONGLY)
+            raise CommandError(unknown_command(name), returncode=exit_status.CALLED_WRONGLY)
 
 
-def overview() -> str:
+def help_text() -> str:
     width = max(map(len, MODULES))
     groups = [
         "\n".join([f"{group}:", *(f"  {name:{width}}  {does}" for name, (_, does) in commands.items())])
@@ -157,16 +157,18 @@ def overview() -> str:
     return "\n\n".join(
         [
             f"Assay {VERSION} builds gold sets for multilingual text.",
-            "Usage: assay COMMAND [options]; `assay COMMAND --help` says what its options are.",
+            "Usage: assay COMMAND [options]. `assay COMMAND --help` describes the options.",
             *groups,
             "Django's own commands, such as migrate and shell: assay django COMMAND.",
         ]
     )
 
 
-def unknown(name: str) -> str:
+def unknown_command(name: str) -> str:
     django.setup()
-    spelled = {each: f"assay django {each}" for each in get_commands()} | {each: f"assay {each}" for each in MODULES}
-    near = [f"`{spelled[each]}`" for each in get_close_matches(name, spelled, n=2)]
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
-    return f"There is no command {name!r}. {meant}`assay --help` lists all."
+    spellings = {command: f"assay django {command}" for command in get_commands()} | {
+        command: f"assay {command}" for command in MODULES
+    }
+    matches = [f"`{spellings[command]}`" for command in get_close_matches(name, spellings, n=2)]
+    hint = f"Did you mean {' or '.join(matches)}? " if matches else ""
+    return f"There is no command {name!r}. {hint}See `assay --help`."

@@ -37,43 +37,45 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 @action(
     "status",
-    "Show the status: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
-    "pauses that nobody has looked at, and what to do next.",
+    "Show the status of the installation: data folder, database, people, corpora, tasks, queues, unreviewed pauses "
+    "and next steps.",
 )
 def status_action(values: Values, progress: Progress) -> Outcome:
-    there = {"installation": _installation(), "database": _database()}
-    said = [_place(there)]
-    if there["database"]["migrations_missing"]:
-        next_step = "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date."
-        return Outcome([*said, "", next_step], data={**there, "next": [next_step]})
-    stands, found, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
+    status = {"installation": _installation(), "database": _database()}
+    lines = [_installation_lines(status)]
+    if status["database"]["migrations_missing"]:
+        next_step = (
+            "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it."
+        )
+        return Outcome([*lines, "", next_step], data={**status, "next": [next_step]})
+    overview, corpora, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
     of_classes = {task.name: replenishment.standing(task) for task in replenishment.of_classes()}
-    todo = _todo(found, stands, people)
+    next_steps = _next_steps(corpora, overview, people)
     tables = [
-        ("Corpora", overview_report.corpora_table(found) if found else None, ""),
-        ("Tasks", overview_report.tasks_table(stands.tasks).without({"next"}) if stands.tasks else None, ""),
-        ("What waits for whom", *_waits(stands)),
+        ("Corpora", overview_report.corpora_table(corpora) if corpora else None, ""),
+        ("Tasks", overview_report.tasks_table(overview.tasks).without({"next"}) if overview.tasks else None, ""),
+        ("Queues", *_queue_table(overview)),
         *((f"Classes of {name}", standing_table(rows), "") for name, rows in of_classes.items()),
-        ("Pauses that nobody has looked at", overview_report.pauses_table(pauses) if pauses else None, ""),
+        ("Unreviewed pauses", overview_report.pauses_table(pauses) if pauses else None, ""),
     ]
-    said.append(_of_people(people))
-    for title, table, rest in tables:
+    lines.append(_people_line(people))
+    for title, table, note in tables:
         if table:
-            said += ["", underlined(title, "-"), as_lines(table), *([rest] if rest else [])]
-    if todo:
-        said += ["", underlined("What to do next", "-"), *todo]
-    data = {**there, "people": people, "corpora": found, "tasks": stands.tasks, "waits": stands.waits}
-    return Outcome(said, data=data | {"classes": of_classes, "pauses": pauses, "next": todo})
+            lines += ["", underlined(title, "-"), as_lines(table), *([note] if note else [])]
+    if next_steps:
+        lines += ["", underlined("Next steps", "-"), *next_steps]
+    data = {**status, "people": people, "corpora": corpora, "tasks": overview.tasks, "waits": overview.waits}
+    return Outcome(lines, data=data | {"classes": of_classes, "pauses": pauses, "next": next_steps})
 
 
-def _waits(stands: Standing) -> tuple[Table | None, str]:
+def _queue_table(overview: Standing) -> tuple[Table | None, str]:
     """Return a table of queues, and a note about how many queues it leaves out.
 
     The table lists stalled queues first, then the queues that miss the most answers.
     """
-    rows = sorted(stands.waits, key=lambda row: (not row["stuck"], -row["missing"]))
-    more = f"{many(len(rows) - SHOWN, 'row')} more; --json has all." if len(rows) > SHOWN else ""
-    return (overview_report.waits_table(rows[:SHOWN]) if rows else None), more
+    rows = sorted(overview.waits, key=lambda row: (not row["stuck"], -row["missing"]))
+    note = f"{many(len(rows) - SHOWN, 'more row')}; --json prints all of them." if len(rows) > SHOWN else ""
+    return (overview_report.waits_table(rows[:SHOWN]) if rows else None), note
 
 
 # --- Data folder and database
@@ -81,8 +83,8 @@ def _waits(stands: Standing) -> tuple[Table | None, str]:
 
 def _installation() -> dict[str, Any]:
     folder = Path(settings.DATA_DIR)
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return {"site": settings.SITE, "data_folder": folder, "free_bytes": shutil.disk_usage(there).free}
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return {"site": settings.SITE, "data_folder": folder, "free_bytes": shutil.disk_usage(existing).free}
 
 
 def _database() -> dict[str, Any]:
@@ -108,13 +110,13 @@ def _size() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _place(there: dict[str, Any]) -> str:
-    place, database = there["installation"], there["database"]
+def _installation_lines(status: dict[str, Any]) -> str:
+    installation, database = status["installation"], status["database"]
     vendor = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(database["vendor"], database["vendor"])
     return "\n".join(
         [
-            f"Site         {place['site']}{assumed()}",
-            f"Data folder  {place['data_folder']} ({_bytes(place['free_bytes'])} free)",
+            f"Site         {installation['site']}{assumed()}",
+            f"Data folder  {installation['data_folder']} ({_bytes(installation['free_bytes'])} free)",
             f"Database     {vendor}, {database['name']} ({_bytes(database['bytes'])})",
             *(f"             {sentence}" for sentence in database["harmful_settings"]),
         ]
@@ -140,82 +142,84 @@ def _people() -> dict[str, int]:
     return {**counts, "managers": managers().count()}
 
 
-def _of_people(people: dict[str, int]) -> str:
-    invited = f" ({people['invited']:,} of them set no password yet)" if people["invited"] else ""
+def _people_line(people: dict[str, int]) -> str:
+    invited = f" ({people['invited']:,} without a password)" if people["invited"] else ""
     adjudicators, managers = many(people["adjudicators"], "adjudicator"), many(people["managers"], "manager")
-    return f"People       {many(people['annotators'], 'annotator')}{invited}, of these {adjudicators}; {managers}"
+    return f"People       {many(people['annotators'], 'annotator')}{invited}, including {adjudicators}; {managers}"
 
 
 # --- Next steps
 
 
-def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int]) -> list[str]:
+def _next_steps(corpora: list[dict[str, Any]], overview: Standing, people: dict[str, int]) -> list[str]:
     """Return a sentence for each next step, in the order in which the steps should be taken."""
-    said = []
+    sentences = []
     if not people["managers"]:
-        said.append("Make an account for the manager: `assay add_manager NAME`.")
-    said += _todo_of_corpora(found) if found else [NOTHING["corpora"]]
+        sentences.append("Create an account for a manager: `assay add_manager NAME`.")
+    sentences += _steps_for_corpora(corpora) if corpora else [NOTHING["corpora"]]
     if not people["annotators"]:
-        said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
-    unseconded = [row["name"] for row in stands.tasks if row["unseconded"]]
+        sentences.append("Add annotators: `assay add_annotators FILE`.")
+    unseconded = [row["name"] for row in overview.tasks if row["unseconded"]]
     return [
-        *said,
-        *(f"Task {row['name']}: {row['next']}" for row in stands.tasks),
-        *([f"{NO_SECOND} These tasks ask for one: {' '.join(unseconded)}."] if unseconded else []),
+        *sentences,
+        *(f"Task {row['name']}: {row['next']}" for row in overview.tasks),
+        *([f"{NO_SECOND} Tasks that need one: {' '.join(unseconded)}."] if unseconded else []),
     ]
 
 
-def _todo_of_corpora(rows: list[dict[str, Any]]) -> list[str]:
+def _steps_for_corpora(rows: list[dict[str, Any]]) -> list[str]:
     """Return the next steps for corpora that have posts without votes, or from which nothing was drawn."""
-    said = []
+    sentences = []
     for row in rows:
         name = row["corpus"]
         if row["holds"] == POSTS and row["voted"] < row["rows"]:
-            said.append(f"Corpus {name} has posts without votes: `assay prelabel {name}`.")
+            sentences.append(f"Corpus {name} has posts without votes: `assay prelabel {name}`.")
         elif not (row["draws"] or row["fault"]):
-            said.append(f"Nothing was drawn from corpus {name} yet: `assay open_task TASK --corpus {name} --seed 1 …`.")
-    return said
+            sentences.append(
+                f"No items have been drawn from corpus {name}: `assay open_task TASK --corpus {name} --seed 1 …`."
+            )
+    return sentences
 
 
 # --- Lists
 
 NOTHING = {
-    "corpora": "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME FILE --licence "
-    "LICENCE`.",
-    "vocabularies": "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME FILE`.",
-    "predictors": "There is no predictor: no posts have votes, and no predictions were imported. See `assay prelabel "
-    "CORPUS` and `assay import_predictions CORPUS FILE --name NAME --version VERSION`.",
-    "draws": "Nothing was drawn yet. A draw is made when a task is opened: `assay open_task NAME --corpus CORPUS "
-    "--seed 1 …`.",
-    "tasks": "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`.",
+    "corpora": "There are no corpora yet. Import a file of posts: `assay import_corpus NAME FILE --licence LICENCE`.",
+    "vocabularies": "There are no vocabularies yet. Import one: `assay import_vocabulary NAME FILE`.",
+    "predictors": (
+        "There are no predictors yet. Create detector votes with `assay prelabel CORPUS`, or import predictions with "
+        "`assay import_predictions CORPUS FILE --name NAME --version VERSION`."
+    ),
+    "draws": "There are no draws yet. Opening a task creates one: `assay open_task NAME --corpus CORPUS --seed 1 …`.",
+    "tasks": "There are no tasks yet. Open one: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`.",
 }
 
 
-def _listed(what: str, rows: list[dict[str, Any]]) -> Outcome:
+def _listed(key: str, rows: list[dict[str, Any]]) -> Outcome:
     """Return a table of the rows. If there are no rows, return the step that would create the first one.
 
-    what: a key of NOTHING
+    key: a key of NOTHING
     """
-    table = getattr(overview_report, f"{what}_table")
-    return Outcome([as_lines(table(rows)) if rows else NOTHING[what]], data={what: rows})
+    table = getattr(overview_report, f"{key}_table")
+    return Outcome([as_lines(table(rows)) if rows else NOTHING[key]], data={key: rows})
 
 
-@action("corpora", "List the corpora: what each holds, its votes, licence and draws.")
+@action("corpora", "List the corpora, with their content, votes, licences and draws.")
 def corpora_action(values: Values, progress: Progress) -> Outcome:
     outcome = _listed("corpora", corpora_there())
-    todo = _todo_of_corpora(outcome.data["corpora"])
+    todo = _steps_for_corpora(outcome.data["corpora"])
     return replace(outcome, said=[*outcome.said, *(["", *todo] if todo else [])])
 
 
-@action("vocabularies", "List the vocabularies, each with its versions.")
+@action("vocabularies", "List the vocabularies and their versions.")
 def vocabularies_action(values: Values, progress: Progress) -> Outcome:
     return _listed("vocabularies", vocabularies_there())
 
 
 @action(
     "predictors",
-    "List the predictors of a corpus: detectors, their majority, and imported ones.",
-    Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
+    "List the predictors of a corpus: detectors, their majority, and imported predictors.",
+    Option("corpus", default="", argument=True, help="the corpus's name; by default all corpora"),
 )
 def predictors_action(values: Values, progress: Progress) -> Outcome:
     return _listed("predictors", predictors_there(values["corpus"]))
@@ -223,8 +227,8 @@ def predictors_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "draws",
-    "List the draws: design, seed, size and chance, and the task that asks about each.",
-    Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),
+    "List the draws, with their design, seed, size, selection probability and task.",
+    Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; by default all draws"),
 )
 def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
@@ -233,7 +237,7 @@ def draws_action(values: Values, progress: Progress) -> Outcome:
         return _listed("draws", draws_there(corpus=name))
     if Task.objects.filter(name=name).exists():
         return _listed("draws", draws_there(task=name))
-    raise ActionError(f"There is no task and no corpus {name!r}; `assay tasks` and `assay corpora` list what there is.")
+    raise ActionError(f"There is no task or corpus {name!r}. `assay tasks` and `assay corpora` list their names.")
 
 
 @action("tasks", "List the tasks, with their progress and next step.")

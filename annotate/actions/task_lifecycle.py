@@ -16,58 +16,63 @@ from corpora.storage import inventory
 # --- Close and reopen
 
 LEAVE_OUT = Option(
-    "leave_out", flag, False, help="leave out units without a label, counted, so that the set is finished"
+    "leave_out",
+    flag,
+    False,
+    help="exclude units without a label, and report their number, so that the gold set is finished",
 )
 
 
 @action(
     "close",
-    "Close a task: nobody receives its units any more. Answers stay and can be exported, units whose answers "
-    "already decide get their label, and `reopen` continues the work.",
+    "Close a task, so that annotators no longer receive its units. Answers are kept and can be exported, and units "
+    "with enough answers get their label. To continue the work, use `reopen`.",
     TASK,
     LEAVE_OUT,
 )
 def close_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
-    why = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
-    done = closure.close(task, leave_out=values["leave_out"])
-    left = [*why, overview_report.leave_out(task.name)] if done["unfinished"] and task.kind.answered_here else []
-    return Outcome([overview_report.closed(done)], left, done)
+    reasons = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
+    result = closure.close(task, leave_out=values["leave_out"])
+    warnings = (
+        [*reasons, overview_report.leave_out(task.name)] if result["unfinished"] and task.kind.answered_here else []
+    )
+    return Outcome([overview_report.closed(result)], warnings, result)
 
 
-@action("reopen", "Reopen a closed task, so that people receive its units again.", TASK)
+@action("reopen", "Reopen a closed task, so that annotators receive its units again.", TASK)
 def reopen_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
-    done = closure.reopen(task)
-    return Outcome([overview_report.reopened(done)], lacking(task), done)
+    result = closure.reopen(task)
+    return Outcome([overview_report.reopened(result)], lacking(task), result)
 
 
 # --- Reroute
 
 
-@action("reroute", "Send units of queues with too few readers on to the next language.", TASK)
+@action("reroute", "Move units from queues with too few readers to the queue of the next language.", TASK)
 def reroute_action(values: Values, progress: Progress) -> Outcome:
     task = task_named(values["task"])
     counts = routing.reroute(task)
     undecidable = task_overview.undecidable(task)
-    stuck = overview_report.undecidable(undecidable)
+    warning = overview_report.undecidable(undecidable)
     data = {"task": task.name, **counts, "undecidable": undecidable}
-    return Outcome([overview_report.rerouted(counts)], [stuck] if stuck else [], data)
+    return Outcome([overview_report.rerouted(counts)], [warning] if warning else [], data)
 
 
 # --- Delete
 
 
-def _asks(values: Values) -> list[str]:
-    foretell, _ = _chosen(values)
-    unsaid = " Nobody has said anything of it yet." if values["task"] else ""
-    return [f"This deletes {_of(foretell())}.{unsaid} It cannot be taken back."]
+def _confirmation(values: Values) -> list[str]:
+    count, _ = _operations(values)
+    unanswered = " The task has no answers." if values["task"] else ""
+    return [f"This deletes {_description(count())}.{unanswered} This cannot be undone."]
 
 
 @action(
     "delete",
-    "Delete a task without answers, a corpus from which nothing was drawn, or a predictor that no draw used. It "
-    "shows what would be deleted and asks first.",
+    "Delete a task without answers, a corpus without draws, or a predictor that no draw used. The command shows what "
+    "would be deleted and asks for confirmation.",
     Option("task", default="", argument=True, help="the task to delete; omit it with --corpus"),
     Option("corpus", default="", shown="NAME", help="delete this corpus with its posts and everything imported for it"),
     Option(
@@ -76,15 +81,15 @@ def _asks(values: Values) -> list[str]:
         shown="NAME@VERSION",
         help="with --corpus: delete only the predictions of this predictor",
     ),
-    asks=_asks,
+    asks=_confirmation,
 )
 def delete_action(values: Values, progress: Progress) -> Outcome:
-    _, delete = _chosen(values)
-    gone = delete()
-    return Outcome([f"Deleted: {_of(gone)}."], data=gone)
+    _, delete = _operations(values)
+    deleted = delete()
+    return Outcome([f"Deleted: {_description(deleted)}."], data=deleted)
 
 
-def _chosen(values: Values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
+def _operations(values: Values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
     """Return two functions for the chosen task, corpus or predictor: one counts what would be deleted, the other
     deletes it.
 
@@ -92,12 +97,12 @@ def _chosen(values: Values) -> tuple[Callable[[], dict[str, Any]], Callable[[], 
     """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):
-        raise ActionError("Name one task to delete, or one corpus with --corpus NAME.")
+        raise ActionError("Specify either one task to delete, or one corpus with --corpus NAME.")
     if predictor and task:
-        raise ActionError("A predictor is one of a corpus: name that with --corpus, and no task.")
+        raise ActionError("--predictor requires --corpus and cannot be used with a task.")
     if task:
-        found = task_named(task)
-        return lambda: task_to_delete(found), lambda: delete_task(found)
+        task_to_remove = task_named(task)
+        return lambda: task_to_delete(task_to_remove), lambda: delete_task(task_to_remove)
     if predictor:
         return (
             lambda: inventory.predictions_to_delete(corpus, predictor),
@@ -106,15 +111,18 @@ def _chosen(values: Values) -> tuple[Callable[[], dict[str, Any]], Callable[[], 
     return lambda: inventory.corpus_to_delete(corpus), lambda: inventory.delete_corpus(corpus)
 
 
-def _of(gone: dict[str, Any]) -> str:
+def _description(deleted: dict[str, Any]) -> str:
     """Describe what is deleted.
 
-    gone: result of one of the functions that `_chosen` returns
+    deleted: result of one of the functions that `_chosen` returns
     """
-    if "task" in gone:
-        golds = f", {many(gone['gold_answers'], 'gold answer')}" if gone["gold_answers"] else ""
-        return f"task {gone['task']} with {many(gone['units'], 'unit')}{golds} and {many(gone['draws'], 'draw')}"
-    if "predictor" in gone:
-        return f"what {gone['predictor']} says of {many(gone['posts'], 'post')} of corpus {gone['corpus']}"
-    rest = f", its votes and the predictions of {', '.join(gone['predictors'])}" if gone["predictors"] else ""
-    return f"corpus {gone['corpus']} with {many(gone['rows'], 'row')} from {many(gone['files'], 'file')}{rest}"
+    if "task" in deleted:
+        golds = f", {many(deleted['gold_answers'], 'gold answer')}" if deleted["gold_answers"] else ""
+        return (
+            f"task {deleted['task']} with {many(deleted['units'], 'unit')}{golds} and {many(deleted['draws'], 'draw')}"
+        )
+    if "predictor" in deleted:
+        posts = many(deleted["posts"], "post")
+        return f"the predictions of {deleted['predictor']} for {posts} of corpus {deleted['corpus']}"
+    rest = f", its votes and the predictions of {', '.join(deleted['predictors'])}" if deleted["predictors"] else ""
+    return f"corpus {deleted['corpus']} with {many(deleted['rows'], 'row')} from {many(deleted['files'], 'file')}{rest}"

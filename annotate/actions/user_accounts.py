@@ -39,9 +39,11 @@ logger = logging.getLogger(__name__)
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 OUTCOMES = {
     SENT: "Sent by mail to {names}.",
-    REFUSED: "The mail addresses of {names} were refused, so nothing was sent. Correct the addresses, or give these "
-    "people their links otherwise.",
-    FAILED: "The mail to {names} could not be sent. Their links work; give them to them otherwise.",
+    REFUSED: (
+        "The mail server rejected the addresses of {names}, so no mail was sent. Correct the addresses, or send the "
+        "links in another way."
+    ),
+    FAILED: "The mail to {names} could not be sent. Their links are valid; send them in another way.",
 }
 
 
@@ -52,16 +54,16 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
     links: (user, link) tuples
     """
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for user, link in links:
-        if FAILED in found.values():
-            found[user.username] = FAILED if _has_mail(user) else NONE
+        if FAILED in results.values():
+            results[user.username] = FAILED if _has_mail(user) else NONE
         else:
-            found[user.username] = _send(user, "invite_mail", {"link": link, "days": INVITE_DAYS})
-    return found
+            results[user.username] = _send(user, "invite_mail", {"link": link, "days": INVITE_DAYS})
+    return results
 
 
-def mail_words(sent: Mapping[str, str]) -> list[str]:
+def mail_summary(sent: Mapping[str, str]) -> list[str]:
     """Return sentences about the results of invitation mails. The list is empty if no mail was tried.
 
     sent: mapping from user name to result
@@ -104,16 +106,17 @@ def _send(user: User, template: str, context: dict[str, Any]) -> str:
 
 @action(
     "add_annotators",
-    "Make annotators from a CSV file with username, name, languages (such as de:5 en:4) and, optionally, "
-    "adjudicates (yes) and email, to which login links and password resets are sent. For people who exist already, the "
-    "languages in the file replace all that they had.",
+    "Create annotators from a CSV file with the columns username, name, languages (such as de:5 en:4) and, "
+    "optionally, adjudicates (yes) and email, the address for login links and password resets. For existing "
+    "annotators, the languages in the file replace all of their languages.",
     FILE,
-    Option("site", address, shown="URL", help="the address that links begin with, instead of ASSAY_SITE"),
+    Option("site", address, shown="URL", help="the address of the site in the links, instead of ASSAY_SITE"),
     Option(
         "again",
         flag,
         False,
-        help="also print new links for people in the file who have set no password yet; their old links stop working",
+        help="also print new links for people in the file who have not set a password yet. Their old links stop "
+        "working",
     ),
     LANGUAGES,
 )
@@ -123,35 +126,39 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     file = values["file"]
     try:
         rows = read_table(file.read_text(encoding="utf-8"))
-        before = _languages(rows)
-        made = add_annotators(rows)
+        languages_before = _languages(rows)
+        accounts = add_annotators(rows)
     except BadTable as error:
         raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
     except UnicodeDecodeError as error:
-        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
+        raise ActionError(f"{file} is not in UTF-8. Save it as “CSV UTF-8”.") from error
     except OSError as error:
-        raise ActionError(f"{file} cannot be read: {error.strerror}.") from error
-    tokens = {annotator.user.username: token for annotator, token in made if token}
-    known = [annotator for annotator, token in made if not token]
-    waiting = without_password(known)
-    said = [f"{many(len(tokens), 'annotator')} made, {len(known):,} updated."]
+        raise ActionError(f"Cannot read {file}: {error.strerror}.") from error
+    tokens = {annotator.user.username: token for annotator, token in accounts if token}
+    updated = [annotator for annotator, token in accounts if not token]
+    waiting = without_password(updated)
+    sentences = [f"{many(len(tokens), 'annotator')} created, {len(updated):,} updated."]
     if values["again"]:
         tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
     site = values["site"] or settings.SITE
     links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
-    mailed = mail_invitations((each.user, links[each.user.username]) for each, _ in made if each.user.username in links)
+    mail_results = mail_invitations(
+        (each.user, links[each.user.username]) for each, _ in accounts if each.user.username in links
+    )
     if links:
-        said.append(
-            f"Each link sets a password once, within {INVITE_DAYS} days, and is shown only here; --again makes new "
-            "ones."
+        sentences.append(
+            f"Each link can be used once within {INVITE_DAYS} days to set a password. The links are shown only here; "
+            "--again creates new ones."
         )
         if settings.SITE_ASSUMED and not values["site"]:
-            said.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
-    listed = [f"{name}\t{link}" for name, link in links.items()]
-    data = {"links": links, "updated": [annotator.user.username for annotator in known], "mailed": mailed}
+            sentences.append(
+                f"If the address of the site is not {settings.SITE}, run the command with --again --site URL."
+            )
+    lines = [f"{name}\t{link}" for name, link in links.items()]
+    data = {"links": links, "updated": [annotator.user.username for annotator in updated], "mailed": mail_results}
     return Outcome(
-        [*listed, " ".join([*said, *mail_words(mailed)])],
-        [*_changed(before, _languages(rows)), *_about_known(known, waiting, links)],
+        [*lines, " ".join([*sentences, *mail_summary(mail_results)])],
+        [*_changed(languages_before, _languages(rows)), *_about_updated(updated, waiting, links)],
         data,
     )
 
@@ -163,46 +170,54 @@ def _languages(rows: Iterable[Row]) -> dict[str, str]:
     """
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
-    return {each.user.username: " ".join(map(str, each.languages.all())) or "none" for each in people}
+    return {person.user.username: " ".join(map(str, person.languages.all())) or "none" for person in people}
 
 
-def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def _changed(languages_before: Mapping[str, str], languages_after: Mapping[str, str]) -> list[str]:
     """Return a line for each annotator whose languages were replaced.
 
     before, after: mappings from user name to languages, before and after the import
     """
-    return [f"Languages of {name}: {old} → {after[name]}." for name, old in before.items() if after[name] != old]
+    return [
+        f"Languages of {name}: {old} → {languages_after[name]}."
+        for name, old in languages_before.items()
+        if languages_after[name] != old
+    ]
 
 
-def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
+def _about_updated(updated: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
     """Return sentences about the annotators in the file who already had an account.
 
-    known: these annotators
+    updated: these annotators
     waiting: those of them who have not set a password yet
     links: mapping from user name to new invitation link
     """
-    told = {
-        "Updated, as the file has them now (names, languages): {}.": known,
-        "Adjudicators among them: {}.": [each for each in known if each.adjudicates],
-        "No password set yet: {}; --again prints new links for them.": [
-            each for each in waiting if each.user.username not in links
+    groups = {
+        "Names and languages updated: {}.": updated,
+        "Adjudicators among the updated annotators: {}.": [annotator for annotator in updated if annotator.adjudicates],
+        "No password yet: {}. To print new links, use --again.": [
+            annotator for annotator in waiting if annotator.user.username not in links
         ],
-        "With a password of their own, which stays: {}. Whoever has lost it gets a new link on the page Accounts.": [
-            each for each in known if each.user.has_usable_password()
+        "Passwords unchanged: {}. If somebody has lost their password, create a new link on the page Accounts.": [
+            annotator for annotator in updated if annotator.user.has_usable_password()
         ],
     }
-    return [words.format(", ".join(each.user.username for each in people)) for words, people in told.items() if people]
+    return [
+        words.format(", ".join(annotator.user.username for annotator in people))
+        for words, people in groups.items()
+        if people
+    ]
 
 
 # --- Managers
 
-BACK = (
-    "To take it back, open the account in the admin under Users, and take the ticks off “Staff status” and “Superuser "
+UNDO_HINT = (
+    "To undo this, open the account in the admin under Users, and clear the checkboxes “Staff status” and “Superuser "
     "status”."
 )
 
 
-def _asks(values: Values) -> list[str]:
+def _confirmation(values: Values) -> list[str]:
     """Return what the user must confirm before an existing account becomes a manager's.
 
     The list is empty if the account does not exist, or if it has a manager's rights already.
@@ -211,19 +226,19 @@ def _asks(values: Values) -> list[str]:
     user = User.objects.filter(username=name).first()
     if not user or may_change_all(user):
         return []
-    locked = "" if user.is_active else " It is locked out now, and will be let in."
+    locked = "" if user.is_active else " The account is locked; this unlocks it."
     return [
-        f"There is an account {name} already. This lets whoever logs in with it see and change everything: corpora, "
-        f"tasks, people, votes and answers.{locked} {BACK}"
+        f"The account {name} already exists. As a manager, it can see and change everything: corpora, tasks, people, "
+        f"votes and answers.{locked} {UNDO_HINT}"
     ]
 
 
 @action(
     "add_manager",
-    "Make an account for a manager of corpora, tasks and people, and print its password. For an existing account, "
-    "it asks first and makes that person a manager.",
-    Option("name", required=True, argument=True, help="the user name to log in with"),
-    asks=_asks,
+    "Create an account for a manager of corpora, tasks and people, and print its password. If the account already "
+    "exists, the command asks for confirmation and makes it a manager's account.",
+    Option("name", required=True, argument=True, help="the user name for the login"),
+    asks=_confirmation,
 )
 def add_manager_action(values: Values, progress: Progress) -> Outcome:
     name = values["name"]
@@ -231,14 +246,14 @@ def add_manager_action(values: Values, progress: Progress) -> Outcome:
         User._meta.get_field("username").clean(name, None)
     except ValidationError as error:
         raise ActionError(
-            f"{name!r} cannot be a user name; use at most 150 letters, digits and the characters @ . + - _"
+            f"{name!r} is not a valid user name. Use at most 150 letters, digits and the characters @ . + - _"
         ) from error
     _, password = add_manager(name)
     data = {"name": name, "password": password}
-    said = f"Log in at {settings.SITE}/{assumed()} with the password  {password}  which is shown only here."
+    sentence = f"Log in at {settings.SITE}/{assumed()} with the password  {password}  (shown only here)."
     if password is None:
-        said = f"The password stays as it was; `assay django changepassword {name}` sets another. {BACK}"
-    return Outcome([f"{name} is a manager. {said}"], data=data)
+        sentence = f"The password is unchanged; to change it, run `assay django changepassword {name}`. {UNDO_HINT}"
+    return Outcome([f"{name} is a manager. {sentence}"], data=data)
 
 
 # --- API tokens
@@ -246,8 +261,8 @@ def add_manager_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "create_token",
-    "Make an API token for an account and print it; only its hash is stored. It is valid for 90 days, or until the "
-    "password changes. The owner can renew it on the account page.",
+    "Create an API token for an account and print it. Only its hash is stored. The token is valid for 90 days, or "
+    "until the password changes. The owner can renew it on the account page.",
     Option("username", required=True, argument=True, help="the user name of the account"),
 )
 def create_token_action(values: Values, progress: Progress) -> Outcome:
@@ -264,8 +279,8 @@ def create_token_action(values: Values, progress: Progress) -> Outcome:
 
 @action(
     "unlock",
-    "Let somebody log in at once who is locked out for half an hour after too many wrong passwords.",
-    Option("name", required=True, argument=True, help="the user name that has to wait"),
+    "Unlock an account that is locked for half an hour after too many wrong passwords.",
+    Option("name", required=True, argument=True, help="the user name of the locked account"),
 )
 def unlock_action(values: Values, progress: Progress) -> Outcome:
     # Normalize the name as the login does.
@@ -273,9 +288,9 @@ def unlock_action(values: Values, progress: Progress) -> Outcome:
     user = User.objects.filter(username=name).first()
     if user is None:
         raise ActionError(f"There is no account {name!r}.")
-    wrong = unlock(name)
-    said = f"{name} did not have to wait: no wrong password was typed in the last half hour."
-    if wrong:
-        said = f"{name} may log in at once; {many(wrong, 'wrong password')} forgotten."
-    locked = f"{name} is locked out by a manager, who lets them in again on the page Accounts."
-    return Outcome([said], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong})
+    wrong_count = unlock(name)
+    sentence = f"{name} was not locked: there were no wrong passwords in the last half hour."
+    if wrong_count:
+        sentence = f"{name} can log in again; {many(wrong_count, 'wrong password')} cleared."
+    locked = f"A manager has locked the account of {name}. To unlock it, use the page Accounts."
+    return Outcome([sentence], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong_count})

@@ -134,7 +134,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     # Also lock the units that people read only because a copy of them was drawn. They can now be drawn themselves.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     agreed = labels_of(task.units.all())
-    check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}", "they do")
+    check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}")
     drawn_units = choose_more(task, number, languages)
     if not drawn_units:
         raise WrongStage(

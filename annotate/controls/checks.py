@@ -327,7 +327,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
-    check_languages(languages, queues, f"Single readers decide no unit of task {task.name}", "they do")
+    check_languages(languages, queues, f"Single readers decide no unit of task {task.name}")
     drawn_units = choose_more(task, number, languages)
     if not drawn_units:
         raise WrongStage(

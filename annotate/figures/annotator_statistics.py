@@ -61,13 +61,13 @@ def people(task: Task) -> list[dict[str, Any]]:
     may: queues in which the annotator may work now.
     left: for each queue in `may`, number of gold answers that are still available to the annotator.
     """
-    rows, given = _people_at_work(task), honeypots.given(task)
+    rows, given_golds = _people_at_work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
     queues = Routes.load(task).readers()
     for row in rows:
         who = row["annotator"]
         row["may"] = sorted(queue for queue, able in queues.items() if who in able)
-        row["left"] = {queue: pool[queue] - given[who, queue] for queue in row["may"] if pool[queue]}
+        row["left"] = {queue: pool[queue] - given_golds[who, queue] for queue in row["may"] if pool[queue]}
     return by_name(rows, "annotator")
 
 
@@ -90,12 +90,12 @@ def _people_at_work(task: Task) -> list[dict[str, Any]]:
     counted: Iterable[Any] = (*counts, *let_go)
     for row in counted:
         rows[row.pop("annotator")] |= row
-    known = honeypots.by_annotator(task)
-    seen = {*rows, *known, *task.trials.order_by().values_list("annotator_id", flat=True)}
+    gold_results = honeypots.by_annotator(task)
+    seen = {*rows, *gold_results, *task.trials.order_by().values_list("annotator_id", flat=True)}
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None, "given_back": 0, "ran_out": 0}
     return [
         {"annotator": person.pk, "name": str(person), "active": person.user.is_active}
-        | {**nothing, **rows.get(person.pk, {}), "known": known.get(person.pk)}
+        | {**nothing, **rows.get(person.pk, {}), "known": gold_results.get(person.pk)}
         for person in Annotator.objects.filter(pk__in=seen).select_related("user")
     ]
 
@@ -128,18 +128,22 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
         of all annotators' answers that have it).
     known: answers to gold answers, latest first, with at, item, text, label, said, right and voided.
     """
-    everybody, own = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
+    everybody, own_counts = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     most_used = sorted(everybody.labels.items(), key=lambda row: (-row[1], row[0]))
-    known = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item", "unit__task")
+    gold_judgments = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item", "unit__task")
     return {
         "labels": [
-            {"label": label, "own": own.labels[label] / max(1, own.answers), "all": number / everybody.answers}
+            {
+                "label": label,
+                "own": own_counts.labels[label] / max(1, own_counts.answers),
+                "all": number / everybody.answers,
+            }
             for label, number in most_used[: MOST_LABELS if task.kind.form.several else None]
         ],
         "known": [
             picked(judgment, "at=answered_at item=unit.item.key text=unit.item.text label=unit.known_answer said=label")
             | {"right": honeypots.is_right(judgment), "voided": judgment.voided_by_id is not None}
-            for judgment in known.order_by("-answered_at")
+            for judgment in gold_judgments.order_by("-answered_at")
         ],
     }
 
@@ -257,7 +261,7 @@ def everybody() -> list[dict[str, Any]]:
         key: dict(_judgments_since(start).values_list("annotator").annotate(Sum("active_seconds")))
         for key, start in since.items()
     }
-    seconds["all"] = {person: own.seconds for person, own in work.items()}
+    seconds["all"] = {person: person_work.seconds for person, person_work in work.items()}
     languages: dict[int, dict[str, int]] = defaultdict(dict)
     for person, code, level in AnnotatorLanguage.objects.values_list("annotator", "language", "level"):
         languages[person][code] = level
@@ -296,11 +300,11 @@ def _work() -> dict[int, _Work]:
     rows: QuerySet[Judgment, Any] = Judgment.objects.order_by().values("annotator", "unit__task")
     names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, _Work](_Work)
     for row in rows.annotate(**counts, seconds=Sum("active_seconds"), last=Max("answered_at")):
-        own = work[row["annotator"]]
-        own.tasks.append(names[row["unit__task"]])
-        own.counts.update({name: row[name] for name in counts})
-        own.seconds += row["seconds"] or 0.0
-        own.lasts.append(row["last"])
+        person_work = work[row["annotator"]]
+        person_work.tasks.append(names[row["unit__task"]])
+        person_work.counts.update({name: row[name] for name in counts})
+        person_work.seconds += row["seconds"] or 0.0
+        person_work.lasts.append(row["last"])
     return work
 
 
@@ -313,18 +317,18 @@ def _judgments_since(since: datetime) -> QuerySet[Judgment]:
 
     The query uses the index of each person's judgments, so that it does not read earlier judgments.
     """
-    made = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
-    return made.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
+    judgments = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
+    return judgments.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
 
 
 def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
     """Return each annotator's accuracy in the gold answers of all tasks."""
-    right, asked = Counter[int](), Counter[int]()
+    right, question_counts = Counter[int](), Counter[int]()
     for task in Task.objects.filter(pk__in=Unit.objects.filter(honeypot=True).order_by().values("task")):
-        for person, known in honeypots.by_annotator(task).items():
-            right[person] += known["right"]
-            asked[person] += known["asked"]
-    return {person: _estimate(right[person], number) for person, number in asked.items()}
+        for person, gold_results in honeypots.by_annotator(task).items():
+            right[person] += gold_results["right"]
+            question_counts[person] += gold_results["asked"]
+    return {person: _estimate(right[person], number) for person, number in question_counts.items()}
 
 
 def at_work_now() -> dict[str, Any]:

@@ -87,14 +87,14 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 def draw_of(task: Task, size: int) -> Draw:
     """Return a uniform draw of `size` posts, with audits and checks as in the task's options."""
     least = checks.CHECK_LEAST if task.check_share else 0
-    chosen = Checks(task.check_share, least, task.audit_recheck, task.check_share)
-    return Draw(size, task.audit_share, task.audit_least, chosen)
+    check_options = Checks(task.check_share, least, task.audit_recheck, task.check_share)
+    return Draw(size, task.audit_share, task.audit_least, check_options)
 
 
 def languages_of(stream: Stream) -> list[str]:
     """Return the languages, most frequent first."""
-    found = {*stream.agreed, *stream.disputed} - {UND}
-    return sorted(found, key=lambda label: (-stream.share(label), label))
+    labels = {*stream.agreed, *stream.disputed} - {UND}
+    return sorted(labels, key=lambda label: (-stream.share(label), label))
 
 
 # --- The draw for a required width
@@ -252,23 +252,29 @@ class _Planner:
         without_decoys: interval width without decoys, as a list of dicts with false_yes (share of false Yes) and width.
         """
         share = self.stream.share(label) if label else 1.0
-        own = alone(measure, self.expected, self.wished)
-        if own is not None and share * self.stream.posts < own.inside:
-            own = None
+        own_set = alone(measure, self.expected, self.wished)
+        if own_set is not None and share * self.stream.posts < own_set.inside:
+            own_set = None
         draw, needs = self.cheapest(lambda draw: self.suits(measure, label, draw)), None
         if draw:
             in_all = reading(self.stream, draw)
-            of = reading(self.stream, draw, lambda each: each == label) if label else in_all
-            needs = {**self._options(draw), "posts": share * draw.size, **self._read(of), "reading": in_all.all}
+            label_reading = reading(self.stream, draw, lambda other: other == label) if label else in_all
+            needs = {
+                **self._options(draw),
+                "posts": share * draw.size,
+                **self._read(label_reading),
+                "reading": in_all.all,
+            }
         return {
             "measure": measure,
             "language": label,
             "share": share,
             "needs": needs,
-            "why": "" if draw else HIDDEN if own else FEW,
-            "alone": own and own.posts,
-            "decoys": own and own.decoys,
-            "without_decoys": own and [{"false_yes": yes, "width": wide} for yes, wide in own.without_decoys.items()],
+            "why": "" if draw else HIDDEN if own_set else FEW,
+            "alone": own_set and own_set.posts,
+            "decoys": own_set and own_set.decoys,
+            "without_decoys": own_set
+            and [{"false_yes": yes, "width": wide} for yes, wide in own_set.without_decoys.items()],
         }
 
     def _options(self, draw: Draw) -> dict[str, Any]:
@@ -300,11 +306,11 @@ class _Planner:
         wished: number of these audits that is needed for the required width; None if no number is sufficient.
         """
 
-        def can_be_stated(each: Draw) -> bool:
-            return is_stated(planned("recall", label, self.stream, each, self.expected))
+        def can_be_stated(candidate: Draw) -> bool:
+            return is_stated(planned("recall", label, self.stream, candidate, self.expected))
 
-        def elsewhere(each: Draw | None) -> float | None:
-            return each and reading(self.stream, each, lambda other: other != label).audits
+        def elsewhere(candidate: Draw | None) -> float | None:
+            return candidate and reading(self.stream, candidate, lambda other: other != label).audits
 
         return {
             "language": label,
@@ -312,7 +318,9 @@ class _Planner:
             "width": self.width("recall", label, draw),
             "elsewhere": elsewhere(draw),
             "stated": elsewhere(least_audit(draw, can_be_stated)),
-            "wished": elsewhere(least_audit(draw, lambda each: self.width("recall", label, each) <= self.wished)),
+            "wished": elsewhere(
+                least_audit(draw, lambda candidate: self.width("recall", label, candidate) <= self.wished)
+            ),
         }
 
 
@@ -335,10 +343,10 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: i
         about ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
-    of = _Widths(stream, draw, expected, seconds)
+    calculator = _Widths(stream, draw, expected, seconds)
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
-        point = of.point(draw._replace(share=share))
+        point = calculator.point(draw._replace(share=share))
         # Different shares give the same draw if it has only the minimum number of audits. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
@@ -346,12 +354,12 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: i
     return {
         "expected": {"accuracy": expected.accuracy, "wrong": expected.wrong, "voted": expected.voted},
         "share": draw.share,
-        "accuracy": of.width("accuracy", "", draw),
-        "error": of.width(ERROR, "", draw),
-        "languages": [of.row(label) for label in of.languages],
-        "typical": of.typical,
+        "accuracy": calculator.width("accuracy", "", draw),
+        "error": calculator.width(ERROR, "", draw),
+        "languages": [calculator.row(label) for label in calculator.languages],
+        "typical": calculator.typical,
         "curve": list(curve.values()),
-        "next": sorted(of.enlarged(), key=lambda row: row["accuracy"] or 1),
+        "next": sorted(calculator.enlarged(), key=lambda row: row["accuracy"] or 1),
     }
 
 
@@ -362,8 +370,8 @@ class _Widths:
         self.typical = self.languages[len(self.languages) // 2] if self.languages else ""
 
     def width(self, measure: str, label: str, draw: Draw) -> float | None:
-        found = width(planned(measure, label, self.stream, draw, self.expected))
-        return found if found < 1 else None
+        interval_width = width(planned(measure, label, self.stream, draw, self.expected))
+        return interval_width if interval_width < 1 else None
 
     def row(self, label: str) -> dict[str, Any]:
         return {
@@ -374,12 +382,17 @@ class _Widths:
         }
 
     def amounts(self, draw: Draw) -> dict[str, float]:
-        of = reading(self.stream, draw)
-        return {"share": draw.share, "audits": of.audits, "read": of.all, "hours": of.work * self.seconds / 3600}
+        amounts_read = reading(self.stream, draw)
+        return {
+            "share": draw.share,
+            "audits": amounts_read.audits,
+            "read": amounts_read.all,
+            "hours": amounts_read.work * self.seconds / 3600,
+        }
 
     def point(self, draw: Draw) -> dict[str, Any]:
         widths = {measure: self.width(measure, "", draw) for measure in ("accuracy", ERROR)}
-        typical = {each: self.width(each, self.typical, draw) if self.typical else None for each in DESIGNED}
+        typical = {name: self.width(name, self.typical, draw) if self.typical else None for name in DESIGNED}
         return {**self.amounts(draw), **widths, **typical}
 
     def enlarged(self) -> Iterator[dict[str, Any]]:
@@ -389,7 +402,7 @@ class _Widths:
         less.
         """
         stream, draw, checks = self.stream, self.draw, self.draw.checks
-        of = reading(stream, draw)
+        current_reading = reading(stream, draw)
         kinds: dict[str, Callable[[float], Draw]] = {
             AUDITS: lambda by: draw._replace(share=min(1.0, draw.share + by)),
             CHECKS: lambda by: draw._replace(checks=checks._replace(share=min(1.0, checks.share + by))),
@@ -400,12 +413,12 @@ class _Widths:
         for work, make in kinds.items():
 
             def more(by: float, make: Callable[[float], Draw] = make) -> float:
-                return reading(stream, make(by)).work - of.work
+                return reading(stream, make(by)).work - current_reading.work
 
-            enough = bisect_left(steps, ENLARGED_BY * of.all, key=more)
+            enough = bisect_left(steps, ENLARGED_BY * current_reading.all, key=more)
             larger = make(steps[min(enough, len(steps) - 1)])
             if larger != draw:
-                yield {"work": work, **self.point(larger), "more": reading(stream, larger).work - of.work}
+                yield {"work": work, **self.point(larger), "more": reading(stream, larger).work - current_reading.work}
 
 
 def needed(
@@ -417,8 +430,8 @@ def needed(
     for each of LABEL_MEASURES. In a row for one of LABEL_MEASURES, most of the languages with at least FEWEST posts
     have the required width. If auditing every post is not sufficient, all values except measure are None.
     """
-    of = _Widths(stream, draw_of(task, size), expected, seconds)
-    figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, of.languages)}
+    calculator = _Widths(stream, draw_of(task, size), expected, seconds)
+    figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, calculator.languages)}
     rows = []
     for name, labels in figures.items():
         measure = ERROR if name == "error in all" else name
@@ -427,7 +440,7 @@ def needed(
             narrow = (width(planned(measure, label, stream, draw, expected)) <= wished for label in labels)
             return 2 * sum(narrow) > len(labels)
 
-        least = least_audit(of.draw, is_enough) if labels else None
-        amounts = of.amounts(least) if least else dict.fromkeys(("share", "audits", "read", "hours"))
+        least = least_audit(calculator.draw, is_enough) if labels else None
+        amounts = calculator.amounts(least) if least else dict.fromkeys(("share", "audits", "read", "hours"))
         rows.append({"measure": name, **amounts})
     return rows

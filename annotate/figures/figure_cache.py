@@ -58,22 +58,22 @@ def figures(
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
         return count(), None
     key = _key(page, task)
-    found = caches["figures"].get(key)
-    if found is None:
+    cached = caches["figures"].get(key)
+    if cached is None:
         # The computation may have failed since the last request. In that case, raise its error, because otherwise the
         # page would reload forever.
         if key not in _failed:
             _begin(key, count).join(patience)
         if error := _failed.pop(key, None):
             raise error
-        found = caches["figures"].get(key)
-        if found is None:
+        cached = caches["figures"].get(key)
+        if cached is None:
             raise BeingCountedError
-        return found[0], None
-    known, at, took = found
-    if not 0 <= (timezone.now() - at).total_seconds() < max(FRESH, took / SHARE):
+        return cached[0], None
+    statistics, computed_at, took = cached
+    if not 0 <= (timezone.now() - computed_at).total_seconds() < max(FRESH, took / SHARE):
         _begin(key, count)
-    return known, at
+    return statistics, computed_at
 
 
 def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -114,11 +114,11 @@ def _begin(key: str, count: Callable[[], Any]) -> Thread:
 
 def _count(key: str, count: Callable[[], Any]) -> None:
     try:
-        at, found = timezone.now(), count()
+        started_at, statistics = timezone.now(), count()
         # Compute the statistics again if a manager changed something in the meantime, in any process.
-        while (changed := caches["figures"].get(CHANGED)) and at <= changed:
-            at, found = timezone.now(), count()
-        caches["figures"].set(key, (found, at, (timezone.now() - at).total_seconds()), DAY)
+        while (changed := caches["figures"].get(CHANGED)) and started_at <= changed:
+            started_at, statistics = timezone.now(), count()
+        caches["figures"].set(key, (statistics, started_at, (timezone.now() - started_at).total_seconds()), DAY)
         _failed.pop(key, None)
     except Exception as error:
         logger.exception("The figures %s could not be counted.", key)

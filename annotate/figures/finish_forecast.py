@@ -45,7 +45,7 @@ SAMPLE = 2_000  # number of units from which we estimate where skipped units go
 MOST = 3  # number of queues for which additional annotators are simulated; the last to finish are chosen
 MORE = 2  # number of additional annotators
 NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
-NOBODYS = 0  # primary key for an unsaved task; the keys in the database start at 1
+UNSAVED = 0  # primary key for an unsaved task; the keys in the database start at 1
 
 
 # --- Remaining work and available annotators
@@ -148,8 +148,8 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
     states = states or queue_states(task)
     able, supposed = _able(task)
     missing = {row["queue"]: row["missing"] for row in states["queues"] if row["waiting"]}
-    told = _told(task, _queues(task, states, able), missing, able, _rates(task), task.seed, now)
-    return told | {"supposed": supposed}
+    result = _forecast(task, _queues(task, states, able), missing, able, _rates(task), task.seed, now)
+    return result | {"supposed": supposed}
 
 
 def forecast_before(
@@ -165,28 +165,32 @@ def forecast_before(
     first: the expected numbers of posts, agreed posts, people (posts that annotators label: disputed posts and audits),
     audits, checks (by adjudicators) and readers.
     """
-    task.pk = NOBODYS
+    task.pk = UNSAVED
     now, routes = timezone.localtime(now), Routes.load(task)
     able, supposed = _able(task)
     draw = draw_of(task, size)
     drawn: list[dict[str, Any]] = []
     queues: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for label in {*stream.agreed, *stream.disputed}:
-        of, queue = reading(stream, draw, partial(eq, label)), routes.queue_in(label)
-        queues[queue][0] += of.all
-        queues[queue][1] += of.checks + of.seconds
+        label_reading, queue = reading(stream, draw, partial(eq, label)), routes.queue_in(label)
+        queues[queue][0] += label_reading.all
+        queues[queue][1] += label_reading.checks + label_reading.seconds
         agreed = size * stream.agreed.get(label, 0) / stream.posts
-        row = {"language": label, "posts": size * stream.share(label), "agreed": agreed, "people": of.all}
-        more = {"audits": of.audits, "checks": of.checks + of.seconds, "readers": len(able.get(queue, ()))}
+        row = {"language": label, "posts": size * stream.share(label), "agreed": agreed, "people": label_reading.all}
+        more = {
+            "audits": label_reading.audits,
+            "checks": label_reading.checks + label_reading.seconds,
+            "readers": len(able.get(queue, ())),
+        }
         drawn.append(row | more)
     drawn.sort(key=lambda row: (-row["people"], row["language"]))
     left = [Queue(name, answers, decided=decided) for name, (answers, decided) in sorted(queues.items())]
     missing = {name: round(answers) for name, (answers, _) in queues.items() if answers >= 1}
-    told = _told(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed, now)
-    return told | {"supposed": supposed, "drawn": drawn}
+    result = _forecast(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed, now)
+    return result | {"supposed": supposed, "drawn": drawn}
 
 
-def _told(
+def _forecast(
     task: Task,
     queues: Sequence[Queue],
     missing: Mapping[str, int],
@@ -206,11 +210,11 @@ def _told(
     def finishes(of: Sequence[Reader]) -> Forecast:
         return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
 
-    found = finishes(readers)
+    finish = finishes(readers)
     rows: list[dict[str, Any]] = []
-    for queue in sorted(missing, key=lambda queue: (-found.queues[queue].middle, -missing[queue], queue)):
+    for queue in sorted(missing, key=lambda queue: (-finish.queues[queue].middle, -missing[queue], queue)):
         row = {"queue": queue, "answers": missing[queue], "readers": len(able.get(queue, ()))}
-        days, more = found.queues[queue], None
+        days, more = finish.queues[queue], None
         if len(rows) < MOST:
             after = finishes(with_more(readers, queue, MORE)).queues[queue]
             sooner = None if inf in (days.middle, after.middle) else days.middle - after.middle
@@ -220,12 +224,12 @@ def _told(
     return {
         "from": now.isoformat(timespec="minutes"),
         "queues": rows,
-        "all": found.all and _days(found.all),
+        "all": finish.all and _days(finish.all),
         "adjudication": {
             "waiting": queues[-1].answers,
             "chosen": sum(queue.decided for queue in queues),
             "adjudicators": sum(ADJUDICATION in reader.queues for reader in readers),
-            "days": _days(found.queues[ADJUDICATION]),
+            "days": _days(finish.queues[ADJUDICATION]),
         },
         "assumed": None if measured else {"seconds": usual.seconds, "weekly": usual.weekly},
         "measured": measured,
@@ -253,28 +257,28 @@ def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
 def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]]) -> list[Queue]:
     """Return the task's queues, and the queues to which they may send units. The adjudicators' queue is the last."""
     work = task.units.work().order_by()
-    asked = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
-    whole = dict(asked.annotate(Sum("redundancy")))
-    chosen = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
+    units = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
+    whole = dict(units.annotate(Sum("redundancy")))
+    recheck_counts = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
     onward = _onward(task, able) if not task.kind.routing.waits else {}
     # Add the work on hidden gold answers, and on cases that a second adjudicator decides too.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share
-    found = [
+    queues = [
         Queue(
             row["queue"],
             row["missing"] * hidden,
             row["waiting"] * hidden,
             whole.get(row["queue"], 0) * hidden,
-            chosen[row["queue"]] * twice,
+            recheck_counts[row["queue"]] * twice,
             onward.get(row["queue"], {}),
         )
         for row in states["queues"]
     ]
-    known = {queue.name for queue in found}
-    further = {name for of in onward.values() for name in of} - known - {ADJUDICATION}
+    names = {queue.name for queue in queues}
+    further = {name for of in onward.values() for name in of} - names - {ADJUDICATION}
     waiting = sum(row["adjudication"] for row in states["queues"])
-    return [*found, *(Queue(name, 0.0) for name in sorted(further)), Queue(ADJUDICATION, waiting)]
+    return [*queues, *(Queue(name, 0.0) for name in sorted(further)), Queue(ADJUDICATION, waiting)]
 
 
 def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
@@ -297,8 +301,8 @@ def _rates(task: Task) -> dict[str, Share | None]:
 
     If an answer names another queue's language, the unit moves on, so this counts as a skip.
     """
-    said = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
-    kinds = Counter(dict(said.values_list("kind").annotate(Count("pk"))))
+    judgments = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
+    kinds = Counter(dict(judgments.values_list("kind").annotate(Count("pk"))))
     moved = Transition.objects.filter(unit__task=task, event__in=["answered", "conflicted", "named"]).order_by()
     events = Counter(dict(moved.values_list("event").annotate(Count("pk"))))
     adjudicated = task.on_conflict == stages.ADJUDICATION
@@ -331,14 +335,14 @@ Day = tuple[int, int, float]  # number of judgments, number of timed judgments, 
 
 
 def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict[date, Day]]:
-    said = Judgment.objects.filter(annotator__in=people, answered_at__gte=now - WINDOW, unit__task=task)
-    by_day = said.filter(lease__isnull=False).order_by().values_list("annotator", TruncDate("answered_at"))
-    found: dict[int, dict[date, Day]] = defaultdict(dict)
+    judgments = Judgment.objects.filter(annotator__in=people, answered_at__gte=now - WINDOW, unit__task=task)
+    by_day = judgments.filter(lease__isnull=False).order_by().values_list("annotator", TruncDate("answered_at"))
+    days: dict[int, dict[date, Day]] = defaultdict(dict)
     for person, day, number, timed, seconds in by_day.annotate(
         Count("pk"), Count("active_seconds"), Sum("active_seconds")
     ):
-        found[person][day] = number, timed, seconds or 0.0
-    return found
+        days[person][day] = number, timed, seconds or 0.0
+    return days
 
 
 def _reader(
@@ -356,15 +360,15 @@ def _reader(
         return Reader(name, queues, idle=max(0, (now - since).days), most=most)
     timed, seconds = sum(of[1] for of in days.values()), sum(of[2] for of in days.values())
     every = sum(of[0] for of in days.values())
-    known = bool(timed and seconds)
+    is_measured = bool(timed and seconds)
     last = max(days)
     return Reader(
         name,
         queues,
-        answers=timed if known else 0,
-        seconds=seconds / timed if known else 0.0,
+        answers=timed if is_measured else 0,
+        seconds=seconds / timed if is_measured else 0.0,
         worked=len(days),
-        hours=seconds * every / timed / 3600 / len(days) if known else 0.0,
+        hours=seconds * every / timed / 3600 / len(days) if is_measured else 0.0,
         days=(max(today - timedelta(days=1), last) - min(days)).days + 1,
         idle=max(0, (today - last).days - 1),
         most=most,

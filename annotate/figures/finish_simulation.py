@@ -261,8 +261,8 @@ class _People:
             days = drawing.binomial(step, share).astype(float)
         spread = HOURS_WITHIN / sqrt(step)
         days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # the second term keeps the mean
-        there = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
-        days *= np.clip(there / step, 0, 1)
+        presence = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
+        days *= np.clip(presence / step, 0, 1)
         answers: Floats = np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
         return answers
 
@@ -293,10 +293,12 @@ def _logs(
     precision = 1 / unsure**2 + sum(weight for weight, _ in weights)
     mean = (assumed / unsure**2 + sum(weight * value for weight, value in weights)) / precision
     of_all, columns = mean + noise / sqrt(precision), []
-    for one, own in zip(measured, drawing, strict=True):
+    for one, generator in zip(measured, drawing, strict=True):
         value, weight = (one[0], 1 / one[1]) if one else (0.0, 0.0)
         precise = 1 / between**2 + weight
-        columns.append((of_all / between**2 + weight * value) / precise + own.standard_normal(FUTURES) / sqrt(precise))
+        columns.append(
+            (of_all / between**2 + weight * value) / precise + generator.standard_normal(FUTURES) / sqrt(precise)
+        )
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 
 
@@ -310,14 +312,14 @@ def _shares(
     """
     seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NOTHING_KNOWN for reader in readers]
     counts = [whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole) for _, whole in seen]
-    known = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
-    of_all = (known + Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing)
+    observed = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
+    of_all = (observed + Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing)
     columns = [
-        each.beta(
+        generator.beta(
             np.maximum(1e-3, of_all * DAYS_BETWEEN + part),
             np.maximum(1e-3, (1 - of_all) * DAYS_BETWEEN + whole - part),
         )
-        for (part, whole), each in zip(seen, own, strict=True)
+        for (part, whole), generator in zip(seen, own, strict=True)
     ]
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 
@@ -361,11 +363,14 @@ class _Work:
         # If units need several answers, an annotator may give at most one answer per unit. If each unit needs one
         # answer, an annotator may give all answers.
         bound = np.where(several, units, inf)
-        self.may = [np.tile(bound[own], (FUTURES, 1)) for own in self.served]
-        there = {
-            int(queue): [n for n, own in enumerate(self.served) if queue in own] for queue in np.flatnonzero(several)
+        self.may = [np.tile(bound[queue_indices], (FUTURES, 1)) for queue_indices in self.served]
+        annotators_of_queue = {
+            int(queue): [n for n, queue_indices in enumerate(self.served) if queue in queue_indices]
+            for queue in np.flatnonzero(several)
         }
-        self.enough = {queue: of for queue, of in there.items() if len(of) * units[queue] >= answers[queue]}
+        self.enough = {
+            queue: of for queue, of in annotators_of_queue.items() if len(of) * units[queue] >= answers[queue]
+        }
         self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
     def _send(self, place: int, queue: Queue, skips: Floats, conflicts: Floats) -> None:
@@ -388,15 +393,17 @@ class _Work:
 
         The result has shape (futures,).
         """
-        rows, own = np.arange(FUTURES), self.served[reader]
-        if not (self.answers[:, own] > LITTLE).any():
+        rows, queue_indices = np.arange(FUTURES), self.served[reader]
+        if not (self.answers[:, queue_indices] > LITTLE).any():
             return np.zeros(FUTURES)
-        some = np.minimum(self.answers[:, own], self.may[reader])
-        chosen = np.argmax(np.where(some > LITTLE, self.answers[:, own] * self.behind[own], -1), axis=1)
-        done: Floats = np.minimum(able, some[rows, chosen])
-        done[some[rows, chosen] <= LITTLE] = 0
-        queue = own[chosen]
-        self.may[reader][rows, chosen] -= done
+        some = np.minimum(self.answers[:, queue_indices], self.may[reader])
+        chosen_places = np.argmax(
+            np.where(some > LITTLE, self.answers[:, queue_indices] * self.behind[queue_indices], -1), axis=1
+        )
+        done: Floats = np.minimum(able, some[rows, chosen_places])
+        done[some[rows, chosen_places] <= LITTLE] = 0
+        queue = queue_indices[chosen_places]
+        self.may[reader][rows, chosen_places] -= done
         self.answers[rows, queue] -= done
         self.answers += done[:, None] * self.again[rows, queue]
         return done
@@ -417,8 +424,8 @@ class _Work:
         The result has shape (futures, queues).
         """
         served = np.zeros(self.answers.shape, bool)
-        for place, own in enumerate(self.served):
-            served[:, own] |= stays[:, [place]]
+        for place, queue_indices in enumerate(self.served):
+            served[:, queue_indices] |= stays[:, [place]]
         return served
 
 
@@ -427,13 +434,13 @@ def _ends(work: _Work, people: _People, weekday: int) -> Floats:
 
     The result has shape (futures, queues).
     """
-    now, busy = 0, work.answers > LITTLE
+    elapsed, busy = 0, work.answers > LITTLE
     ends = np.where(busy, inf, 0.0)
-    while now < HORIZON and (busy & work.is_served(people.stops > now)).any():
-        step, parts = (1, PARTS) if now < EXACT else (max(1, int(GROWTH * now)), COARSE)
+    while elapsed < HORIZON and (busy & work.is_served(people.stops > elapsed)).any():
+        step, parts = (1, PARTS) if elapsed < EXACT else (max(1, int(GROWTH * elapsed)), COARSE)
         able = [
-            people.able(reader, now, step, weekday) if busy[:, own].any() else np.zeros(FUTURES)
-            for reader, own in enumerate(work.served)
+            people.able(reader, elapsed, step, weekday) if busy[:, queue_indices].any() else np.zeros(FUTURES)
+            for reader, queue_indices in enumerate(work.served)
         ]
         for part in range(parts):
             for reader in range(len(able)):
@@ -441,6 +448,6 @@ def _ends(work: _Work, people: _People, weekday: int) -> Floats:
             work.send_on()
             busy = work.answers > LITTLE
             # A queue without work is finished at the end of this part, unless new work arrives later.
-            ends = np.where(busy, inf, np.where(ends == inf, now + step * (part + 1) / parts, ends))
-        now += step
+            ends = np.where(busy, inf, np.where(ends == inf, elapsed + step * (part + 1) / parts, ends))
+        elapsed += step
     return ends

@@ -84,8 +84,8 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     def narrowness(enlarged: Enlarged, amount: int) -> float:
         return -width_of(*enlarged(amount))
 
-    now, work_now = width_of(of.counted, of.draw), reading(of.counted, of.draw).work
-    wished = max(0.001, round(now / 2, 3)) if wished is None else wished
+    current_width, work_now = width_of(of.counted, of.draw), reading(of.counted, of.draw).work
+    wished = max(0.001, round(current_width / 2, 3)) if wished is None else wished
     rows: list[dict[str, Any]] = []
     for work, label, most, enlarged in _kinds(of):
         if most < 1:
@@ -95,13 +95,13 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
         amount = amounts[min(place, most - 1)]
         narrower, posts = width_of(*enlarged(amount)), reading(*enlarged(amount)).work - work_now
         hours = posts * of.seconds / 3600
-        if posts > 0 and now - narrower > LEAST_GAIN:
+        if posts > 0 and current_width - narrower > LEAST_GAIN:
             total = amount + of.draw.size * (work == POSTS)
             row = {"work": work, "label": label, "amount": total, "posts": posts, "hours": hours, "width": narrower}
-            rows.append(row | {"gain": (now - narrower) / hours, "enough": place < most})
+            rows.append(row | {"gain": (current_width - narrower) / hours, "enough": place < most})
     rows.sort(key=lambda row: -row["gain"])
-    known = {"width": now, "wished": wished, "accuracy": of.expected.accuracy, "seconds": of.seconds}
-    return known | {"rows": rows if now > wished else []}
+    summary = {"width": current_width, "wished": wished, "accuracy": of.expected.accuracy, "seconds": of.seconds}
+    return summary | {"rows": rows if current_width > wished else []}
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
@@ -155,32 +155,32 @@ def measured(task: Task) -> Measured:
     In a contested language, people read all posts, so posts that were not audited count as disputed. For the same
     reason, they are subject to checks, not to rechecks.
     """
-    found = audit_report.audits(task)
+    audit_results = audit_report.audits(task)
     unread = _counts(moves.unread(task), "agreed_label")
-    audited = {label: audit.resolved + audit.unresolved for label, audit in found.items()}
+    audited = {label: audit.resolved + audit.unresolved for label, audit in audit_results.items()}
     agreed = Counter(audited) + unread
     of_checks, unchecked = checks.report(task), checks.unchecked_counts(task)
     rows = {row["language"]: checks.as_audit(row) for row in of_checks["languages"]}
     disputed = task.units.exported().filter(audited=False).exclude(pk__in=moves.unread(task))
     by_queue = _counts(disputed.filter(copy_of=None), "visited__0")
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
-    checked = {queue: chosen for queue, (_, chosen) in checks.check_counts(task).items() if queue in by_queue}
+    checked = {queue: check_count for queue, (_, check_count) in checks.check_counts(task).items() if queue in by_queue}
     counted = Counted(agreed, by_queue, audited, checked)
     # Use only the audits of labels with unread posts, because the error rate of agreement matters only for those posts.
-    error = overall_error(audit for label, audit in found.items() if unread[label]).value
-    rechecked = sum(audit.checked for audit in found.values())
+    error = overall_error(audit for label, audit in audit_results.items() if unread[label]).value
+    rechecked = sum(audit.checked for audit in audit_results.values())
     slips = checks.slips(task)
     expected = Expected(
         wrong=Expected().wrong if error is None else error,
         misread=of_checks["overall"]["error"]["value"] or 0.0,
-        misconfirmed=sum(audit.checked_wrong for audit in found.values()) / max(1, rechecked),
+        misconfirmed=sum(audit.checked_wrong for audit in audit_results.values()) / max(1, rechecked),
         slips=(slips and slips.value) or 0.0,
     )
     return Measured(
         counted,
         draw_of(task, counted.posts),
         expected,
-        {label: (unread[label], audit) for label, audit in found.items()},
+        {label: (unread[label], audit) for label, audit in audit_results.items()},
         {queue: (units, rows[queue]) for queue, units in unchecked.items()},
         max(task.draws.values_list("frame_size", flat=True)),
         _seconds(task),

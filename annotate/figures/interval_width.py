@@ -57,8 +57,8 @@ class Stream:
 
     def mistaken(self, language: str, label: str) -> float:
         """Return the probability that a post is in `label` if it is not in `language`."""
-        others = 1 - self.share(language)
-        return self.share(label) / others if others else 0.0
+        other_share = 1 - self.share(language)
+        return self.share(label) / other_share if other_share else 0.0
 
     def audits(self, draw: "Draw") -> Mapping[str, float]:
         """Return the expected number of audited posts in a draw, by label."""
@@ -220,26 +220,26 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
     """
     if measure == ERROR:
         return _error(label, stream, draw, expected)
-    found = strata(measure, label, stream, draw, expected)
+    expected_strata = strata(measure, label, stream, draw, expected)
 
-    def of(slips: Estimate | None) -> Estimate:
-        further = _unsure(found, stream, draw, expected, slips, leaves=measure == "recall")
-        return stratified(found, further=further, normal=measure == "accuracy")
+    def estimate_with(slips: Estimate | None) -> Estimate:
+        further = _unsure(expected_strata, stream, draw, expected, slips, leaves=measure == "recall")
+        return stratified(expected_strata, further=further, normal=measure == "accuracy")
 
     seconds = reading(stream, draw).seconds
-    return with_slips(of, slips_of(seconds, 2 * expected.slips * seconds) if seconds else None)
+    return with_slips(estimate_with, slips_of(seconds, 2 * expected.slips * seconds) if seconds else None)
 
 
 def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
     audits = stream.audits(draw)
     if label:
         return proportion(expected.wrong * audits.get(label, 0), audits.get(label, 0))
-    found = []
+    audit_list = []
     for agreed, number in audits.items():
         wrong, right = expected.wrong * number, number - expected.wrong * number
         posts = max(wrong + right, draw.size / stream.posts * stream.agreed[agreed])
-        found.append(Audit(posts, wrong, wrong, right, draw.checks.recheck * right, 0))
-    return overall_error(found)
+        audit_list.append(Audit(posts, wrong, wrong, right, draw.checks.recheck * right, 0))
+    return overall_error(audit_list)
 
 
 def width(estimate: Estimate) -> float:
@@ -254,25 +254,25 @@ def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expec
     labels as it is among all posts.
     """
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
-    found = [_disputed(measure, label, stream, part, chances.disputed)]
+    result = [_disputed(measure, label, stream, part, chances.disputed)]
     for agreed, posts in stream.agreed.items():
-        own = measure == "accuracy" or agreed == label
-        mistaken = 0.0 if own else stream.mistaken(agreed, label)
-        found.append(_agreed(WAYS[measure], own, part * posts, audits[agreed], chances, mistaken))
-    return found
+        is_own = measure == "accuracy" or agreed == label
+        mistaken = 0.0 if is_own else stream.mistaken(agreed, label)
+        result.append(_agreed(WAYS[measure], is_own, part * posts, audits[agreed], chances, mistaken))
+    return result
 
 
 def _disputed(measure: str, label: str, stream: Stream, part: float, right: float) -> Stratum:
     drawn = part * stream.all_disputed
     if measure == "accuracy":
         return Stratum(drawn, drawn, drawn, drawn * right)
-    own = part * stream.disputed.get(label, 0)
+    in_label = part * stream.disputed.get(label, 0)
     if measure == "recall":
-        return Stratum(drawn, drawn, own, own * right)
+        return Stratum(drawn, drawn, in_label, in_label * right)
     disputed = ((language, posts) for language, posts in stream.disputed.items() if language != label)
-    others = fsum(part * posts * stream.mistaken(language, label) for language, posts in disputed)
-    triggers = own * right + others * (1 - right)
-    return Stratum(drawn, drawn, min(drawn, triggers), own * right)
+    outside = fsum(part * posts * stream.mistaken(language, label) for language, posts in disputed)
+    triggers = in_label * right + outside * (1 - right)
+    return Stratum(drawn, drawn, min(drawn, triggers), in_label * right)
 
 
 def _agreed(
@@ -311,7 +311,7 @@ def _agreed(
 
 
 def _unsure(
-    found: Sequence[Stratum],
+    strata_found: Sequence[Stratum],
     stream: Stream,
     draw: Draw,
     expected: Expected,
@@ -326,34 +326,39 @@ def _unsure(
     """
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
-    for source, errors, of in _pools(found, stream, draw, expected, slips):
+    for source, errors, labels in _pools(strata_found, stream, draw, expected, slips):
         if errors:
             by_source.setdefault(source, []).extend(
                 (
-                    turned(hits_turn, of.hits, errors.lost),
-                    turned(misses_turn, of.inside - of.hits, errors.gone if leaves else errors.gained, of.per_miss),
+                    turned(hits_turn, labels.hits, errors.lost),
+                    turned(
+                        misses_turn,
+                        labels.inside - labels.hits,
+                        errors.gone if leaves else errors.gained,
+                        labels.per_miss,
+                    ),
                 )
             )
     return by_source
 
 
 def _pools(
-    found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
+    strata_found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
 ) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
     """Yield the labels of disputed posts, of audits and of adjudicators, each with its source and its error rates."""
-    (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
+    (disputed, *agreed), chances, checks = strata_found, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
     numbers = {language: number for language, number in stream.checks(draw).items() if number}
     checked = [(1 + part * stream.disputed[language] / number, number) for language, number in numbers.items()]
-    audited, recheck = [each for each in agreed if each.read], checks.recheck
-    rechecked = [(1 + 1 / recheck, recheck * each.read) for each in audited if recheck]
+    audited, recheck = [stratum for stratum in agreed if stratum.read], checks.recheck
+    rechecked = [(1 + 1 / recheck, recheck * stratum.read) for stratum in audited if recheck]
     share = sum(numbers.values()) / disputed.drawn if disputed.drawn else 0.0
     by_reader = _Labels(disputed.drawn, disputed.drawn * (1 - chances.disputed), disputed.domain, disputed.hits)
     by_audit = _Labels(
-        fsum(each.drawn for each in audited),
-        fsum(each.drawn for each in audited) * (1 - agreeing),
-        fsum(each.drawn / each.read * each.domain for each in audited),
-        fsum(each.drawn / each.read * each.hits for each in audited),
+        fsum(stratum.drawn for stratum in audited),
+        fsum(stratum.drawn for stratum in audited) * (1 - agreeing),
+        fsum(stratum.drawn / stratum.read * stratum.domain for stratum in audited),
+        fsum(stratum.drawn / stratum.read * stratum.hits for stratum in audited),
     )
     yield BY_CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)
     yield RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - recheck)

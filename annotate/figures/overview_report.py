@@ -39,7 +39,7 @@ def corpora_table(rows: Rows) -> Table:
         Column("voted", "with votes", NUMBER, lambda row: _votes(row, row["voted"], row["rows"])),
         Column("agreed", "agreed on", NUMBER, lambda row: _votes(row, row["agreed"], row["voted"])),
         Column("licence", "licence", says=lambda row: row["licence"] or NOT_MEASURED),
-        Column("text", "text", NAME, lambda row: "may leave" if row["text_may_leave"] else "stays"),
+        Column("text", "text", NAME, lambda row: "publishable" if row["text_may_leave"] else "not publishable"),
         *numbers({"draws": "draws"}),
         Column("predictors", "predictors", NAME, lambda row: ", ".join(row["predictors"])),
         Column("note", "", NOTE, lambda row: row["fault"]),
@@ -47,15 +47,17 @@ def corpora_table(rows: Rows) -> Table:
     return table("Corpora", heads, rows)
 
 
-def corpora_on_page(rows: Rows, address: Callable[[str], str], asked: str = "") -> Table:
+def corpora_on_page(rows: Rows, address: Callable[[str], str], sort: str = "") -> Table:
     """Return the table of corpora for a page.
 
     address: function that returns the URL of a corpus.
-    asked: requested order, from the URL.
+    sort: requested order, from the URL.
     """
-    made = corpora_table(rows)
-    linked = replace(made.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"])))
-    return table("Corpora", (linked, *made.columns[1:]), rows, slug="corpora", asked=asked)
+    corpora = corpora_table(rows)
+    linked = replace(
+        corpora.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"]))
+    )
+    return table("Corpora", (linked, *corpora.columns[1:]), rows, slug="corpora", asked=sort)
 
 
 def _votes(row: dict[str, Any], part: int, whole: int) -> Cell:
@@ -84,10 +86,10 @@ def waits_table(rows: Rows) -> Table:
     heads = (
         Column("task", "task"),
         Column("for", "waits for", says=whom),
-        *numbers({"waiting": "units", "missing": "answers missing", "able": "who may"}),
-        Column("stuck", "", says=lambda row: "stands still" if row["stuck"] else ""),
+        *numbers({"waiting": "units", "missing": "missing answers", "able": "people"}),
+        Column("stuck", "", says=lambda row: "stalled" if row["stuck"] else ""),
     )
-    return table("What waits for whom", heads, rows)
+    return table("Queues", heads, rows)
 
 
 def draws_table(rows: Rows) -> Table:
@@ -110,8 +112,8 @@ def draws_table(rows: Rows) -> Table:
 
 
 def predictors_table(rows: list[dict[str, Any]]) -> Table:
-    classes = Column("classes", "classes of several labels", NAME, lambda row: " ".join(row["classes"]))
-    ranked = Column("ranked", "ranks labels", NAME, lambda row: "ranked" if row["ranked"] else NOT_MEASURED)
+    classes = Column("classes", "classes with several labels", NAME, lambda row: " ".join(row["classes"]))
+    ranked = Column("ranked", "ranked labels", NAME, lambda row: "ranked" if row["ranked"] else NOT_MEASURED)
     heads = (
         Column("predictor", "predictor"),
         Column("corpus", "corpus"),
@@ -128,10 +130,10 @@ def _incomplete(row: dict[str, Any]) -> str:
     if row["complete"]:
         return ""
     if not row["source"]:
-        return f"posts lack votes; run `assay prelabel {row['corpus']}`"
+        return f"some posts have no votes; run `assay prelabel {row['corpus']}`"
     if row["ranked"]:
-        return "the corpus has grown since, and what was added has no ranked labels"
-    return "the corpus has grown since: import predictions for all of its posts under the same version"
+        return "records that were added later have no ranked labels"
+    return "the corpus has grown; import predictions for all posts under the same version"
 
 
 def vocabularies_table(rows: Rows) -> Table:
@@ -161,8 +163,8 @@ def pauses_table(rows: Rows) -> Table:
 def rerouted(counts: dict[str, int]) -> str:
     """Return a sentence about the result of `reroute` in work/routing.py."""
     queues, adjudication, decided = counts["queues"], counts["adjudication"], counts["decided"]
-    by_answers = f" Decided by the answers that they have: {decided:,}." if decided else ""
-    return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication.{by_answers}"
+    by_answers = f" Decided by existing answers: {decided:,}." if decided else ""
+    return f"Moved: {queues:,} to the queue of the next language, {adjudication:,} to adjudication.{by_answers}"
 
 
 def undecidable(count: int) -> str:
@@ -173,8 +175,8 @@ def undecidable(count: int) -> str:
     if not count:
         return ""
     it = "it" if count == 1 else "them"
-    wait = f"{are(count, 'post waits', 'posts wait')} for an adjudicator who has not read {it}"
-    return f"{wait}; make another person an adjudicator."
+    wait = f"{are(count, 'post is waiting', 'posts are waiting')} for an adjudicator who has not read {it}"
+    return f"{wait}. Make another person an adjudicator."
 
 
 def contested(waiting: Mapping[str, int]) -> str:
@@ -184,20 +186,24 @@ def contested(waiting: Mapping[str, int]) -> str:
     """
     if not waiting:
         return ""
-    wait = are(sum(waiting.values()), "of them waits", "of them wait")
+    wait = are(sum(waiting.values()), "is waiting", "are waiting")
     return f"The audit failed for {' '.join(sorted(waiting))}, so people label these too: {wait}."
 
 
 def closed(done: Mapping[str, Any]) -> str:
     """Return sentences about the result of `close` in work/closure.py."""
     open_now = many(done["in_hand"], "unit")
-    held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
-    now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
-    digest = f" Publish this digest of what became of its drawn units: {done['digest']}." if done["digest"] else ""
-    ended = {"decided": "Decided by what was answered", "unconfirmed": "Labelled by one reader, and not confirmed"}
-    ended |= {"left_out": "Left out without a label"}
-    by_this = "".join(f" {what}: {many(done[name], 'unit')}." for name, what in ended.items() if done[name])
-    return f"Task {done['task']} {now}.{by_this} {_left(done)}{held}{digest}"
+    open_note = f" Annotators can still answer the units that they have open ({open_now})." if done["in_hand"] else ""
+    status = "has been closed, so annotators no longer receive its units" if done["changed"] else "was already closed"
+    digest = (
+        f" Publish this digest of the outcomes of randomly drawn units: {done['digest']}." if done["digest"] else ""
+    )
+    headings = {"decided": "Decided by existing answers", "unconfirmed": "Labelled by one reader without confirmation"}
+    headings |= {"left_out": "Excluded without a label"}
+    outcome_notes = "".join(
+        f" {heading}: {many(done[name], 'unit')}." for name, heading in headings.items() if done[name]
+    )
+    return f"Task {done['task']} {status}.{outcome_notes} {_left(done)}{open_note}{digest}"
 
 
 def leave_out(task: str) -> str:
@@ -207,28 +213,28 @@ def leave_out(task: str) -> str:
 
 def reopened(done: Mapping[str, Any]) -> str:
     """Return sentences about the result of `reopen` in work/closure.py."""
-    now = "is open again: people are given its units" if done["changed"] else "was open already"
-    return f"Task {done['task']} {now}. {_left(done)}"
+    status = "has been reopened, so annotators receive its units" if done["changed"] else "was already open"
+    return f"Task {done['task']} {status}. {_left(done)}"
 
 
 def _left(done: Mapping[str, Any]) -> str:
-    left = done["unfinished"]
-    return f"Without a label yet: {many(left, 'unit')}." if left else "All of its units are done."
+    unfinished = done["unfinished"]
+    return f"Units without a label: {unfinished:,}." if unfinished else "All units are finished."
 
 
 # --- Accounts
 
 
-def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, asked: str = "") -> Table:
+def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, sort: str = "") -> Table:
     """Return the table of annotators' accounts.
 
     annotators: annotators with their accounts, languages and invites.
     address: function that returns the URL of an annotator from the primary key.
     """
 
-    def user(one: Any) -> Cell:
-        note = "manager" if one.user.is_staff else ""
-        return Cell(one.user.username, one.user.username, url=address(one.pk), note=note)
+    def user(annotator: Any) -> Cell:
+        note = "manager" if annotator.user.is_staff else ""
+        return Cell(annotator.user.username, annotator.user.username, url=address(annotator.pk), note=note)
 
     columns = (
         Column("username", "user name", SHORT, user),
@@ -238,7 +244,7 @@ def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now
         Column("state", "account", SENTENCE, lambda one: account_state(one, now)),
         Column("last", "last log-in", SHORT, lambda one: when(one.user.last_login)),
     )
-    return table("Annotators", columns, annotators, slug="accounts", asked=asked)
+    return table("Annotators", columns, annotators, slug="accounts", asked=sort)
 
 
 def account_state(annotator: Any, now: datetime) -> str:
@@ -251,17 +257,17 @@ def account_state(annotator: Any, now: datetime) -> str:
     if invite is None:
         return "no link yet"
     if invite.used_at or invite.revoked_at:
-        return "the link was withdrawn" if invite.revoked_at else "the link was used"
+        return "the link was revoked" if invite.revoked_at else "the link was used"
     day = f"{timezone.localtime(invite.expires_at):%Y-%m-%d}"
-    return f"invited, the link works until {day}" if invite.expires_at > now else f"the link expired on {day}"
+    return f"invited, link valid until {day}" if invite.expires_at > now else f"the link expired on {day}"
 
 
-def managers_table(users: Iterable[Any], asked: str = "") -> Table:
-    rights = ("what the admin gives them", "everything")
+def managers_table(users: Iterable[Any], sort: str = "") -> Table:
+    rights = ("as granted in the admin", "everything")
     columns = (
         Column("username", "user name", SHORT, lambda user: user.username),
         Column("name", "name", SENTENCE, lambda user: user.get_full_name()),
         Column("rights", "may change", SENTENCE, lambda user: rights[user.is_superuser]),
         Column("last", "last log-in", SHORT, lambda user: when(user.last_login)),
     )
-    return table("Managers", columns, users, slug="managers", asked=asked)
+    return table("Managers", columns, users, slug="managers", asked=sort)

@@ -51,7 +51,7 @@ GOLD = (
 
 
 def people_table(
-    people: Rows, times: dict[str, Any], pauses: Rows, address: Address, asked: str, *, tested: bool
+    people: Rows, times: dict[str, Any], pauses: Rows, address: Address, sort: str, *, tested: bool
 ) -> Table:
     """Return the table of a task's annotators.
 
@@ -73,9 +73,11 @@ def people_table(
         Column("time", "seconds, median (quartiles)", NUMBER, time),
         *(GOLD if any(row["known"] or row["left"] for row in people) else ()),
         timed("last", "last judged"),
-        Column("state", "may work in", SENTENCE, lambda row: _now(row, running.get(row["annotator"]), tested)),
+        Column(
+            "state", "may work in", SENTENCE, lambda row: _queues_or_reason(row, running.get(row["annotator"]), tested)
+        ),
     )
-    return table("Annotators", heads, people, slug="people", asked=asked)
+    return table("Annotators", heads, people, slug="people", asked=sort)
 
 
 def _left(left: dict[str, int]) -> Cell:
@@ -87,46 +89,46 @@ def _left(left: dict[str, int]) -> Cell:
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
 
 
-def _now(row: dict[str, Any], pause: dict[str, Any] | None, tested: bool) -> Cell:
+def _queues_or_reason(row: dict[str, Any], pause: dict[str, Any] | None, tested: bool) -> Cell:
     if pause:
         return Cell("none: paused", "", note="new" if pause["new"] else "")
     if not row["active"]:
         return Cell("none: locked out", "")
-    why_none = "none: no test passed" if tested else "none: reads none of the languages"
+    why_none = "none: no test passed" if tested else "none: reads no language of the task"
     return Cell(", ".join(row["may"]) or why_none, ", ".join(row["may"]))
 
 
 def accuracy_plot(people: Rows, rule: Rule) -> SafeString:
     """Plot each annotator's accuracy on gold answers, lowest first. A line shows the threshold of the pause rule."""
-    found = [row for row in people if row["known"]]
-    found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
+    rows_with_gold = [row for row in people if row["known"]]
+    rows_with_gold.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
     rows = [
-        Row(row["name"], "", (Mark(made["value"], made["low"], made["high"], row["known"]["asked"]),))
-        for row in found
-        if (made := row["known"]["accuracy"])
+        Row(row["name"], "", (Mark(accuracy["value"], accuracy["low"], accuracy["high"], row["known"]["asked"]),))
+        for row in rows_with_gold
+        if (accuracy := row["known"]["accuracy"])
     ]
-    bar = (rule.below, f"asked for: {percent(rule.below)}") if rule.below else None
+    limit = (rule.below, f"required: {percent(rule.below)}") if rule.below else None
     if not rows:
         return NONE
-    return forest(rows, title="Right in gold answers", counted="asked", axis=(0, 100), limit=bar)
+    return forest(rows, title="Accuracy on gold answers", counted="asked", axis=(0, 100), limit=limit)
 
 
 # --- One annotator
 
 
-def labels_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
+def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     heads = (
         Column("label", "label", says=lambda row: called(row["label"])),
-        Column("own", "theirs", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
-        Column("all", "everybody’s", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
+        Column("own", "this annotator", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
+        Column("all", "all annotators", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
     )
-    return table("Labels", heads, rows, slug="labels", asked=asked)
+    return table("Labels", heads, rows, slug="labels", asked=sort)
 
 
 # --- Pauses
 
 
-def paused_table(pauses: Iterable[dict[str, Any]], asked: str, address: Address | None = None) -> Table:
+def paused_table(pauses: Iterable[dict[str, Any]], sort: str, address: Address | None = None) -> Table:
     """Return the table of pauses.
 
     address: if omitted, all pauses belong to one annotator, so the column of names is omitted too.
@@ -143,25 +145,25 @@ def paused_table(pauses: Iterable[dict[str, Any]], asked: str, address: Address 
         *numbers({"right": "right", "asked": "of gold answers"}),
         Column("until", "until", says=until),
     )
-    return table("Pauses", heads, pauses, slug="paused", asked=asked)
+    return table("Pauses", heads, pauses, slug="paused", asked=sort)
 
 
 def _why(row: dict[str, Any]) -> str:
     if row["by"]:
         return f"{row['by']}: {row['reason']}"
-    return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
+    return f"the pause rule; {row['reason']}" if row["reason"] else "the task’s rule"
 
 
 def voided(annotator: object, done: Voided) -> str:
     """Return a sentence about the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
-        return f"{annotator} had no answers that count, so nothing was voided."
-    units = are(done.reopened, "unit is", "units are")
-    return f"Voided {many(done.answers, 'answer')} of {annotator}; {units} back in the queue."
+        return f"{annotator} had no valid answers, so nothing was voided."
+    units = are(done.reopened, "unit was", "units were")
+    return f"Voided {many(done.answers, 'answer')} of {annotator}; {units} returned to the queue."
 
 
 def comments_table(
-    comments: Iterable[dict[str, Any]], asked: str, called: Called, unit: Address, address: Address | None = None
+    comments: Iterable[dict[str, Any]], sort: str, called: Called, unit: Address, address: Address | None = None
 ) -> Table:
     """Return the table of comments.
 
@@ -171,59 +173,64 @@ def comments_table(
 
     def said(row: dict[str, Any]) -> Cell:
         name = called(row["label"]) if row["label"] else row["kind"]
-        return Cell(name, name, note="taken back" if row["voided"] else "")
+        return Cell(name, name, note="undone" if row["voided"] else "")
 
     heads = (
         timed("at", "when"),
         *([person(address)] if address else []),
         Column("comment", "comment", SENTENCE),
-        Column("said", "their answer", says=said),
+        Column("said", "answer", says=said),
         Column("text", "about", SENTENCE, lambda row: replace(beginning(row), url=unit(row["unit"]))),
     )
-    return table("Comments", heads, comments, slug="comments", asked=asked)
+    return table("Comments", heads, comments, slug="comments", asked=sort)
 
 
-def agreed_table(consents: Iterable[dict[str, Any]], asked: str, address: Address) -> Table:
-    heads = (person(address), timed("at", "agreed"), timed("withdrawn_at", "taken back"))
-    return table("Agreements", heads, consents, slug="agreed", asked=asked)
+def agreed_table(consents: Iterable[dict[str, Any]], sort: str, address: Address) -> Table:
+    heads = (person(address), timed("at", "agreed"), timed("withdrawn_at", "withdrawn"))
+    return table("Agreements", heads, consents, slug="agreed", asked=sort)
 
 
 # --- The pause rule
 
 
-def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
+def rule_tables(rule: Rule, sort: str) -> list[tuple[str, Table]]:
     """Return a (question, table) pair for each question about the effect of pause rules.
 
     The rows are the rules, including the task's own rule. The columns are possible accuracies of an annotator.
     """
     rules = list(dict.fromkeys([rule, *CHOICES]))
-    found = chances(rules)
-    made = []
+    chances_by_rule = chances(rules)
+    tables = []
     for place, number_asked in enumerate(ASKED):
-        chance_of = {(row.rule, row.accuracy): (row.by[place][1], "falsely" if row.falsely else "") for row in found}
+        chance_of = {
+            (row.rule, row.accuracy): (row.by[place][1], "falsely" if row.falsely else "") for row in chances_by_rule
+        }
         cells = {key: Cell(percent(chance), chance, mark=mark) for key, (chance, mark) in chance_of.items()}
-        words = f"Paused by the {number_asked}th gold answer"
-        made.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, asked)))
-    cells = {(row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("") for row in found}
-    words = "Gold answers until the pause, on average"
-    return [*made, (words, _by_rule("mean", words, rules, rule, cells, asked))]
+        words = f"Paused after {number_asked} gold answers"
+        tables.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, sort)))
+    cells = {
+        (row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("")
+        for row in chances_by_rule
+    }
+    words = "Average number of gold answers before the pause"
+    return [*tables, (words, _by_rule("mean", words, rules, rule, cells, sort))]
 
 
-def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: Cells, asked: str) -> Table:
+def _by_rule(slug: str, title: str, rules: list[Rule], task_rule: Rule, cells: Cells, sort: str) -> Table:
     def below(rule: Rule) -> Cell:
-        return Cell(f"{100 * rule.below:g}%", rule.below, note="this task" if rule == own else "")
+        return Cell(f"{100 * rule.below:g}%", rule.below, note="this task" if rule == task_rule else "")
 
     def right_in(accuracy: float) -> Column:
-        told = f"{100 * accuracy:g}"
-        return Column(f"of{told}", f"right in {told}%", NUMBER, lambda rule: cells[rule, accuracy])
+        value = f"{100 * accuracy:g}"
+        return Column(f"of{value}", f"accuracy {value}%", NUMBER, lambda rule: cells[rule, accuracy])
 
     heads = (
-        Column("rule", "pause people who are right in less than", says=below),
-        Column("confidence", "how certain", NUMBER, lambda rule: Cell(f"{100 * rule.confidence:g}%", rule.confidence)),
-        numbered("least", "from gold answer", lambda rule: rule.least),
+        Column("rule", "pause if accuracy is below", says=below),
+        Column("confidence", "confidence", NUMBER, lambda rule: Cell(f"{100 * rule.confidence:g}%", rule.confidence)),
+        numbered("least", "minimum gold answers", lambda rule: rule.least),
         *map(right_in, ACCURACIES),
     )
-    return table(words, heads, rules, slug=slug, asked=asked)
+    return table(title, heads, rules, slug=slug, asked=sort)
 
 
 # --- Annotators of all tasks, and their timesheet
@@ -233,19 +240,22 @@ TIMESHEET = ("name", "username", "day", "task", "answers", "skips", "decisions",
 HEADINGS = (*TIMESHEET[:-1], "active hours")
 
 
-def everybody_table(people: Iterable[dict[str, Any]], asked: str) -> Table:
+def everybody_table(people: Iterable[dict[str, Any]], sort: str) -> Table:
     heads = (
         Column("name", "annotator", says=_name),
         Column("languages", "reads", SENTENCE, _languages),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
         *numbers({"answers": "answers", "decisions": "decisions"}),
-        *(_hours(key, words) for key, words in (("today", "hours today"), ("week", "in 7 days"), ("all", "in all"))),
-        estimated("right", "right in gold answers"),
+        *(
+            _hours(key, words)
+            for key, words in (("today", "hours today"), ("week", "hours in 7 days"), ("all", "total hours"))
+        ),
+        estimated("right", "accuracy on gold answers"),
         estimated("same", "same as the label"),
         Column("paused", "paused in", NUMBER, lambda row: Cell(count(row["paused"]), row["paused"])),
         timed("last", "last seen"),
     )
-    return table("Everybody", heads, people, slug="everybody", asked=asked)
+    return table("Everybody", heads, people, slug="everybody", asked=sort)
 
 
 def _name(row: dict[str, Any]) -> Cell:
@@ -270,8 +280,8 @@ def _hours(key: str, words: str) -> Column:
 
 def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
     """Return the timesheet as CSV, with a row for each person, day and task, and hours to two decimals."""
-    made = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
-    return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in made))
+    rows_as_text = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
+    return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in rows_as_text))
 
 
 # --- Tests and gold answers
@@ -280,17 +290,17 @@ TEXT = Column("text", "text", SENTENCE, beginning)
 
 BY_LANGUAGE = (
     ONE_LANGUAGE,
-    *numbers({"took": "took it", "passed": "passed", "granted": "let in without it", "failed": "no try left"}),
+    *numbers({"took": "took the test", "passed": "passed", "granted": "exempted", "failed": "no tries left"}),
     numbered("tests", "tests"),
     estimated("share", "tests passed, 95% interval"),
 )
 
 
-def tested_table(rows: Iterable[dict[str, Any]], asked: str) -> Table:
-    return table("Tests by language", BY_LANGUAGE, rows, slug="tested", asked=asked)
+def tested_table(rows: Iterable[dict[str, Any]], sort: str) -> Table:
+    return table("Tests by language", BY_LANGUAGE, rows, slug="tested", asked=sort)
 
 
-def trials_table(rows: Iterable[dict[str, Any]], asked: str, address: Callable[[int], str] | None = None) -> Table:
+def trials_table(rows: Iterable[dict[str, Any]], sort: str, address: Callable[[int], str] | None = None) -> Table:
     """Return the table of tests, with a row for each annotator and language.
 
     address: if omitted, all tests belong to one annotator, so the column of names is omitted too.
@@ -303,7 +313,7 @@ def trials_table(rows: Iterable[dict[str, Any]], asked: str, address: Callable[[
         timed("last", "last"),
         Column("state", "now", SHORT, _standing),
     )
-    return table("Tests by annotator", heads, rows, slug="tests", asked=asked)
+    return table("Tests by annotator", heads, rows, slug="tests", asked=sort)
 
 
 def _score(row: dict[str, Any]) -> Cell:
@@ -313,13 +323,13 @@ def _score(row: dict[str, Any]) -> Cell:
 
 def _standing(row: dict[str, Any]) -> Cell:
     if row["qualified"]:
-        return Cell("let in by a manager" if row["granted"] else "passed", 0)
+        return Cell("exempted by a manager" if row["granted"] else "passed", 0)
     if row["open"]:
-        return Cell("taking it", 1)
-    return Cell(f"may try again ({row['left']})", 2) if row["left"] else Cell("no try left", 3)
+        return Cell("in progress", 1)
+    return Cell(f"can try again ({row['left']})", 2) if row["left"] else Cell("no tries left", 3)
 
 
-def known_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
+def known_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     def agreeing(row: dict[str, Any]) -> Cell:
         share = f"{row['right']:,} of {row['asked']:,}"
         return Cell(share, row["right"] / row["asked"]) if row["asked"] else Cell(NOT_MEASURED)
@@ -330,14 +340,14 @@ def known_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> T
         ONE_LANGUAGE,
         Column("purpose", "for"),
         Column("label", "known answer", says=lambda row: called(row["label"])),
-        Column("said", "others say", says=lambda row: called(row["said"])),
+        Column("said", "most frequent other answer", says=lambda row: called(row["said"])),
         numbered("asked", "asked"),
-        Column("right", "agree with it", NUMBER, agreeing),
+        Column("right", "agree", NUMBER, agreeing),
     )
-    return table("Known answers", heads, rows, slug="known", asked=asked)
+    return table("Known answers", heads, rows, slug="known", asked=sort)
 
 
-def given_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> Table:
+def given_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     """Return the table of one annotator's answers to gold answers."""
 
     def said(row: dict[str, Any]) -> Cell:
@@ -348,7 +358,7 @@ def given_table(rows: Iterable[dict[str, Any]], asked: str, called: Called) -> T
         timed("at", "when"),
         TEXT,
         Column("label", "known answer", says=lambda row: called(row["label"])),
-        Column("said", "theirs", says=said),
+        Column("said", "answer", says=said),
         Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
     )
-    return table("Gold answers given", heads, rows, slug="given", asked=asked)
+    return table("Gold answers given", heads, rows, slug="given", asked=sort)

@@ -48,33 +48,39 @@ def worked(annotator: Annotator) -> Worked:
     today = midnight()
     week = today - timedelta(days=today.weekday())
     # Adjudicators' decisions are not timed.
-    own = Judgment.objects.live().filter(annotator=annotator, answered_at__gte=week, lease__isnull=False).order_by()
+    judgments = (
+        Judgment.objects.live().filter(annotator=annotator, answered_at__gte=week, lease__isnull=False).order_by()
+    )
     an_answer, of_today = Q(kind=Judgment.ANSWER), Q(answered_at__gte=today)
-    found = own.aggregate(
+    totals = judgments.aggregate(
         answered_today=Count("pk", filter=an_answer & of_today),
         seconds_today=Sum("active_seconds", filter=of_today, default=0.0),
         answered_this_week=Count("pk", filter=an_answer),
         seconds_this_week=Sum("active_seconds", default=0.0),
     )
-    return Worked(**found)
+    return Worked(**totals)
 
 
-def without_pause(annotator: Annotator, now: datetime | None = None) -> timedelta:
+def without_pause(annotator: Annotator, current_time: datetime | None = None) -> timedelta:
     """Return how long an annotator has worked without a break of PAUSE. The result is at most LOOKED_BACK.
 
     It is zero during a break.
     """
-    end = now = now or timezone.now()
-    own = Judgment.objects.filter(annotator=annotator, answered_at__gt=now - LOOKED_BACK, answered_at__lte=now)
-    for at, shown, active in own.order_by("-answered_at").values_list("answered_at", "shown_at", "active_seconds"):
-        if end - at >= PAUSE:
+    end = current_time = current_time or timezone.now()
+    judgments = Judgment.objects.filter(
+        annotator=annotator, answered_at__gt=current_time - LOOKED_BACK, answered_at__lte=current_time
+    )
+    for answered_at, shown_at, active in judgments.order_by("-answered_at").values_list(
+        "answered_at", "shown_at", "active_seconds"
+    ):
+        if end - answered_at >= PAUSE:
             break
         # The time for a long document counts too. It starts at the beginning of the measured active time, or when the
         # document was shown if no active time was measured.
-        began = at - timedelta(seconds=active) if active is not None else shown or at
+        began = answered_at - timedelta(seconds=active) if active is not None else shown_at or answered_at
         end = min(end, began)
     # The time since the last answer counts as work.
-    return now - end
+    return current_time - end
 
 
 def is_long(stretch: timedelta) -> bool:
@@ -97,29 +103,31 @@ def own_answers(
     words: text to search for in the items of the latest SEARCHED answers.
     commented: whether to return only answers and skips with a comment.
     """
-    own = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
+    judgments = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
     if task is not None:
-        own = own.filter(unit__task=task)
+        judgments = judgments.filter(unit__task=task)
     if said == "answered":
-        own = own.filter(kind=Judgment.ANSWER)
+        judgments = judgments.filter(kind=Judgment.ANSWER)
     elif said == "skipped":
-        own = own.filter(kind=Judgment.SKIP)
+        judgments = judgments.filter(kind=Judgment.SKIP)
     elif said:
-        own = own.filter(kind=Judgment.ANSWER).annotate(now=_now(annotator, "label")).filter(now=said)
+        judgments = (
+            judgments.filter(kind=Judgment.ANSWER).annotate(now=_current_value(annotator, "label")).filter(now=said)
+        )
     if commented:
-        own = own.annotate(comment_now=_now(annotator, "comment")).exclude(comment_now="")
-    own = own.order_by("-answered_at", "-pk")
+        judgments = judgments.annotate(comment_now=_current_value(annotator, "comment")).exclude(comment_now="")
+    judgments = judgments.order_by("-answered_at", "-pk")
     if words:
         # Search in two steps, because PostgreSQL would search all texts in a single query.
-        latest = dict(own.values_list("pk", "unit__item")[:SEARCHED])
+        latest = dict(judgments.values_list("pk", "unit__item")[:SEARCHED])
         texts = Item.objects.filter(pk__in=set(latest.values()), text__icontains=words).order_by()
-        found = set(texts.values_list("pk", flat=True))
-        own = Judgment.objects.filter(pk__in=[pk for pk, item in latest.items() if item in found])
-        own = own.order_by("-answered_at", "-pk")
-    return own.select_related("unit__item", "unit__task")
+        item_ids = set(texts.values_list("pk", flat=True))
+        judgments = Judgment.objects.filter(pk__in=[pk for pk, item in latest.items() if item in item_ids])
+        judgments = judgments.order_by("-answered_at", "-pk")
+    return judgments.select_related("unit__item", "unit__task")
 
 
-def _now(annotator: Annotator, name: str) -> Coalesce:
+def _current_value(annotator: Annotator, name: str) -> Coalesce:
     """Return an expression for a field of a judgment, with its value after the annotator's latest change."""
     changed = Change.objects.filter(
         judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
@@ -127,20 +135,22 @@ def _now(annotator: Annotator, name: str) -> Coalesce:
     return Coalesce(Subquery(changed.order_by("-pk").values(name)[:1]), F(name))
 
 
-def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
+def overruled(annotator: Annotator, own_judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
     """Return those of an annotator's answers that an adjudicator overruled.
 
     An answer is returned only if the annotator may know about the decision, as in `decided`.
     """
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
-    told = own.filter(kind=Judgment.ANSWER).filter(_TOLD)
-    told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=_now(annotator, "label"))
-    return told.filter(settled__isnull=False).exclude(settled=F("now"))
+    visible = own_judgments.filter(kind=Judgment.ANSWER).filter(_VISIBLE)
+    visible = visible.annotate(
+        settled=Subquery(decided.values("unit__label")[:1]), now=_current_value(annotator, "label")
+    )
+    return visible.filter(settled__isnull=False).exclude(settled=F("now"))
 
 
 # The judgments for which annotators may see an adjudicator's decision. In an open task, the decisions would reveal
 # which units are checked or audited. For hidden gold answers, the decisions are never shown.
-_TOLD = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
+_VISIBLE = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
 
 
 def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dict[int, Judgment]:
@@ -150,11 +160,13 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
 
     Only decisions in closed tasks are returned. Decisions on hidden gold answers are never returned.
     """
-    said = {each.unit_id: each.label for each in judgments if each.kind == Judgment.ANSWER}
-    said |= {unit: change.label for unit, change in changes.items()}
-    settled = Judgment.objects.live().filter(_TOLD, unit__in=said, kind=Judgment.SETTLE, label=F("unit__label"))
-    found = settled.select_related("unit__item").order_by("-pk")
-    return {each.unit_id: each for each in found if each.label != said[each.unit_id]}
+    latest_labels = {judgment.unit_id: judgment.label for judgment in judgments if judgment.kind == Judgment.ANSWER}
+    latest_labels |= {unit: change.label for unit, change in changes.items()}
+    settled = Judgment.objects.live().filter(
+        _VISIBLE, unit__in=latest_labels, kind=Judgment.SETTLE, label=F("unit__label")
+    )
+    decisions = settled.select_related("unit__item").order_by("-pk")
+    return {decision.unit_id: decision for decision in decisions if decision.label != latest_labels[decision.unit_id]}
 
 
 # --- Progress
@@ -177,23 +189,23 @@ class Progress:
 
 
 def own_progress(permit: Permit) -> Progress:
-    [own] = progress_in([permit])
-    return own
+    [progress] = progress_in([permit])
+    return progress
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """Return the progress in several tasks. The number of queries does not depend on the number of tasks."""
-    found, today = [], day_of()
+    results, today = [], day_of()
     for backlog in backlogs(permits):
         of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
-        found.append(Progress(*of_today, backlog.waiting, backlog.behind_tests))
-    return found
+        results.append(Progress(*of_today, backlog.waiting, backlog.behind_tests))
+    return results
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:
     """Return when the annotator last judged in each task, as a mapping from task to seconds since 1970."""
-    own = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
-    return {task: last.timestamp() for task, last in own.annotate(Max("answered_at"))}
+    judgments = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
+    return {task: last.timestamp() for task, last in judgments.annotate(Max("answered_at"))}
 
 
 def why_empty(permit: Permit) -> str:
@@ -205,29 +217,27 @@ def why_empty(permit: Permit) -> str:
         return str(permit.stopped)
     if permit.read_queues and not permit.queues:
         return _why_not_qualified(states(permit))
-    if told := not_a_reader(permit):
-        return told
-    own = waiting(permit)
-    if with_free_place(own).exists():
-        return _("Something has just come free. Look again.")
-    if own.exists():
+    if reason := not_a_reader(permit):
+        return reason
+    units = waiting(permit)
+    if with_free_place(units).exists():
+        return _("A unit has just become available. Check again.")
+    if units.exists():
         return ngettext(
-            "What is left in your languages is open with other readers. What they leave comes back within "
-            "%(number)s minute.",
-            "What is left in your languages is open with other readers. What they leave comes back within "
-            "%(number)s minutes.",
+            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "become available within %(number)s minute.",
+            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "become available within %(number)s minutes.",
             task.kind.lease_minutes,
         ) % {"number": task.kind.lease_minutes}
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
-        return _(
-            "You have judged everything that waits in your languages. Other people still have answers to give there."
-        )
+        return _("You have judged all waiting units in your languages. They still need answers from other people.")
     if queued.exists():
         return _(
-            "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
+            "No units are waiting in your languages now. You may receive units that readers of other languages skip."
         )
-    return _("All done. Everything in this task has been read.")
+    return _("All done. All units of this task have been read.")
 
 
 def not_a_reader(permit: Permit) -> str:
@@ -237,18 +247,18 @@ def not_a_reader(permit: Permit) -> str:
     """
     if permit.reads:
         return ""
-    wanted = set(permit.task.read_in)
-    if known := [label_name(code) for code in permit.levels if code in wanted]:
+    read_in = set(permit.task.read_in)
+    if languages := [label_name(code) for code in permit.levels if code in read_in]:
         return _(
-            "This task asks for readers of level %(level)s or more, and you are down with less in %(languages)s. The "
-            "manager can change that."
-        ) % {"level": permit.task.least_level, "languages": ", ".join(known)}
-    return _("You are not down as a reader of any language of this task. The manager can add your languages.")
+            "This task requires reading level %(level)s or higher, but your level is lower in %(languages)s. The "
+            "manager can change your level."
+        ) % {"level": permit.task.least_level, "languages": ", ".join(languages)}
+    return _("You do not read any language of this task. The manager can add your languages.")
 
 
-def _why_not_qualified(found: list[Standing]) -> str:
-    if all(each.step == FAILED for each in found):
-        return _("You have not passed the test, and have no tries left. The manager can still let you in.")
-    if any(each.earlier for each in found):
-        return _("The guidelines have changed, and with them what is right. Read them and take the new test.")
+def _why_not_qualified(all_states: list[Standing]) -> str:
+    if all(state.step == FAILED for state in all_states):
+        return _("You have not passed the test, and have no tries left. The manager can exempt you from the test.")
+    if any(state.earlier for state in all_states):
+        return _("The guidelines have changed. Read them and take the new test.")
     return _("Before you begin, there is a short test. Read the guidelines and take it.")

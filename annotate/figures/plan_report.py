@@ -17,8 +17,8 @@ from annotate.reports.square_plots import Spot, lines
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table
 
 WHY = {
-    "few": "the corpus has too few posts for so narrow an interval",
-    "hidden": "too much may be hidden in what nobody reads in other languages",
+    "few": "the corpus has too few posts for this interval width",
+    "hidden": "too many of its posts may be hidden among unread posts in other languages",
 }
 CALLED = {"error": "error of the detectors' agreement"}
 
@@ -46,33 +46,36 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
     """Yield sentences about languages for which a uniform draw is insufficient or expensive. They name alternatives."""
     of_measure = [row for row in plan["rows"] if row["measure"] == measure]
-    for why, because in WHY.items():
+    for why, reason in WHY.items():
         rows = [row for row in of_measure if row["why"] == why]
         if not rows:
             continue
-        instead = "Take a larger corpus, or be content with a wider interval."
+        instead = "Use a larger corpus, or accept a wider interval."
         if measure in DESIGNED and why == "hidden":
             alone, decoys = rows[0]["alone"], rows[0]["decoys"]
             instead = f"Build {measure}-oriented sets of {many(alone, 'post')} and {many(decoys, 'decoy')} each."
         labels = " ".join(row["language"] or "all" for row in rows)
-        yield f"No uniform draw suits {labels}: {because}. {instead}"
-    both = [row for row in of_measure if row["needs"] and row["alone"] is not None]
-    dear = [row["language"] for row in both if row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])]
-    if dear:
-        yield f"For {' '.join(dear)}, a {measure}-oriented set takes a tenth of that reading or less."
+        yield f"No uniform draw is sufficient for {labels}: {reason}. {instead}"
+    with_alternative = [row for row in of_measure if row["needs"] and row["alone"] is not None]
+    expensive = [
+        row["language"] for row in with_alternative if row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])
+    ]
+    if expensive:
+        yield f"For {' '.join(expensive)}, a {measure}-oriented set requires at most a tenth of this reading."
 
 
 def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence about the interval widths that sets for one language have without decoys."""
-    own = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
+    widths_by_measure = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
     widths = ", ".join(
-        f"{measure} " + " or ".join(f"{100 * each['width']:.1f} points ({each['false_yes']:.0%})" for each in found)
-        for measure, found in own.items()
+        f"{measure} "
+        + " or ".join(f"{100 * cell['width']:.1f} points ({cell['false_yes']:.0%})" for cell in measure_widths)
+        for measure, measure_widths in widths_by_measure.items()
     )
     if widths:
         yield (
-            "A corpus has no decoys until people have found posts not to be in a language. Without decoys false Yes is "
-            f"unknown, and these sets' intervals are this wide for the share in brackets: {widths}."
+            "A corpus has no decoys until people have answered No for some posts. Without decoys, the share of false "
+            f"Yes is unknown. The interval widths of these sets for a share of false Yes (in brackets) are: {widths}."
         )
 
 
@@ -96,28 +99,28 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
 
 def columns_words() -> str:
     return (
-        "audited: the share of the agreed posts. its posts, disputed, audits, checks "
-        "(by an adjudicator) and hours (checks included): of that language alone. read in all: in all languages. own "
-        "set, decoys: posts to draw for a recall- or precision-oriented set that does as well, and the decoys hidden "
-        "among them: posts that people found not to be in the language in another task."
+        "audited: the share of agreed posts to audit. its posts, disputed, audits, checks (by an adjudicator) and "
+        "hours (including checks): only for this language. read in all: for all languages. own set, decoys: the "
+        "number of posts in a recall- or precision-oriented set with the same width, and the number of decoys among "
+        "them, which are posts that people in another task found not to be in the language."
     )
 
 
-def draw_words(plan: Mapping[str, Any], corpus: str, wished: float) -> Iterator[str]:
-    draw, points = plan["draw"], in_points(wished)
+def draw_words(plan: Mapping[str, Any], corpus: str, width: float) -> Iterator[str]:
+    draw, points = plan["draw"], in_points(width)
     if draw is None:
         yield (
-            f"No uniform draw of corpus {corpus} gives any of these an interval of {points}. Build sets of one "
-            "language each (`assay open_task … --design recall` or `precision`), or take a larger corpus."
+            f"No uniform draw of corpus {corpus} gives an interval of {points} for any of these measures. Build a set "
+            "for each language (`assay open_task … --design recall` or `precision`), or use a larger corpus."
         )
         return
     contested = rounded(draw["contested"]) if draw["contested"] >= 1 else ""
-    more = f"{contested} more on average where the audit fails by chance, " if contested else ""
+    more = f"{contested} more on average because audits fail by chance, " if contested else ""
     yield (
-        f"The draw that suits most: {many(draw['size'], 'post')}. People read {rounded(draw['disputed'])} disputed "
-        f"posts and {rounded(draw['audits'])} audits, {more}and an adjudicator {rounded(draw['checks'])} checks. "
-        f"That is {rounded(draw['hours'])} hours, or {rounded(draw['weeks'])} weeks of one person. It gives "
-        f"{points} or less to {draw['suits']} of {many(draw['of'], 'figure')}."
+        f"Recommended draw: {many(draw['size'], 'post')}. People read {rounded(draw['disputed'])} disputed posts and "
+        f"{rounded(draw['audits'])} audits, {more}and an adjudicator reads {rounded(draw['checks'])} checks. This "
+        f"takes {rounded(draw['hours'])} hours, or {rounded(draw['weeks'])} weeks for one person. The interval is "
+        f"{points} or narrower for {draw['suits']} of {many(draw['of'], 'figure')}."
     )
     yield (
         f"`assay open_task TASK --corpus {corpus} --seed 1 --size {draw['size']} --audit-share "
@@ -132,8 +135,8 @@ Widths = Mapping[str, Any]
 ERROR_IN_ALL = "error of agreement"
 NEEDED = {"audits": "audits", "read": "read in all", "hours": "hours"}
 NEEDED_WORDS = (
-    "recall, precision, error: in most of the languages of which 30 posts or more are drawn. A dash: not even reading "
-    "every post is enough; draw more."
+    "recall, precision, error: for most of the languages with at least 30 posts in the draw. A dash means that even "
+    "reading every post is not sufficient. Draw more posts."
 )
 
 
@@ -141,31 +144,33 @@ def points(width: float | None) -> Cell:
     return Cell(NOT_MEASURED if width is None else f"{100 * width:.1f}", width)
 
 
-def language_table(found: Widths) -> Table:
+def language_table(result: Widths) -> Table:
     posts, widths = _rounded({"posts": "posts", "audits": "audits"}), ("recall", "precision", "error")
     heads = (*LANGUAGE, *posts, *_in_points(dict(zip(widths, widths, strict=True))))
-    return table("expected width of the 95% interval, in points", heads, found["languages"])
+    return table("expected width of the 95% interval, in points", heads, result["languages"])
 
 
-def curve_table(found: Widths) -> Table:
+def curve_table(result: Widths) -> Table:
     """Return the table of interval widths by audit share. An arrow marks the task's own audit share."""
 
     def share(row: Widths) -> Cell:
-        own = row["share"] == found["share"]
-        return Cell(f"{'→ ' if own else ''}{percent(row['share'])}", row["share"])
+        is_own = row["share"] == result["share"]
+        return Cell(f"{'→ ' if is_own else ''}{percent(row['share'])}", row["share"])
 
-    heads = (Column("share", "audited", NUMBER, share), *_rounded(NEEDED), *_curve_widths(found))
-    return table("width by audits", heads, found["curve"])
-
-
-def next_words(found: Widths) -> str:
-    best = found["next"][0]["work"] if found["next"] else ""
-    return f"For as many more posts to read, {best} would narrow accuracy most:" if best else ""
+    heads = (Column("share", "audited", NUMBER, share), *_rounded(NEEDED), *_curve_widths(result))
+    return table("width by audits", heads, result["curve"])
 
 
-def next_table(found: Widths) -> Table:
-    heads = (Column("work", "more of"), *_rounded({"more": "posts read"}), *_curve_widths(found))
-    return table("width by further work", heads, found["next"])
+def next_words(result: Widths) -> str:
+    best = result["next"][0]["work"] if result["next"] else ""
+    return (
+        f"With the same amount of further reading, {best} would narrow the interval of accuracy most:" if best else ""
+    )
+
+
+def next_table(result: Widths) -> Table:
+    heads = (Column("work", "further work"), *_rounded({"more": "posts read"}), *_curve_widths(result))
+    return table("width by further work", heads, result["next"])
 
 
 # How to do each kind of further work.
@@ -182,7 +187,7 @@ def command(row: Widths, task: str) -> str:
     return f"{written} --languages {row['label']}" if row["label"] else written
 
 
-def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
+def further_table(result: Widths, does: Callable[[Widths], Cell | str]) -> Table:
     """Return the table of further work that reaches the required width or comes closest to it.
 
     does: function that returns how to do the work in a row.
@@ -198,30 +203,30 @@ def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
         Column("gain", "points per hour", NUMBER, lambda row: Cell(f"{100 * row['gain']:,.2f}", row["gain"])),
         Column("does", "by", NOTE, does),
     )
-    return table("width of accuracy by further work", heads, found["rows"])
+    return table("width of accuracy by further work", heads, result["rows"])
 
 
-def further_words(found: Widths) -> str:
-    now = points(found["width"]).shown
+def further_words(result: Widths) -> str:
+    current_width = points(result["width"]).shown
     measured = (
-        f"For a predictor that is right in {percent(found['accuracy'])} of the posts, the 95% interval of accuracy "
-        f"will be about {now} points wide when all that is chosen has been read"
+        f"For a predictor with an accuracy of {percent(result['accuracy'])}, the 95% interval of accuracy will be "
+        f"about {current_width} points wide after all selected posts have been read"
     )
-    if not found["rows"]:
-        narrow = found["width"] <= found["wished"]
-        rest = "which is as narrow as wished" if narrow else "and no further work would make it narrower"
+    if not result["rows"]:
+        narrow = result["width"] <= result["wished"]
+        rest = "which is as narrow as desired" if narrow else "and further work would not narrow it"
         return f"{measured}, {rest}."
-    pace = f"at {found['seconds']:,.1f} seconds an answer"
-    all_there_is = " Rows with a larger width are all the work there is of that kind."
-    short = "" if all(row["enough"] for row in found["rows"]) else all_there_is
-    wished = in_points(found["wished"])
-    return f"{measured}. Further work for {wished}, {pace}; what narrows most per hour comes first.{short}"
+    pace = f"at {result['seconds']:,.1f} seconds per answer"
+    all_there_is = " Rows with a larger width include all possible work of this kind."
+    short = "" if all(row["enough"] for row in result["rows"]) else all_there_is
+    wished = in_points(result["wished"])
+    return f"{measured}. Further work to reach {wished}, {pace}, sorted by gain per hour:{short}"
 
 
-def _curve_widths(found: Widths) -> Iterator[Column]:
-    typical = found["typical"]
-    of = {"recall": f"recall {typical}", "precision": f"precision {typical}"} if typical else {}
-    return _in_points({"accuracy": "accuracy", "error": ERROR_IN_ALL, **of})
+def _curve_widths(result: Widths) -> Iterator[Column]:
+    typical = result["typical"]
+    headings = {"recall": f"recall {typical}", "precision": f"precision {typical}"} if typical else {}
+    return _in_points({"accuracy": "accuracy", "error": ERROR_IN_ALL, **headings})
 
 
 def _rounded(headings: Mapping[str, str]) -> Iterator[Column]:
@@ -238,25 +243,26 @@ def _in_points(headings: Mapping[str, str]) -> Iterator[Column]:
     return starmap(column, headings.items())
 
 
-def width_words(found: Widths) -> str:
-    expected = found["expected"]
-    voted = "voted" if expected["voted"] else "did not vote"
-    accuracy, error = points(found["accuracy"]).shown, points(found["error"]).shown
+def width_words(result: Widths) -> str:
+    expected = result["expected"]
+    voted = f"is {'' if expected['voted'] else 'not '}one of the detectors"
+    accuracy, error = points(result["accuracy"]).shown, points(result["error"]).shown
     return (
-        f"The 95% interval of accuracy will be about {accuracy} points wide, and that of the error of agreement "
-        f"{error}. This expects a predictor that {voted} and is right in "
-        f"{percent(expected['accuracy'])} of the posts, and agreement that is wrong in {percent(expected['wrong'])}."
+        f"The 95% interval of accuracy will be about {accuracy} points wide, and the interval of the detectors' error "
+        f"about {error} points. Assumptions: the predictor {voted} and has an accuracy of "
+        f"{percent(expected['accuracy'])}; {percent(expected['wrong'])} of the labels on which the detectors agree "
+        "are wrong."
     )
 
 
-def curve_plot(found: Widths) -> SafeString:
-    typical = label_name(found["typical"]) if found["typical"] else ""
+def curve_plot(result: Widths) -> SafeString:
+    typical = label_name(result["typical"]) if result["typical"] else ""
     names = {"accuracy": "accuracy", "error": ERROR_IN_ALL}
     names |= {measure: f"{measure}, {typical}" for measure in ("recall", "precision")} if typical else {}
     series = {
         name: [
             Spot(row["read"], 100 * row[key], words=f"{name}: {row['audits']:,.0f} audits, {100 * row[key]:.1f} points")
-            for row in found["curve"]
+            for row in result["curve"]
             if row[key] is not None
         ]
         for key, name in names.items()
@@ -272,7 +278,7 @@ def needed_table(needed: Sequence[Widths]) -> Table:
         Column("share", "audited", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
         *_rounded(NEEDED),
     )
-    return table("audits for a wished width", heads, needed)
+    return table("audits for a desired width", heads, needed)
 
 
 # --- Expected work by queue and annotators, from figures/finish_forecast.py
@@ -309,8 +315,8 @@ def _note(row: Mapping[str, Any]) -> str:
     """
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
-    asking = "each unit asks" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units ask"
-    return f"{asking} for {row['needs']} people, and fewer read it"
+    need = "each unit needs" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units need"
+    return f"{need} {row['needs']} people, but fewer read it"
 
 
 def work_words(work: Mapping[str, Any]) -> list[str]:
@@ -319,44 +325,46 @@ def work_words(work: Mapping[str, Any]) -> list[str]:
 
 def _people(work: Mapping[str, Any]) -> Iterator[str]:
     if not work["units"]:
-        yield "No unit goes to people."
+        yield "People do not have to read any units."
         return
     yield (
-        f"People are asked for {many(work['answers'], 'answer')} at least, in {many(len(work['queues']), 'queue')}; "
-        "what they skip or differ on asks for more."
+        f"People must give at least {many(work['answers'], 'answer')} in {many(len(work['queues']), 'queue')}; skips "
+        "and disagreements require more."
     )
     if work["unread"]:
         unread = sum(row["units"] for row in work["queues"] if not row["readers"])
         queues = many(len(work["unread"]), "queue")
-        yield f"Nobody who may log in reads {queues} with {many(unread, 'unit')}: {' '.join(work['unread'])}."
+        yield f"No active annotator reads {queues} with {many(unread, 'unit')}: {' '.join(work['unread'])}."
     if not work["adjudicators"]:
-        yield "There is no adjudicator for what readers cannot settle."
+        yield "There is no adjudicator for units on which readers disagree."
 
 
 def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     if not audit or not audit["chosen"]:
         return
     yield (
-        f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
-        f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. "
-        f"That is {rounded(audit['hours'])} hours at the supposed pace. An adjudicator reads {audit['recheck']:,} of "
-        "them besides."
+        f"The audit includes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
+        f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. This takes "
+        f"{rounded(audit['hours'])} hours at the assumed pace. An adjudicator also reads {audit['recheck']:,} of "
+        "these posts."
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
-        yield f"It takes a third or more of the posts in: {mostly}."
+        yield f"The audit includes a third or more of the posts in: {mostly}."
     if audit["limit"] >= 1:
         return
     languages = audit["languages"]
-    able = sum(of["can_tell"] for of in languages.values())
+    testable = sum(of["can_tell"] for of in languages.values())
     yield (
-        f"The audit can test the limit of {percent(audit['limit'])} in {able:,} of {many(len(languages), 'language')}; "
-        "another language goes to people only if certainly more of it is wrong."
+        f"The audit can test the limit of {percent(audit['limit'])} in {testable:,} of "
+        f"{many(len(languages), 'language')}. In other languages, people read all posts only if the error certainly "
+        "exceeds the limit."
     )
     if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:
         between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))
         yield (
-            f"A language in which 1% of the agreement is wrong fails the audit by chance, and is read in full, in "
-            f"{between} of cases, by how many are audited: {audit['contested']:,.0f} more posts on average in all."
+            f"If 1% of a language's agreed labels are wrong, the language fails the audit by chance in {between} of "
+            f"cases, depending on the number of audits, and people read all of its posts: {audit['contested']:,.0f} "
+            "more posts in total, on average."
         )
 
 
@@ -364,14 +372,14 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield sentences about the number of checks and who makes them."""
     if checks and checks["chosen"]:
         yield (
-            f"One reader decides {many(checks['units'], 'unit')}. Of these an adjudicator decides "
-            f"{checks['chosen']:,} again, by lot and blind ({percent(checks['chosen'] / checks['units'])}), in "
+            f"A single reader decides {many(checks['units'], 'unit')}. An adjudicator decides a random "
+            f"{checks['chosen']:,} of these again, blind ({percent(checks['chosen'] / checks['units'])}), in "
             f"{_by_language(checks['languages'], 'units')}."
         )
     if checks and checks["seconds"]:
         yield (
-            f"Of what is adjudicated by lot, a second adjudicator decides {checks['seconds']:,} again; what readers "
-            "cannot settle adds to that."
+            f"A second adjudicator decides {checks['seconds']:,} of the randomly selected cases again, and in "
+            "addition some of the cases on which readers disagree."
         )
     if checks and checks["unseconded"]:
         yield NO_SECOND
@@ -382,6 +390,6 @@ def _by_language(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
 
     whole: key of the number of units from which they were chosen.
     """
-    most = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
-    named = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in most)
-    return f"{many(len(languages), 'language')}: {named}{' …' if len(languages) > SHOWN else ''}"
+    largest = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
+    parts = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in largest)
+    return f"{many(len(languages), 'language')}: {parts}{' …' if len(languages) > SHOWN else ''}"

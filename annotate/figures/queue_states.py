@@ -57,7 +57,7 @@ class _Queue:
     @property
     def missing(self) -> int:
         """The number of answers that all units need in total, including answers that exist."""
-        return sum(self.touched.values()) + sum(asked * number for asked, number in self.untouched.items())
+        return sum(self.touched.values()) + sum(needed * number for needed, number in self.untouched.items())
 
 
 @dataclass
@@ -85,12 +85,12 @@ class _Tables:
 
     def places(self, queue: _Queue) -> tuple[int, Counter[int]]:
         """Return the number of units with too few people, and how many units are available to each person."""
-        lacking = sum(number for asked, number in queue.untouched.items() if len(queue.able) < asked)
+        lacking = sum(number for needed, number in queue.untouched.items() if len(queue.able) < needed)
         free, taken = queue.untouched.total(), Counter[int]()
-        for unit, asked in queue.touched.items():
+        for unit, needed in queue.touched.items():
             may_not = queue.able & self.judged[unit] if unit in self.judged else ()
-            lacking += len(queue.able) - len(may_not) < asked - self.answers[unit]
-            if self.held[unit] < asked:
+            lacking += len(queue.able) - len(may_not) < needed - self.answers[unit]
+            if self.held[unit] < needed:
                 free += 1
                 taken.update(may_not)
         return lacking, Counter({person: free - taken[person] for person in queue.able})
@@ -128,9 +128,9 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
 
     The number of queries does not depend on the number of tasks.
     """
-    listed = list(tasks)
-    tables = _tables(listed)
-    return {task.pk: _states(task, tables) for task in listed}
+    task_list = list(tasks)
+    tables = _tables(task_list)
+    return {task.pk: _states(task, tables) for task in task_list}
 
 
 def _states(task: Task, tables: _Tables) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _states(task: Task, tables: _Tables) -> dict[str, Any]:
                 "last": max((at for (_, of), at in lasts.items() if of == name), default=None),
                 "state": state,
                 "stuck": state in STUCK,
-                "said": _said(task, label_name(name), state, counts),
+                "said": _sentence(task, label_name(name), state, counts),
             }
         )
     rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
@@ -179,8 +179,8 @@ def _tables(tasks: list[Task]) -> _Tables:
         adjudication[task][queue] = number
     queues = _queues(tasks, judged.keys() | held.keys())
     # Find each person's last judgment in each queue. A unit counts for the queue that it is in now.
-    found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
-    rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
+    judgments = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
+    rows = judgments.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
     for task, person, queue, at in rows:
         lasts[task][person, queue] = at
@@ -197,18 +197,20 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
     for task, queue in units.values_list("task_id", "language").distinct():
         queues[task][queue] = _Queue()
     queued = units.filter(stage=stages.QUEUED)
-    for task, queue, asked, number in queued.values_list("task_id", "language", "redundancy").annotate(Count("pk")):
-        queues[task][queue].untouched[asked] = number
+    for task, queue, needed, number in queued.values_list("task_id", "language", "redundancy").annotate(Count("pk")):
+        queues[task][queue].untouched[needed] = number
     keys = sorted(touched)
     for start in range(0, len(keys), KEYS):
-        some = queued.filter(pk__in=keys[start : start + KEYS])
-        for task, queue, unit, asked in some.values_list("task_id", "language", "pk", "redundancy"):
-            queues[task][queue].touched[unit] = asked
-            queues[task][queue].untouched[asked] -= 1
+        batch = queued.filter(pk__in=keys[start : start + KEYS])
+        for task, queue, unit, needed in batch.values_list("task_id", "language", "pk", "redundancy"):
+            queues[task][queue].touched[unit] = needed
+            queues[task][queue].untouched[needed] -= 1
     for task, people in readers_of(Routes.load_all(tasks)).items():
-        for queue, found in queues[task].items():
+        for queue, queue_data in queues[task].items():
             by_state = (people.reads, people.passed, people.agreed, people.able)
-            found.readers, found.passed, found.agreed, found.able = (of.get(queue, set()) for of in by_state)
+            queue_data.readers, queue_data.passed, queue_data.agreed, queue_data.able = (
+                by_queue.get(queue, set()) for by_queue in by_state
+            )
     return queues
 
 
@@ -221,10 +223,12 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     open_now = set()
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
-    kept = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
+    held_places = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
     # While an annotator has a gold answer open, its lease holds a place on the unit that it replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
-    places = Lease.objects.filter(kept & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks)
+    places = Lease.objects.filter(
+        held_places & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks
+    )
     for unit, closed in places.order_by().values_list(Coalesce("instead_of_id", "unit_id"), "closed_at"):
         held[unit] += 1
         if closed is None:
@@ -282,58 +286,69 @@ def _state(task: Task, counts: dict[str, Any], *, unjudged: bool, something: boo
     return LACKING if counts["lacking"] else GOING
 
 
-def _said(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
+def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
     """Return a sentence about the state of a queue.
 
     name: name of the queue's language.
     """
     if state in (JUDGED, LEASED, LACKING, GOING):
-        return _said_of_able(task, state, counts)
+        return _sentence_if_able(task, state, counts)
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     if state == DONE:
         left = counts["adjudication"]
-        return f"Done, but for {many(left, 'unit')} with an adjudicator." if left else "Done."
+        return f"Done, except for {many(left, 'unit')} in adjudication." if left else "Done."
     if state == CLOSED and not task.kind.answered_here:
-        return f"{units} {'lacks' if one else 'lack'} answers. The answers are given elsewhere and imported."
+        return f"{units} {'has' if one else 'have'} missing answers, which must be imported."
     if state == CLOSED:
         wait = "waits" if one else "wait"
-        return f"The task is closed, so nobody is given the {units} that {wait}. Its settings open it again."
+        return (
+            f"The task is closed, so annotators do not receive the {units} that {wait}. Reopen the task in its "
+            "settings."
+        )
     if state == UNREAD:
         return (
-            f"Nobody who may log in reads {name} at level {task.least_level} or better. Invite a reader, or add the "
-            "language to one."
+            f"No active annotator reads {name} at level {task.least_level} or better. Invite a reader, or add the "
+            "language to an annotator."
         )
     readers = are(counts["readers" if state == UNTESTED else "passed"], "person reads", "people read")
     if state == UNTESTED:
         return f"{readers} {name}, but nobody has passed the test yet. Ask them to take it."
     if state == NOT_AGREED:
-        return f"{readers} {name}, but nobody has agreed to work that may hurt. The task's page asks; nobody has to."
+        return (
+            f"{readers} {name}, but nobody has agreed to work with distressing content. They can agree on the task's "
+            "page."
+        )
     able = "has passed the test" if task.test_items else f"reads {name}"
-    able += " and has agreed to it" if task.kind.sensitive else ""
-    return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
+    able += " and has agreed to the work" if task.kind.sensitive else ""
+    return f"Everybody who {able} is paused ({counts['agreed']:,}). Lift a pause, or find other readers."
 
 
-def _said_of_able(task: Task, state: str, counts: dict[str, Any]) -> str:
+def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
     """Return a sentence about the state of a queue in which people may work."""
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:
         everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
-            f"{units} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, and {everybody} who may work "
-            f"has judged {'it' if one else 'them'} already, or takes none that others found disturbing. Another person "
-            "is needed."
+            f"{units} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, but {everybody} who may work "
+            f"has already judged {'it' if one else 'them'}, or does not accept disturbing units. Another person is "
+            "needed."
         )
     if state == LEASED:
-        return f"What is left ({units}) is open with somebody now, for {task.kind.lease_minutes} minutes at most."
+        return (
+            f"The remaining {units} {'is' if one else 'are'} open with annotators now, for at most "
+            f"{task.kind.lease_minutes} minutes."
+        )
     if state == LACKING:
-        of = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
+        part = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
         need = "needs" if counts["lacking"] == 1 else "need"
         return (
-            f"{'' if one else of}{units} {need} answers from more people than are still able to give one "
-            f"({counts['able']:,} may work here). Find others."
+            f"{'' if one else part}{units} {need} answers from more people than are available ({counts['able']:,} may "
+            "work here). Find other readers."
         )
-    a_day = f" Each of them is given at most {task.kind.sensitive.a_day:,} on one day." if task.kind.sensitive else ""
+    a_day = (
+        f" Each of them receives at most {task.kind.sensitive.a_day:,} units per day." if task.kind.sensitive else ""
+    )
     missing = f"{many(counts['missing'], 'answer')} {'is' if counts['missing'] == 1 else 'are'} missing"
     return f"{people.capitalize()} may work on {units}; {missing}.{a_day}"
 
@@ -349,24 +364,24 @@ def _idle(
     free: number of units available to each person, by queue.
     lasts: time of each person's last judgment in each queue.
     """
-    own: dict[int, list[str]] = defaultdict(list)
+    queues_of: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
         for person in queues[queue].able:
-            own[person].append(queue)
-    now, rows = timezone.now(), []
-    for person, mine in own.items():
+            queues_of[person].append(queue)
+    current_time, rows = timezone.now(), []
+    for person, own_queues in queues_of.items():
         if free[person].total():
             continue
-        waiting = [label_name(queue) for queue in mine if queues[queue].waiting]
-        said = "Nothing waits in their languages."
-        if waiting and any(tables.has_left(person, queues[queue]) for queue in mine):
-            said = "What is left for them is open with others, or has all its answers on the way."
+        waiting = [label_name(queue) for queue in own_queues if queues[queue].waiting]
+        reason = "No units are waiting in their languages."
+        if waiting and any(tables.has_left(person, queues[queue]) for queue in own_queues):
+            reason = "The remaining units are open with other annotators."
         elif waiting:
-            said = f"They have judged all that waits in {', '.join(waiting)}."
+            reason = f"They have judged all waiting units in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
-        at_work = last is not None and now - last < AT_WORK
-        row = {"annotator": person, "name": tables.names[person], "queues": mine, "last": last}
-        rows.append(row | {"at_work": at_work, "said": said})
+        at_work = last is not None and current_time - last < AT_WORK
+        row = {"annotator": person, "name": tables.names[person], "queues": own_queues, "last": last}
+        rows.append(row | {"at_work": at_work, "said": reason})
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
 
 
@@ -409,8 +424,10 @@ def queue_table(task: Task) -> list[QueueRow]:
     names = names_of()
     rows = []
     for queue in counts.keys() | readers.keys():
-        named = sorted(names[pk] for pk in readers.get(queue, ()))
+        reader_names = sorted(names[pk] for pk in readers.get(queue, ()))
         rows.append(
-            QueueRow(queue, routes.labels.get(queue, []), counts.get(queue, 0), leased[queue], lacking[queue], named)
+            QueueRow(
+                queue, routes.labels.get(queue, []), counts.get(queue, 0), leased[queue], lacking[queue], reader_names
+            )
         )
     return sorted(rows, key=lambda row: (-row.waiting, row.queue))

@@ -66,10 +66,10 @@ def standing() -> Standing:
     read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
     rows, waits = [], []
     # Skip tasks that were opened after the first query.
-    for row in (each for each in task_statistics.overview() if each["name"] in tasks):
+    for row in (overview_row for overview_row in task_statistics.overview() if overview_row["name"] in tasks):
         task = tasks[row["name"]]
         queues = states[task.pk]["queues"] if task.is_open else []
-        whole = {
+        full_row = {
             **row,
             "corpora": corpora[task.name],
             "missing": sum(queue["missing"] for queue in queues) if task.is_open else None,
@@ -79,19 +79,21 @@ def standing() -> Standing:
             "read": task.name in read,
             "unseconded": row["done"] < row["units"] and checks.unseconded(task, able),
         }
-        rows.append(whole | {"next": _next(task, whole, queues, able)})
-        waits += _waits(task, whole, queues, able)
+        rows.append(full_row | {"next": _next(task, full_row, queues, able)})
+        waits += _waits(task, full_row, queues, able)
     return Standing(rows, waits)
 
 
 def _waits(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> list[dict[str, Any]]:
-    kept = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
-    found = [{key: queue[key] for key in kept} for queue in queues if queue["state"] != DONE]
+    keys = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
+    rows = [{key: queue[key] for key in keys} for queue in queues if queue["state"] != DONE]
     if row["adjudication"]:
-        said = "Adjudicators have them." if adjudicators else "There is no adjudicator: make somebody one."
+        sentence = (
+            "Waiting for adjudicators." if adjudicators else "There is no adjudicator. Make somebody an adjudicator."
+        )
         waiting = {"waiting": row["adjudication"], "missing": row["adjudication"], "able": adjudicators}
-        found.append({"queue": "", "name": "", **waiting, "stuck": not adjudicators, "said": said})
-    return [{"task": task.name, **each} for each in found]
+        rows.append({"queue": "", "name": "", **waiting, "stuck": not adjudicators, "said": sentence})
+    return [{"task": task.name, **queue_row} for queue_row in rows]
 
 
 # --- Next step
@@ -102,8 +104,8 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
     left = row["units"] - row["done"]
     if row["contesting"]:
         return (
-            f"An audit has failed, and job {row['contesting']} sends what the detectors agreed on there to people. "
-            "`assay serve` and `assay work` do it."
+            f"An audit has failed, and job {row['contesting']} will send the agreed posts to people. `assay serve` or "
+            "`assay work` runs the job."
         )
     if not left and row["units"] == row["discarded"]:
         return _nothing_to_publish(task, row["units"])
@@ -111,15 +113,15 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
         return _publish(task, is_read=row["read"])
     if row["newly_paused"]:
         paused = are(row["newly_paused"], "person was", "people were")
-        return f"{paused} paused, and no manager has looked at it: see the task's page People."
+        return f"{paused} paused, and no manager has reviewed this. See the task's page People."
     if not task.is_open:
         return _closed(task, left)
     if row["stuck"]:
         return _stuck(task, [queue for queue in queues if queue["stuck"]])
     if row["adjudication"] and not adjudicators:
-        return f"{_wait(row['adjudication'])} for an adjudicator, and there is none: make somebody one."
+        return f"{_wait(row['adjudication'])} for an adjudicator, but there is none. Make somebody an adjudicator."
     if row["queued"]:
-        missing = f"People may go on: {are(row['missing'], 'answer is', 'answers are')} missing."
+        missing = f"In progress: {are(row['missing'], 'answer is', 'answers are')} missing."
         return f"{missing} {overview_report.contested(row['contested'])}".rstrip()
     return f"{_wait(row['adjudication'])} for an adjudicator."
 
@@ -127,11 +129,11 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
 def _nothing_to_publish(task: Task, units: int) -> str:
     if not units:
         return (
-            f"Nothing was drawn, so nobody has anything to read. Delete it with `assay delete {task.name}`, and open a "
-            "task that draws from a larger corpus or for other languages."
+            f"The draw is empty, so there is nothing to read. Delete the task with `assay delete {task.name}`, and "
+            "open one that draws from a larger corpus or for other languages."
         )
-    again = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
-    return f"None of its {many(units, 'unit')} has a label, so a gold set would be empty.{again}"
+    advice = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
+    return f"None of the {many(units, 'unit')} has a label, so a gold set would be empty.{advice}"
 
 
 def _publish(task: Task, *, is_read: bool) -> str:
@@ -141,15 +143,13 @@ def _publish(task: Task, *, is_read: bool) -> str:
     if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
         look = "agreement"
     if not (is_read and look):
-        return f"All is done. Publish it: {publish}."
-    return f"All is done. Look at `assay {look} {task.name}`, then publish it: {publish}."
+        return f"All units are finished. Publish the gold set: {publish}."
+    return f"All units are finished. Check `assay {look} {task.name}`, then publish the gold set: {publish}."
 
 
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
-        return (
-            f"Judgments of {many(left, 'unit')} are missing, and made elsewhere: import more, or publish what there is."
-        )
+        return f"{many(left, 'unit')} without enough judgments. Import more judgments, or publish the finished units."
     return (
         f"{many(left, 'unit')} without a label, and the task is closed. {how_to_go_on(task)} "
         f"{overview_report.leave_out(task.name)}"
@@ -160,16 +160,16 @@ def _stuck(task: Task, stuck: list[dict[str, Any]]) -> str:
     names = ", ".join(label_name(queue["queue"]) for queue in stuck[:NAMED])
     more = f" and {len(stuck) - NAMED:,} more" if len(stuck) > NAMED else ""
     units = sum(queue["waiting"] for queue in stuck)
-    told = f"{_wait(units)} in queues that stand still ({names}{more})"
+    summary = f"{_wait(units)} in stalled queues ({names}{more})"
     if task.kind.routing.waits or any(queue["state"] != UNREAD for queue in stuck):
-        why = " ".join(queue["said"] for queue in stuck[:NAMED])
-        return f"{told}. {why} {overview_report.leave_out(task.name)}"
-    invite = "invite readers with `assay add_annotators FILE`"
-    return f"{told}, since nobody reads them: {invite}, or send them on with `assay reroute {task.name}`."
+        reasons = " ".join(queue["said"] for queue in stuck[:NAMED])
+        return f"{summary}. {reasons} {overview_report.leave_out(task.name)}"
+    invite = "Invite readers with `assay add_annotators FILE`"
+    return f"{summary}, because nobody reads them. {invite}, or move the units with `assay reroute {task.name}`."
 
 
 def _wait(number: int) -> str:
-    return are(number, "unit waits", "units wait")
+    return are(number, "unit is waiting", "units are waiting")
 
 
 # --- Draws
@@ -183,19 +183,19 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
     A row has draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether a
     larger draw replaced this draw) and created_at.
     """
-    found = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
+    draws = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
     if corpus:
-        found = found.filter(corpus__name=corpus)
+        draws = draws.filter(corpus__name=corpus)
     if task:
-        found = found.filter(tasks__name=task)
+        draws = draws.filter(tasks__name=task)
     larger = set(Draw.objects.exclude(extends=None).values_list("extends", flat=True))
     return [
         picked(
             draw, "draw=pk corpus=corpus.name design language predictor seed asked drawn=size frame=frame_size chance"
         )
-        | {"tasks": sorted(each.name for each in draw.tasks.all()), "extended": draw.pk in larger}
+        | {"tasks": sorted(task_.name for task_ in draw.tasks.all()), "extended": draw.pk in larger}
         | {"created_at": draw.created_at}
-        for draw in found
+        for draw in draws
     ]
 
 

@@ -112,9 +112,9 @@ def progress(task: Task) -> dict[str, Any]:
     """
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
-    for language, stage, of_original, number, asked in units.annotate(Count("pk"), Sum("redundancy")):
+    for language, stage, of_original, number, redundancy in units.annotate(Count("pk"), Sum("redundancy")):
         done = number if (of_original or stage) in stages.FINISHED else 0
-        copies, missing = number * (of_original in stages.WAITING), asked if stage == stages.QUEUED else 0
+        copies, missing = number * (of_original in stages.WAITING), redundancy if stage == stages.QUEUED else 0
         rows[language].update({"units": number, "done": done, WAITING_COPIES: copies, "missing": missing})
         rows[language][stage] += number
     waiting = counted_answers(task).filter(unit__stage=stages.QUEUED).order_by()
@@ -143,8 +143,8 @@ def pace(task: Task, now: datetime | None = None) -> dict[str, Any]:
     hours = _by_hour(live.filter(answered_at__gte=first), first)
     span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
     cut, since = _since_first(live, span)
-    found = {"zone": settings.TIME_ZONE, "answers": span["answers"], "today": hours.total()}
-    return found | {"last_day": _moments(first, hours, 24), "cut": cut, "since": since}
+    result = {"zone": settings.TIME_ZONE, "answers": span["answers"], "today": hours.total()}
+    return result | {"last_day": _moments(first, hours, 24), "cut": cut, "since": since}
 
 
 def _since_first(live: QuerySet[Judgment], span: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -289,18 +289,18 @@ def known_answers(task: Task) -> list[dict[str, Any]]:
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
     tests = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
     hidden = honeypots.answers(task).order_by().values_list("unit__item", "label").annotate(Count("pk"))
-    said: dict[int, Counter[str]] = defaultdict(Counter)
+    answers_by_item: dict[int, Counter[str]] = defaultdict(Counter)
     for item, label, number in chain[Any](tests, hidden):
-        said[item][label] += number
+        answers_by_item[item][label] += number
     golds = task.gold_answers.exclude(purpose="practice").select_related("item").order_by("pk")
-    made = [_known_answer(task, gold, said[gold.item_id]) for gold in golds]
-    return sorted(made, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
+    rows = [_known_answer(task, gold, answers_by_item[gold.item_id]) for gold in golds]
+    return sorted(rows, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
 
 
 def _known_answer(task: Task, gold: GoldAnswer, answers: Counter[str]) -> dict[str, Any]:
     agrees = {label: task.kind.rules.agrees(label, gold.label) for label in answers}
-    asked, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
-    said = next((label for label, _ in answers.most_common() if not agrees[label]), "")
-    doubtful = asked >= DOUBTED_FROM and right <= DOUBTED_AT * asked
+    answer_count, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
+    other_answer = next((label for label, _ in answers.most_common() if not agrees[label]), "")
+    doubtful = answer_count >= DOUBTED_FROM and right <= DOUBTED_AT * answer_count
     row = picked(gold, "item=item.key language=item.language purpose label text=item.text")
-    return row | {"asked": asked, "right": right, "said": said, "doubtful": doubtful}
+    return row | {"asked": answer_count, "right": right, "said": other_answer, "doubtful": doubtful}

@@ -98,12 +98,12 @@ def _task_for_work(annotator: Any, name: str) -> QuerySet[Task]:
 def _only(rows: Iterable[Any]) -> Any:
     for row in rows:
         return row
-    raise Http404("There is no such thing.")
+    raise Http404("This object does not exist.")
 
 
 def _manager_with(*permissions: str) -> Callable[[Any, Annotator | None], bool]:
-    needed = [f"annotate.{each}" for each in permissions]
-    return lambda user, annotator: is_manager(user) and user.has_perms(needed)
+    required = [f"annotate.{permission}" for permission in permissions]
+    return lambda user, annotator: is_manager(user) and user.has_perms(required)
 
 
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
@@ -118,20 +118,20 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
     "raise": lambda user, annotator: may_change_all(user),
 }
-LOOK_ONLY = "Your account may look at this, but not change it: it lacks the permission to"
+LOOK_ONLY = "You can view this but not change it, because your account lacks the permission to"
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
     "read": gettext_noop("This is for annotators and managers only."),
     "adjudicate": gettext_noop("This is for adjudicators only."),
     "manage": gettext_noop("This is for managers only."),
     "decide": gettext_noop(
-        "Your account may look at this, but not change it: it lacks the permission to change tasks."
+        "You can view this but not change it, because your account lacks the permission to change tasks."
     ),
     "invite": f"{LOOK_ONLY} add and change annotators.",
     "people": f"{LOOK_ONLY} change annotators.",
     "guide": f"{LOOK_ONLY} add guidelines.",
     "route": f"{LOOK_ONLY} add, change and delete language routes.",
-    "raise": "Only a superuser makes managers.",
+    "raise": "Only superusers can create managers.",
 }
 
 
@@ -147,8 +147,8 @@ def check_right(user: User | AnonymousUser, right: str) -> Annotator | None:
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
         # Users who may not even view the page are told that, not which permission they lack to change something.
-        may_look = right in ("annotate", "read", "adjudicate") or is_manager(user)
-        raise NotAllowed(_(REFUSALS[right if may_look else "manage"]))
+        may_view = right in ("annotate", "read", "adjudicate") or is_manager(user)
+        raise NotAllowed(_(REFUSALS[right if may_view else "manage"]))
     return annotator
 
 
@@ -170,13 +170,13 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
     def decorate(view: Callable[..., R]) -> Callable[..., R]:
         @wraps(view)
-        def checked(request: UserRequest, **named: Any) -> R:
+        def checked(request: UserRequest, **arguments: Any) -> R:
             annotator = check_right(request.user, right)
-            named |= {name: look_up(named[name]) for name, look_up in NAMED.items() if name in named}
+            arguments |= {name: look_up(arguments[name]) for name, look_up in NAMED.items() if name in arguments}
             if right == "adjudicate":
                 assert annotator is not None
-                check_willing(annotator, named["task"])
-            return view(request, *([annotator] if right in OF_ANNOTATORS else []), **named)
+                check_willing(annotator, arguments["task"])
+            return view(request, *([annotator] if right in OF_ANNOTATORS else []), **arguments)
 
         return checked
 
@@ -191,10 +191,10 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     """
 
     @wraps(view)
-    def checked(request: UserRequest, task: str, **named: Any) -> R:
+    def checked(request: UserRequest, task: str, **arguments: Any) -> R:
         annotator = check_right(request.user, "annotate")
         assert annotator is not None
-        return view(request, permit_of(annotator, _only(_task_for_work(annotator.pk, task))), **named)
+        return view(request, permit_of(annotator, _only(_task_for_work(annotator.pk, task))), **arguments)
 
     return checked
 
@@ -361,28 +361,28 @@ class PerMinute(BaseThrottle):
         return MINUTE - time.time() % MINUTE
 
 
-def _allows(rate: int, name: str, place: int) -> bool:
+def _allows(rate: int, name: str, slot: int) -> bool:
     """Count a request, and return whether it is within the limit.
 
     rate: maximum number of requests per minute; 0 for no limit
     name: name of the file that holds the counts
-    place: number of the slot in the file
+    slot: number of the slot in the file
     """
     try:
-        return not rate or _count(settings.DATA_DIR / "requests" / name, place, int(time.time() // MINUTE)) <= rate
+        return not rate or _count(settings.DATA_DIR / "requests" / name, slot, int(time.time() // MINUTE)) <= rate
     except OSError:
         return True  # On a full disk, the API works without a limit.
 
 
-def _count(path: Path, place: int, minute: int) -> int:
+def _count(path: Path, slot: int, minute: int) -> int:
     """Count a request in a slot of the file, and return the number of requests in this minute."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        stored = os.pread(file, 2 * NUMBER, 2 * NUMBER * place)
+        stored = os.pread(file, 2 * NUMBER, 2 * NUMBER * slot)
         count = 1 + int.from_bytes(stored[NUMBER:]) * (int.from_bytes(stored[:NUMBER]) == minute)
-        os.pwrite(file, minute.to_bytes(NUMBER) + count.to_bytes(NUMBER), 2 * NUMBER * place)
+        os.pwrite(file, minute.to_bytes(NUMBER) + count.to_bytes(NUMBER), 2 * NUMBER * slot)
         return count
     finally:
         os.close(file)  # closing releases the lock

@@ -126,10 +126,10 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
         user = accounts.accept_invite(token, form.cleaned_data["new_password1"])
         login(request, user, backend=BACKEND)
         return redirect("home")
-    shown = render(request, "annotate/invite.html", {"form": form, "invited": user})
+    page = render(request, "annotate/invite.html", {"form": form, "invited": user})
     # The URL contains the token. Without this header, the browser would send it in requests for styles and scripts.
-    shown["Referrer-Policy"] = "strict-origin"
-    return shown
+    page["Referrer-Policy"] = "strict-origin"
+    return page
 
 
 class ChangeForm(PasswordChangeForm):
@@ -154,7 +154,10 @@ def change_password(request: UserRequest) -> HttpResponse:
         with transaction.atomic():
             form.save()
         update_session_auth_hash(request, form.user)
-        messages.success(request, _("Your password is changed. Elsewhere you are logged out, and API tokens are gone."))
+        messages.success(
+            request,
+            _("Your password has been changed. All other sessions have been logged out, and your API tokens deleted."),
+        )
         return redirect("account")
     return render(request, "annotate/password.html", {"form": form})
 
@@ -164,9 +167,9 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
     context = {"name": name, "minutes": max(1, ceil(seconds / 60)), "mail": settings.MAIL}
-    shown = render(request, "annotate/locked_out.html", context, status=TOO_MANY)
-    shown["Retry-After"] = max(1, ceil(seconds))
-    return shown
+    page = render(request, "annotate/locked_out.html", context, status=TOO_MANY)
+    page["Retry-After"] = max(1, ceil(seconds))
+    return page
 
 
 # --- API tokens
@@ -182,21 +185,24 @@ def account(request: UserRequest) -> HttpResponse:
     make: present to make a token
     revoke, renew: key of the token to revoke or renew
     """
-    made = None
-    now = timezone.now()
+    new_token = None
+    current_time = timezone.now()
     if request.method == "POST":
         # Compare keys in Python, because a database query may fail on arbitrary input.
         by_key = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
         if "make" in request.POST:
-            _, made = AuthToken.objects.create(request.user)
+            _, new_token = AuthToken.objects.create(request.user)
         elif token := by_key.get(request.POST.get("revoke")):
             token.delete()
-        elif (token := by_key.get(request.POST.get("renew"))) and token.expiry > now:
-            token.expiry = now + knox_settings.TOKEN_TTL
+        elif (token := by_key.get(request.POST.get("renew"))) and token.expiry > current_time:
+            token.expiry = current_time + knox_settings.TOKEN_TTL
             token.save(update_fields=["expiry"])
-    tokens = [(token, token.expiry > now) for token in AuthToken.objects.filter(user=request.user).order_by("created")]
+    tokens = [
+        (token, token.expiry > current_time)
+        for token in AuthToken.objects.filter(user=request.user).order_by("created")
+    ]
     return render(
-        request, "annotate/account.html", {"tokens": tokens, "made": made, "days": knox_settings.TOKEN_TTL.days}
+        request, "annotate/account.html", {"tokens": tokens, "made": new_token, "days": knox_settings.TOKEN_TTL.days}
     )
 
 
@@ -225,12 +231,12 @@ class LogInMiddleware(LoginRequiredMiddleware):
     def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
         if request.method != "POST" or request.path_info.startswith(API):
             return super().handle_no_permission(request, view_func)
-        led = redirect_to_login(way_back(request))
+        response = redirect_to_login(way_back(request))
         if not request.headers.get("HX-Request") and _carried(request, request.path):
             # Status 307 makes the browser send the form again, now to the login page.
-            led["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
-            led.status_code = 307
-        return led
+            response["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
+            response.status_code = 307
+        return response
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         user = getattr(request, "_cached_user", None)
@@ -264,8 +270,8 @@ class LogIn(LoginView):
         return super().post(request, *args, **kwargs)
 
     def get_redirect_url(self) -> str:  # type: ignore[override] # the stub has the parameter of Django 6
-        asked = super().get_redirect_url()
-        return nearest(asked) if asked else asked
+        target = super().get_redirect_url()
+        return nearest(target) if target else target
 
     def get_form_kwargs(self) -> dict[str, Any]:
         kwargs = super().get_form_kwargs()
@@ -274,8 +280,8 @@ class LogIn(LoginView):
         return kwargs
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        posted, meant_for = self.request.POST, self.request.GET.get(FORM, "")
-        carried = _carried(self.request, meant_for) if meant_for else posted.get(CARRIED, "")
+        posted, form_url = self.request.POST, self.request.GET.get(FORM, "")
+        carried = _carried(self.request, form_url) if form_url else posted.get(CARRIED, "")
         return super().get_context_data(**kwargs) | {CARRIED: carried, DRAFT: posted.get(DRAFT, "")}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -318,17 +324,17 @@ def _is_page(path: str) -> bool:
         view = resolve(path).func
     except Resolver404:
         return False
-    return _takes_get(view)
+    return _accepts_get(view)
 
 
-def _takes_get(view: Any) -> bool:
+def _accepts_get(view: Any) -> bool:
     """Return whether a view accepts GET.
 
     Decorators such as require_POST keep the allowed methods in a closure variable, so look for this variable in each
     wrapper around the view.
     """
-    if (of_class := getattr(view, "view_class", None)) is not None:
-        return hasattr(of_class, "get") and "get" in of_class.http_method_names
+    if (view_class := getattr(view, "view_class", None)) is not None:
+        return hasattr(view_class, "get") and "get" in view_class.http_method_names
     while view is not None:
         code = getattr(view, "__code__", None)
         if code is not None and "request_method_list" in code.co_freevars:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from annotate.actions.action import ActionError
-from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_words
+from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.kinds.interface_language import label_name
@@ -31,7 +31,7 @@ from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 
-NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
+NOT_UTF8 = "The file is not in UTF-8. Save it as “CSV UTF-8”."
 LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
 
@@ -44,9 +44,9 @@ def accounts(request: UserRequest) -> HttpResponse:
     query, sort = request.GET.get("q", "").strip(), sort_of(request)
     annotators = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
     if query:
-        named = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
-        named |= Q(user__last_name__icontains=query) | Q(languages__language=query)
-        annotators = annotators.filter(named).distinct()
+        name_matches = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
+        name_matches |= Q(user__last_name__icontains=query) | Q(languages__language=query)
+        annotators = annotators.filter(name_matches).distinct()
     address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - an argument
     return manage_page(
         request,
@@ -70,13 +70,13 @@ def languages(request: UserRequest) -> HttpResponse:
         rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
         return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(work.LEVELS)})
     check_right(request.user, "people")
-    if (granted := whole_number(request.POST.get("grant"))) is not None:
-        decided = work.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
-    elif (refused := whole_number(request.POST.get("refuse"))) is not None:
-        decided = work.refuse(refused, request.user)
+    if (granted_pk := whole_number(request.POST.get("grant"))) is not None:
+        decided = work.grant(granted_pk, request.user, whole_number(request.POST.get(f"level-{granted_pk}")))
+    elif (refused_pk := whole_number(request.POST.get("refuse"))) is not None:
+        decided = work.refuse(refused_pk, request.user)
     else:
-        raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
-    outcome = "reads" if decided.outcome == LanguageRequest.GRANTED else "is not put down for"
+        raise InvalidAnswer("The form does not identify the request. Reload the page.")
+    outcome = "can now read" if decided.outcome == LanguageRequest.GRANTED else "was not granted"
     return done(request, f"{decided.annotator} {outcome} {label_name(decided.language)}.", "manage-languages")
 
 
@@ -94,13 +94,13 @@ def new_accounts(request: UserRequest) -> HttpResponse:
     if request.method == "GET":
         return manage_page(request, "new_accounts", said={}, codes=_codes())
     try:
-        made = work.add_annotators(_rows(request), request.user)
+        created = work.add_annotators(_rows(request), request.user)
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
         return manage_page(request, "new_accounts", refusal=error, faults=faults, said=request.POST, codes=_codes())
-    for annotator, _link in made:
+    for annotator, _link in created:
         log_change(request, annotator, "Added or updated.", ADDITION)
-    return _links(request, made)
+    return _links(request, created)
 
 
 def _rows(request: UserRequest) -> list[Row]:
@@ -113,14 +113,16 @@ def _rows(request: UserRequest) -> list[Row]:
     action_forms.check_size(request)
     if "username" in posted:
         row = _person(posted, posted["username"])
-        if there := Annotator.objects.filter(user__username=row.username).first():
-            raise InvalidAnswer(f"There is an annotator {there.user.username} already; change them on their own page.")
+        if existing := Annotator.objects.filter(user__username=row.username).first():
+            raise InvalidAnswer(
+                f"The annotator {existing.user.username} already exists. Change the account on its own page."
+            )
         return [row]
-    if arrived := request.FILES.get("file"):
-        if (arrived.size or 0) > LARGEST:
-            raise BadTable(f"The file has more than {LARGEST >> 20} MB, so it is no table of people.")
+    if upload := request.FILES.get("file"):
+        if (upload.size or 0) > LARGEST:
+            raise BadTable(f"The file is larger than {LARGEST >> 20} MB, the maximum for a table of people.")
         try:
-            return read_table(arrived.read().decode())
+            return read_table(upload.read().decode())
         except UnicodeDecodeError:
             raise BadTable(NOT_UTF8) from None
     if not (pasted := posted.get("table", "")).strip():
@@ -136,20 +138,20 @@ def _person(posted: Mapping[str, str], username: str) -> Row:
 def _codes() -> list[tuple[str, str]]:
     """Return the languages that may be entered as (code, name) tuples, sorted by name."""
     learn_languages()
-    named = [(code, each.name) for code, each in LANGUAGES.items() if not each.labels]
-    return sorted(named, key=lambda pair: pair[1])
+    languages = [(code, language.name) for code, language in LANGUAGES.items() if not language.labels]
+    return sorted(languages, key=lambda pair: pair[1])
 
 
-def _links(request: UserRequest, made: Iterable[tuple[Annotator, str | None]]) -> HttpResponse:
+def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]]) -> HttpResponse:
     """Show invitation links, and mail each to its annotator if possible.
 
-    made: (annotator, token) tuples; the token is None if the annotator needs no link
+    created: (annotator, token) tuples; the token is None if the annotator needs no link
     """
-    paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in made]
+    paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in created]
     # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
     links = [(annotator, request.build_absolute_uri(path) if path else None) for annotator, path in paths]
-    return manage_page(request, "invited", made=links, mailed=mail_words(sent), days=work.INVITE_DAYS)
+    return manage_page(request, "invited", made=links, mailed=mail_summary(sent), days=work.INVITE_DAYS)
 
 
 # --- One account
@@ -159,7 +161,7 @@ def account(
     request: UserRequest, person: Annotator, values: Mapping[str, Any] | None = None, **context: Any
 ) -> HttpResponse:
     user = person.user
-    known = {
+    values_stored = {
         "name": user.get_full_name(),
         "email": user.email,
         "languages": " ".join(map(str, person.languages.all())),
@@ -169,7 +171,7 @@ def account(
         request,
         "account",
         annotator=person,
-        said=known if values is None else values,
+        said=values_stored if values is None else values,
         changes=may(request.user, "invite") and work.may_change(request.user, user),
         state=overview_report.account_state(person, timezone.now()),
         link_open=any(not (invite.used_at or invite.revoked_at) for invite in person.invites.all()),
@@ -185,8 +187,8 @@ def change_account(request: UserRequest, person: Annotator) -> HttpResponse:
         work.change_annotator(person, _person(request.POST, person.user.username), request.user)
     except BadTable as error:
         return account(request, person, request.POST, refusal=error, faults=[*error.args, NOTHING_CHANGED])
-    log_change(request, person, "Changed name, mail address, languages or whether they adjudicate.")
-    return done(request, f"{person} is changed.", "manage-account", person.pk)
+    log_change(request, person, "Changed name, mail address, languages or the right to adjudicate.")
+    return done(request, f"{person} was changed.", "manage-account", person.pk)
 
 
 def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
@@ -196,35 +198,35 @@ def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     do: a key of ACTS, or link to make an invitation link, which only the response to this request shows
     """
     work.check_may_change(request.user, [person.user])
-    what = request.POST.get("do", "")
-    if what == "link":
-        log_change(request, person, "Made an invite link.")
+    action = request.POST.get("do", "")
+    if action == "link":
+        log_change(request, person, "Created an invitation link.")
         return _links(request, [(person, work.invite(person))])
-    if what not in ACTS:
-        raise InvalidAnswer("There is no such thing to do with an account.")
-    sentence = ACTS[what](person)
+    if action not in ACTS:
+        raise InvalidAnswer("The form contains an unknown action. Reload the page.")
+    sentence = ACTS[action](person)
     log_change(request, person, sentence)
     return done(request, sentence, "manage-account", person.pk)
 
 
 def _withdraw(annotator: Annotator) -> str:
     number = work.revoke_invites([annotator])
-    return f"{many(number, 'link')} withdrawn." if number else "There was no link that works."
+    return f"{many(number, 'link')} revoked." if number else "There was no valid link."
 
 
 def _lock_out(annotator: Annotator) -> str:
     work.set_active([annotator], False)
-    return f"{annotator} is locked out. Units of queues that now lack readers can be rerouted from their task."
+    return f"{annotator} is locked out. If queues now have too few readers, reroute their units on the task's page."
 
 
 def _let_in(annotator: Annotator) -> str:
     work.set_active([annotator], True)
-    return f"{annotator} may log in again."
+    return f"{annotator} can log in again."
 
 
 def _unlock(annotator: Annotator) -> str:
-    wrong = work.unlock(annotator.user.username)
-    return f"{annotator} may log in at once; {many(wrong, 'wrong password')} forgotten."
+    wrong_count = work.unlock(annotator.user.username)
+    return f"{annotator} can log in again; {many(wrong_count, 'wrong password')} cleared."
 
 
 # Name of an action on an account -> function that performs it and returns a sentence about the result.
@@ -251,11 +253,11 @@ def new_manager(request: UserRequest) -> HttpResponse:
         return manage_page(request, "new_manager")
     options: dict[str, Any] = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
-        asked = [] if request.POST.get("sure") == options["name"] else add_manager_action.foretell(options)
-        if asked:
-            return manage_page(request, "new_manager", foretold=asked, **options)
+        consequences = [] if request.POST.get("sure") == options["name"] else add_manager_action.foretell(options)
+        if consequences:
+            return manage_page(request, "new_manager", foretold=consequences, **options)
         outcome = add_manager_action.perform(options)
     except ActionError as error:
         return manage_page(request, "new_manager", refusal=error, **options)
-    log_change(request, User.objects.get(username=options["name"]), "Made a manager.", ADDITION)
+    log_change(request, User.objects.get(username=options["name"]), "Made this account a manager's.", ADDITION)
     return manage_page(request, "new_manager", said=outcome.said)

@@ -52,23 +52,23 @@ LONGEST = 120  # maximum length of a file name, in characters
 
 
 def folder() -> Path:
-    found = Path(settings.DATA_DIR) / "inbox"
-    found.mkdir(FOLDER, parents=True, exist_ok=True)
-    return found
+    inbox = Path(settings.DATA_DIR) / "inbox"
+    inbox.mkdir(FOLDER, parents=True, exist_ok=True)
+    return inbox
 
 
 def files() -> list[Path]:
     """Return the files in the inbox, newest first."""
-    listed = [path for path in folder().iterdir() if path.is_file() and not path.name.startswith(".")]
-    return sorted(listed, key=lambda path: -path.stat().st_mtime)
+    paths = [path for path in folder().iterdir() if path.is_file() and not path.name.startswith(".")]
+    return sorted(paths, key=lambda path: -path.stat().st_mtime)
 
 
 def named(name: str) -> Path:
     """Return the file in the inbox that has this name. Raise NotFound if there is no such file."""
-    found = next((path for path in files() if path.name == name), None)
-    if found is None:
-        raise NotFound(f"There is no file {name!r} in the inbox. It may have been deleted meanwhile; upload it again.")
-    return found
+    match = next((path for path in files() if path.name == name), None)
+    if match is None:
+        raise NotFound(f"The inbox does not contain the file {name!r}. It may have been deleted; upload it again.")
+    return match
 
 
 class Arriving(_UploadedFile):
@@ -114,8 +114,8 @@ def check_size(request: HttpRequest) -> None:
     _ = request.FILES  # reads the body of the request if that has not happened yet
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
-            f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, which is as much as may be uploaded. Lay it "
-            f"into the folder {folder()} of the server, and choose it here; or have ASSAY_UPLOAD_MOST raised."
+            f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, the maximum for uploads. Copy it into the "
+            f"folder {folder()} on the server and select it here, or increase ASSAY_UPLOAD_MOST."
         )
 
 
@@ -128,33 +128,33 @@ def with_uploads(request: HttpRequest) -> QueryDict:
     check_size(request)
     posted = request.POST.copy()
     for name in request.FILES:
-        for arrived in request.FILES.getlist(name):
-            posted.appendlist(name.removeprefix("upload-"), str(keep(arrived)))
+        for upload in request.FILES.getlist(name):
+            posted.appendlist(name.removeprefix("upload-"), str(keep(upload)))
     return posted
 
 
-def keep(arrived: _UploadedFile) -> Path:
+def keep(upload: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
     If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
     the uploaded file is empty or has an invalid name.
     """
-    name = Path(arrived.name or "").name
+    name = Path(upload.name or "").name
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
-        raise InvalidAnswer(f"A file cannot be kept under the name {name[:40]!r}; rename it and upload it again.")
-    if not arrived.size:
-        raise InvalidAnswer(f"{name} is empty; choose another file.")
-    assert arrived.file is not None
-    arrived.flush()
-    os.fsync(arrived.fileno())
+        raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
+    if not upload.size:
+        raise InvalidAnswer(f"{name} is empty. Choose another file.")
+    assert upload.file is not None
+    upload.flush()
+    os.fsync(upload.fileno())
     _sweep()
     stem, dot, endings = name.partition(".")
     for number in count(1):
         path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
         with suppress(FileExistsError):
-            os.link(arrived.file.name, path)
+            os.link(upload.file.name, path)
             return path
-        if path.stat().st_size == arrived.size and digest_of(path) == digest_of(Path(arrived.file.name)):
+        if path.stat().st_size == upload.size and digest_of(path) == digest_of(Path(upload.file.name)):
             return path
     raise AssertionError("there is always another number")
 
@@ -187,7 +187,7 @@ class Deed:
 
 DEEDS: Mapping[str, Deed] = {
     "import_corpus": Deed(
-        "New corpus, or more of one",
+        "Import a corpus",
         "Import",
         ("corpus", "files", "licence", "text_may_leave", "source", "column", "fields", "language", "labels"),
     ),
@@ -211,10 +211,10 @@ DEEDS: Mapping[str, Deed] = {
     "extend_task": Deed("Extend", "Extend", ("name", "size")),
     "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
     "close": Deed("Close the task", "Close", ("task", "leave_out")),
-    "reopen": Deed("Open the task again", "Open again", ("task",)),
+    "reopen": Deed("Reopen the task", "Reopen", ("task",)),
     "reroute": Deed("Reroute", "Reroute", ("task",)),
-    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "checks", "languages")),
-    "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out")),
+    "audit": Deed("Audit", "Continue", ("task", "contest", "add", "checks", "languages")),
+    "adjudicate": Deed("Import decisions", "Import", ("task", "file", "as"), ("list", "out")),
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
@@ -300,7 +300,7 @@ class Field:
 
 def deed_named(name: str) -> tuple[Deed, Action]:
     if name not in DEEDS:
-        raise NotFound("There is no such page.")
+        raise NotFound("This page does not exist.")
     return DEEDS[name], by_name()[name]
 
 
@@ -309,13 +309,13 @@ def title_of(job: Job) -> str:
     return DEEDS[job.action].title if job.action in DEEDS else job.action
 
 
-def address(name: str, **given: str) -> str:
+def address(name: str, **values: str) -> str:
     """Return the URL of an action's form.
 
     given: values to fill in
     """
     page = reverse("manage-new-task") if name == "open_task" else reverse("manage-do", args=[name])
-    return f"{page}?{urlencode(given)}" if given else page
+    return f"{page}?{urlencode(values)}" if values else page
 
 
 def label_of(option: Option) -> str:
@@ -323,22 +323,24 @@ def label_of(option: Option) -> str:
 
 
 def form(
-    name: str, given: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+    name: str, values: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> tuple[list[Field], dict[str, list[Field]]]:
     """Return the form of an action: the fields that are always visible, and a mapping from heading to other fields.
 
     name: name of the action
-    given: mapping from option name to current value
+    values: mapping from option name to current value
     without: names of options to leave out
     defaults: mapping from option name to the default that replaces the option's own
     """
     deed, action = deed_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
-    first = [_field(name, options[each], given, defaults) for each in deed.first if each in options]
+    first = [
+        _field(name, options[option_name], values, defaults) for option_name in deed.first if option_name in options
+    ]
     rest: dict[str, list[Field]] = {}
-    for each in options.values():
-        if each.name not in (*deed.first, *deed.hidden):
-            rest.setdefault(each.group or "Further options", []).append(_field(name, each, given, defaults))
+    for option in options.values():
+        if option.name not in (*deed.first, *deed.hidden):
+            rest.setdefault(option.group or "Further options", []).append(_field(name, option, values, defaults))
     return first, rest
 
 
@@ -346,8 +348,8 @@ def choices_of(action: str, option: Option) -> Choices | None:
     """Return the choices for an option, or None if the form offers none."""
     if (action, option.name) in TYPED:
         return None
-    if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
-        return found()
+    if list_choices := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
+        return list_choices()
     if option.is_file:
         return in_inbox(ENDINGS.get(option.name, ""))
     if option.choices:
@@ -355,15 +357,21 @@ def choices_of(action: str, option: Option) -> Choices | None:
     return _twice(("yes", "no")) if option.read is flag and option.opposite else None
 
 
-def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
-    said, offered = given.get(option.name), choices_of(action, option)
-    texts = list(map(str, said)) if isinstance(said, list) else [] if said in (None, "", ()) else [written(said)]
+def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
+    value_given, choice_list = values.get(option.name), choices_of(action, option)
+    texts = (
+        list(map(str, value_given))
+        if isinstance(value_given, list)
+        else []
+        if value_given in (None, "", ())
+        else [written(value_given)]
+    )
     kind, value, choices = "line", "\n".join(texts), list[tuple[str, str, bool]]()
-    if offered is not None:
+    if choice_list is not None:
         kind = "choices" if option.several else "choice"
-        choices = [(offer, words, offer in texts) for offer, words in offered]
+        choices = [(offer, text, offer in texts) for offer, text in choice_list]
     elif option.read is flag:
-        kind, value = "yes", "yes" if texts == ["yes"] or (said is None and option.default) else ""
+        kind, value = "yes", "yes" if texts == ["yes"] or (value_given is None and option.default) else ""
     elif option.several:
         kind = "lines"
     elif option.read is whole_number:
@@ -387,21 +395,21 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
     Raise ActionError if a value is not among the choices for its option.
     """
     deed, action = deed_named(name)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for option in action.options:
         if option.name in deed.hidden or option.name not in posted:
             continue
         texts = [text.strip() for text in posted.getlist(option.name)]
-        offered = choices_of(name, option)
-        if offered is None and option.several:
+        choice_list = choices_of(name, option)
+        if choice_list is None and option.several:
             texts = [line.strip() for text in texts for line in text.splitlines()]
         texts = [text for text in texts if text]
-        if offered is not None and (strange := set(texts) - {value for value, _ in offered}):
-            raise ActionError(f"{label_of(option)}: {min(strange)!r} cannot be chosen here any more. Choose again.")
+        if choice_list is not None and (unavailable := set(texts) - {value for value, _ in choice_list}):
+            raise ActionError(f"{label_of(option)}: {min(unavailable)!r} is no longer available. Choose again.")
         if texts:
             is_flag = option.read is flag
-            found[option.name] = texts[-1] == "yes" if is_flag else texts if option.several else texts[-1]
-    return found
+            values[option.name] = texts[-1] == "yes" if is_flag else texts if option.several else texts[-1]
+    return values
 
 
 def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> HttpResponse:
@@ -416,8 +424,8 @@ def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
     """Replace option names such as --size with the labels of the form."""
-    for option in sorted(options, key=lambda each: -len(each.spelled)):
+    for option in sorted(options, key=lambda option: -len(option.spelled)):
         if option.spelled.startswith("--"):
-            named = "Only say what it would do" if option.name == TRY else label_of(option)
-            error = error.replace(option.spelled, f"“{named}”")
+            label = "Only say what it would do" if option.name == TRY else label_of(option)
+            error = error.replace(option.spelled, f"“{label}”")
     return error

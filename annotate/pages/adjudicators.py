@@ -42,7 +42,7 @@ DONE = {
 CASES = {
     adjudication.BLIND: gettext_lazy("checked blind"),
     adjudication.UNANSWERED: gettext_lazy("skipped by all"),
-    adjudication.AGREEING: gettext_lazy("all answered alike"),
+    adjudication.AGREEING: gettext_lazy("all answered the same"),
     adjudication.DIFFERING: gettext_lazy("answers differ"),
 }
 
@@ -106,7 +106,7 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
             (change, kind.name(label, unit.item.language)) for change, label in zip(changes, labels, strict=True)
         ],
         "transitions": moves,
-        "history": [(move, words, _came_to(move)) for move, words in zip(moves, happened, strict=True)],
+        "history": [(move, words, _stage_text(move)) for move, words in zip(moves, happened, strict=True)],
     }
 
 
@@ -115,15 +115,15 @@ def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tupl
 
     The cells are those of the unit's row in the list of cases, as (heading, text) tuples.
     """
-    found = adjudication.of_one_text(unit, annotator)
-    return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
+    cases = adjudication.of_one_text(unit, annotator)
+    return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in cases]
 
 
-def _came_to(move: Transition) -> str:
+def _stage_text(move: Transition) -> str:
     """Return a description of the stage that a unit moved to."""
     if move.to_stage == stages.QUEUED:
-        said = {"language": label_name(move.language), "number": move.round}
-        return _("waits for readers of %(language)s, round %(number)s") % said
+        values = {"language": label_name(move.language), "number": move.round}
+        return _("waiting for readers of %(language)s, round %(number)s") % values
     return _(stages.STAGES[move.to_stage])
 
 
@@ -154,16 +154,19 @@ class Row:
 
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
-    listed = list(units)
-    agreed = adjudication.agreed(listed, annotator)
-    return [Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(listed, annotator)]
+    unit_list = list(units)
+    agreed = adjudication.agreed(unit_list, annotator)
+    return [Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(unit_list, annotator)]
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
     """Return a (decision, text of the unit, label) tuple for each decision of an adjudicator."""
-    listed = list(judgments)
-    labels = seen(annotator, ((each.unit, each.label) for each in listed))
-    return [(each, each.unit.in_a_line, task.kind.pages.short(said)) for each, said in zip(listed, labels, strict=True)]
+    decisions = list(judgments)
+    labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
+    return [
+        (judgment, judgment.unit.in_a_line, task.kind.pages.short(label))
+        for judgment, label in zip(decisions, labels, strict=True)
+    ]
 
 
 def decision(judgment: Judgment, task: Task) -> str:
@@ -191,16 +194,16 @@ class Cut:
         Units that are reviewed blind cannot be filtered by language, so with these the filter has none.
         """
         language, case = sent.get("language", ""), sent.get("case", "")
-        known = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
-        return replace(known, language="") if known.case == adjudication.BLIND else known
+        cut = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
+        return replace(cut, language="") if cut.case == adjudication.BLIND else cut
 
     def query(self, **more: Any) -> str:
         """Return the filter as a query string that begins with a question mark. An empty filter gives an empty string.
 
         more: other parameters to add
         """
-        said = {"language": self.language, "case": self.case} | more
-        encoded = urlencode({name: value for name, value in said.items() if value})
+        parameters = {"language": self.language, "case": self.case} | more
+        encoded = urlencode({name: value for name, value in parameters.items() if value})
         return f"?{encoded}" if encoded else ""
 
     def units(self, task: Task, annotator: Annotator) -> QuerySet[Any]:
@@ -215,8 +218,8 @@ def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     """
     everything = adjudication.to_adjudicate(task, annotator)
     cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
-    told = Cut(case=cut.case).units(task, annotator).filter(blind=False).order_by().values("pk")
-    visited = Transition.objects.filter(unit__in=told, to_stage=stages.QUEUED).order_by("language")
+    visible = Cut(case=cut.case).units(task, annotator).filter(blind=False).order_by().values("pk")
+    visited = Transition.objects.filter(unit__in=visible, to_stage=stages.QUEUED).order_by("language")
     languages = Counter(dict(visited.values_list("language").annotate(Count("unit", distinct=True))))
     return {
         "waiting": cases.total(),
@@ -239,34 +242,37 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     previous, next: primary keys of the units before and after it, None at the ends of the list
     first: primary key of the first unit in the list, leaving out this one; None if there is none
     """
-    listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit, annotator)
-    at = bisect_left(listed, (own,))
-    waits = at < len(listed) and listed[at][1] == unit.pk
-    after = at + waits
+    positions, own_position = (
+        adjudication.places(cut.units(unit.task, annotator)),
+        adjudication.place_of(unit, annotator),
+    )
+    index = bisect_left(positions, (own_position,))
+    is_listed = index < len(positions) and positions[index][1] == unit.pk
+    after = index + is_listed
     return {
-        "number": at + 1 if waits else None,
-        "of": len(listed),
-        "previous": listed[at - 1][1] if at else None,
-        "next": listed[after][1] if after < len(listed) else None,
-        "first": next((key for _, key in listed if key != unit.pk), None),
+        "number": index + 1 if is_listed else None,
+        "of": len(positions),
+        "previous": positions[index - 1][1] if index else None,
+        "next": positions[after][1] if after < len(positions) else None,
+        "first": next((key for _, key in positions if key != unit.pk), None),
     }
 
 
-def next_to_adjudicate(task: Task, cut: Cut, before: dict[str, Any], decided: Judgment) -> str:
+def next_to_adjudicate(task: Task, cut: Cut, place: dict[str, Any], decided: Judgment) -> str:
     """Return the URL of the next unit in the filtered list, or the URL of the list if no other unit is in it.
 
     After the last unit, start again with the first unit, which the adjudicator has skipped.
 
-    before: result of `place` before the decision, which may change the list
+    place: result of `place` before the decision, which may change the list
     """
-    unit = before["next"] or before["first"]
+    unit = place["next"] or place["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])
     return address + cut.query(decided=decided.unit_id)
 
 
 def settled(count: int) -> str:
-    said = ngettext("%(count)s case is settled.", "%(count)s cases are settled.", count)
-    return said % {"count": f"{count:,}"}
+    sentence = ngettext("%(count)s case has been settled.", "%(count)s cases have been settled.", count)
+    return sentence % {"count": f"{count:,}"}
 
 
 def for_another(count: int) -> str:
@@ -276,12 +282,12 @@ def for_another(count: int) -> str:
     """
     if not count:
         return ""
-    said = ngettext(
-        "%(count)s case waits for another adjudicator, since you have judged it.",
-        "%(count)s cases wait for another adjudicator, since you have judged them.",
+    sentence = ngettext(
+        "%(count)s case is waiting for another adjudicator, because you have judged it.",
+        "%(count)s cases are waiting for another adjudicator, because you have judged them.",
         count,
     )
-    return said % {"count": f"{count:,}"}
+    return sentence % {"count": f"{count:,}"}
 
 
 def cases(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
@@ -295,10 +301,10 @@ def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> H
     case: mark of a selected row (Row.mark); repeated for each selected row
     reason: how the adjudicator knows
     """
-    marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
-    chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
+    marks = (sent.partition(" ") for sent in request.POST.getlist("case"))
+    labels = {unit: label for key, _, label in marks if (unit := whole_number(key)) is not None}
     try:
-        outcome = adjudication.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
+        outcome = adjudication.settle_together(annotator, task, labels, request.POST.get("reason", ""))
     except InvalidAnswer as error:
         return _list(request, annotator, task, refusal=error)
     if outcome.refused:
@@ -354,14 +360,14 @@ def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int
     """
     case = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
-        return _bench(request, annotator, case)
+        return _case_page(request, annotator, case)
     cut = Cut.asked(request.GET)
-    before = place(case, annotator, cut)
+    place_before = place(case, annotator, cut)
     try:
         judgment = _decide(request, annotator, case)
     except InvalidAnswer as error:
-        return _bench(request, annotator, case, error)
-    return redirect(next_to_adjudicate(task, cut, before, judgment))
+        return _case_page(request, annotator, case, error)
+    return redirect(next_to_adjudicate(task, cut, place_before, judgment))
 
 
 def _decide(request: UserRequest, annotator: Annotator, unit: Unit) -> Judgment:
@@ -375,7 +381,9 @@ def _decide(request: UserRequest, annotator: Annotator, unit: Unit) -> Judgment:
     return adjudication.settle(annotator, unit.pk, answer)
 
 
-def _bench(request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None) -> HttpResponse:
+def _case_page(
+    request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None
+) -> HttpResponse:
     task, posted = unit.task, request.POST if request.method == "POST" else None
     cut = Cut.asked(request.GET)
     context = {
@@ -384,7 +392,7 @@ def _bench(request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exce
         "place": place(unit, annotator, cut),
         "unit": unit,
         "refusal": refusal,
-        "keys": item_view.of_bench(task),
+        "keys": item_view.adjudication_keys(task),
         "posted": request.POST,
         "own_reasons": adjudication.own_reasons(annotator, task),
         **dossier(unit, annotator, posted),
@@ -397,18 +405,18 @@ def choose(request: UserRequest, annotator: Annotator, task: Task, unit: int) ->
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
     case = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
-        raise NotFound(_("In this task a label is one of a few, and is not looked for."))
+        raise NotFound(_("This task has a fixed list of labels, which cannot be searched."))
     if request.htmx:
         panel = concept_picker.of_decision(case, annotator, adjudication.is_blind(case, annotator), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _bench(request, annotator, case)
+    return _case_page(request, annotator, case)
 
 
 def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
     """Return the context about the decision that led to this page, so that the adjudicator can undo it."""
     unit = whole_number(request.GET.get("decided"))
-    just = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
-    return {"just": just, "just_said": decision(just, task) if just else ""}
+    judgment = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
+    return {"just": judgment, "just_said": decision(judgment, task) if judgment else ""}
 
 
 def unsettle(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:

@@ -53,15 +53,15 @@ def home(request: UserRequest) -> HttpResponse:
     guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
     open_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
     rows = _rows(annotator, open_permits)
-    first = next((row for row in rows if row["has_work"]), None)
+    first_row = next((row for row in rows if row["has_work"]), None)
     # Tests come first, since passing one opens more work.
-    listed = sorted((row for row in rows if row is not first), key=lambda row: not row["to_test"])
+    other_rows = sorted((row for row in rows if row is not first_row), key=lambda row: not row["to_test"])
     context = {
         "annotator": annotator,
         "rows": rows,
-        "first": first,
-        "listed": [row for row in listed if row["has_work"] or row["to_test"] or row["stopped"]],
-        "idle": [row for row in listed if not (row["has_work"] or row["to_test"] or row["stopped"])],
+        "first": first_row,
+        "listed": [row for row in other_rows if row["has_work"] or row["to_test"] or row["stopped"]],
+        "idle": [row for row in other_rows if not (row["has_work"] or row["to_test"] or row["stopped"])],
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
@@ -89,11 +89,11 @@ def _rows(annotator: Annotator, open_permits: list[Permit]) -> list[dict[str, An
 
     open_permits: the annotator's permits for the open tasks
     """
-    listed = [permit.task for permit in open_permits]
-    trials = _by_task(annotator, [task for task in listed if task.test_items])
+    tasks = [permit.task for permit in open_permits]
+    trials = _by_task(annotator, [task for task in tasks if task.test_items])
     done = personal_progress.progress_in(open_permits)
-    waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
-    used, titles = personal_progress.last_used(annotator), Counter(task.title for task in listed)
+    waiting = adjudicating.waiting_in(annotator, tasks) if annotator.adjudicates else {}
+    used, titles = personal_progress.last_used(annotator), Counter(task.title for task in tasks)
     rows = []
     for permit, progress in zip(open_permits, done, strict=True):
         task, may_adjudicate = permit.task, annotator.adjudicates and not permit.is_paused
@@ -130,8 +130,8 @@ def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None
     """
     task = permit.task
     if permit.stopped:
-        held = permit.is_paused or not permit.has_agreed
-        return {"stopped": permit.stopped, "held": held, "may_work": False, "tests": []}
+        is_held = permit.is_paused or not permit.has_agreed
+        return {"stopped": permit.stopped, "held": is_held, "may_work": False, "tests": []}
     states = qualification.states(permit, trials) if task.test_items and task.is_open else []
     return {
         "may_work": task.is_open and bool(permit.queues),
@@ -148,7 +148,7 @@ def _work(
     closed: judgments.Closed | None = None,
     on_sheet: bool = False,
     status: int = 200,
-    before: Lease | None = None,
+    previous: Lease | None = None,
     posted: QueryDict | None = None,
     **extra: Any,
 ) -> HttpResponse:
@@ -156,11 +156,11 @@ def _work(
 
     leases: the leases of the unit or of the sheet; empty if there is nothing to show
     closed: result of storing the previous answer, if this request stored one
-    before: lease of the unit that was on the screen, if known
+    previous: lease of the unit that was on the screen, if known
     posted: values of the unit's form if it is shown again
     """
     task = permit.task
-    shown = leases[0].unit if leases else None
+    unit = leases[0].unit if leases else None
     progress = personal_progress.own_progress(permit)
     last = _undoable(permit, closed)
     [last_said] = item_view.said([last], permit.annotator, task.kind)
@@ -175,20 +175,22 @@ def _work(
         **extra,
     }
     if leases:
-        asked = leases[0].unit.asked
-        context["changed"] = bool(asked and last and last.unit.asked != asked)
+        language_asked = leases[0].unit.asked
+        context["changed"] = bool(language_asked and last and last.unit.asked != language_asked)
         if on_sheet:
             context |= item_view.sheet(leases, permit)
         else:
             context |= item_view.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
             context["flag_kept"] = "Assay-Flag" in request.headers
-    language = shown.item.language if shown else ""
-    turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
-    if turned or not request.htmx:
+    language = unit.item.language if unit else ""
+    guidelines_change = (
+        language and len(task.languages) > 1 and not (previous and previous.unit.item.language == language)
+    )
+    if guidelines_change or not request.htmx:
         # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
     if not request.htmx:
-        context |= {"keys": item_view.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
+        context |= {"keys": item_view.queue_keys(task, on_sheet=on_sheet), **_rest(permit.annotator)}
         context["notes"] = flags.notes_to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -261,7 +263,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer(_("The form did not say what it answers. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the unit. Reload the page."))
     try:
         with acting(request.user, task) as permit:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
@@ -270,8 +272,8 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
             lease = handing_out.hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
         # `leased` returns the lease even if it has expired.
-        shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-        return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
+        shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
+        return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
     return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
 
 
@@ -288,24 +290,24 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer(_("The form did not say what it is about. Reload the page."))
-    kind, words = request.POST.get("flag", ""), request.POST.get("words", "")
+        raise InvalidAnswer(_("The form does not identify the flagged unit. Reload the page."))
+    kind, message = request.POST.get("flag", ""), request.POST.get("words", "")
     try:
         with acting(request.user, task) as permit:
-            closed = flags.flag(permit, lease_id, kind, words, active_seconds(request)).closed
+            closed = flags.flag(permit, lease_id, kind, message, active_seconds(request)).closed
             lease = handing_out.hand_out(closed.permit, closed.held) if closed else None
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
-        shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-        return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
+        shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
+        return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
     if closed:
         return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
-    flagged = _("The manager has it now. Go on as you like: answer, or skip.")
+    flagged = _("The manager has received your flag. You can now answer or skip.")
     if request.htmx:
         return HttpResponse(flagged)
-    shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-    return _again(request, permit, shown, flagged=flagged)
+    shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
+    return _again(request, permit, shown_lease, flagged=flagged)
 
 
 def _again(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
@@ -320,7 +322,7 @@ def choose(request: UserRequest, permit: Permit) -> HttpResponse:
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
-        raise NotFound(_("You have not been given such a unit."))
+        raise NotFound(_("You do not have this unit."))
     if request.htmx:
         panel = concept_picker.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
@@ -330,7 +332,7 @@ def choose(request: UserRequest, permit: Permit) -> HttpResponse:
 def undo(request: UserRequest, task: str) -> HttpResponse:
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
-        raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the answer to undo. Reload the page."))
     with acting(request.user, task) as permit:
         lease = answer_changes.take_back(permit, judgment)
     if not request.htmx:
@@ -349,7 +351,7 @@ def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespons
 
 def _check_sheets(task: Task) -> None:
     if not task.kind.pages.sheet:
-        raise NotFound(_("This task has no sheets; its units come one by one."))
+        raise NotFound(_("This task has no sheets. Its units are shown one at a time."))
 
 
 def sheet(request: UserRequest, permit: Permit) -> HttpResponse:
@@ -384,7 +386,7 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     _check_sheets(task)
     leases = [whole_number(text) for text in request.POST.getlist("lease")]
     if not leases or None in leases:
-        raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify its posts. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
@@ -396,11 +398,11 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     return redirect("sheet", task=task.name)
 
 
-def _mark(task: Task, text: str | None) -> Answer | None:
+def _mark(task: Task, answer: str | None) -> Answer | None:
     """Return the answer in a row of a sheet, or None for a skip."""
-    if not text:
-        raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
-    return None if text == "skip" else judgments.read_answer(task.kind, [text])
+    if not answer:
+        raise InvalidAnswer(_("A post on this sheet has no answer, so nothing was saved. Reload the page."))
+    return None if answer == "skip" else judgments.read_answer(task.kind, [answer])
 
 
 # --- Replies, notes and disturbing posts
@@ -436,13 +438,13 @@ def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """
     choice = request.POST.get("takes")
     if choice not in ("yes", "no"):
-        raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
-    takes = choice == "yes"
-    flags.take_disturbing(annotator, takes=takes)
+        raise InvalidAnswer(_("The form does not contain a choice. Reload the page."))
+    is_willing = choice == "yes"
+    flags.take_disturbing(annotator, takes=is_willing)
     messages.success(
         request,
-        _("From now on you may be given what others found disturbing.")
-        if takes
-        else _("You are given nothing more that others found disturbing."),
+        _("From now on, you may receive units that others found disturbing.")
+        if is_willing
+        else _("You no longer receive units that others found disturbing."),
     )
     return redirect("account")

@@ -59,9 +59,9 @@ Fields = dict[str, Any]  # validated data of a request
 
 
 class TypedSerializer(serializers.Serializer):
-    typed = string("beginnings of words, in any order", **OPTIONAL)
+    typed = string("the beginnings of words, in any order", **OPTIONAL)
     language = string(
-        "of the document; labels in English and in the languages that you read are found too",
+        "the language of the document; labels in English and in the languages that you read are searched too",
         required=False,
         default=ENGLISH,
         max_length=16,
@@ -69,7 +69,7 @@ class TypedSerializer(serializers.Serializer):
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = string("send it as the answer, with those of other concepts", source="key")
+    id = string("send it as the answer, together with the ids of other concepts", source="key")
     label = string("its name on the pages", source="name")
     path = strings("its scheme and the labels of broader concepts, broadest first")
 
@@ -84,11 +84,11 @@ class ConceptSerializer(serializers.Serializer):
 )
 def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
     """Returns at most ten concepts, the best match first. Returns none if `typed` is empty."""
-    wanted = sent(TypedSerializer, request.query_params)
+    query = sent(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
-        raise NotFound("The answers of this task are no concepts; its address lists them.")
+        raise NotFound("The answers of this task are not concepts. GET the task for a list of its answers.")
     try:
-        return Listing(version_of(permit.task), wanted["language"]).found(wanted["typed"], list(permit.levels))
+        return Listing(version_of(permit.task), query["language"]).found(query["typed"], list(permit.levels))
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
 
@@ -169,17 +169,17 @@ def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
     """
     fields, following = sent(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
-        done = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
-        closed = done.closed if fields["take_next"] else None
+        flagged = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
+        closed = flagged.closed if fields["take_next"] else None
         if closed:
             following = queue.hand_out(closed.permit, closed.held)
-    flag: Any = done.flag
+    flag: Any = flagged.flag
     if closed:
         flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
-    return done.flag
+    return flagged.flag
 
 
-@resource("POST", "annotate", "Give a unit back without an answer")
+@resource("POST", "annotate", "Return a unit without an answer")
 def release(request: Request, annotator: Annotator, lease: int) -> None:
     queue.release(annotator, lease)
 

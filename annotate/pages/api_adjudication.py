@@ -36,6 +36,7 @@ from annotate.pages.serializers import (
     strings,
     text_of,
 )
+from annotate.reports.tables import many
 from annotate.work import adjudication
 from annotate.work.routes import is_language, unknown_code
 
@@ -47,16 +48,20 @@ PER_PAGE = 50
 
 class WantedSerializer(serializers.Serializer):
     language = string(
-        required=False, default="", help_text="only units that were in its queue; those checked blind are in none"
+        required=False,
+        default="",
+        help_text="only units that were in the queue of this language; units checked blind have no queue",
     )
     case = serializers.ChoiceField(
         adjudication.CASES,
         required=False,
         default="",
-        help_text="only units that are checked blind, or of all others those that nobody answered, that all answered "
-        "alike, or of which the answers differ",
+        help_text="only units that are checked blind or, among the others, units without answers, with equal or with "
+        "different answers",
     )
-    page = integer(required=False, default=1, min_value=1, help_text=f"of {PER_PAGE} units each")
+    page = integer(
+        required=False, default=1, min_value=1, help_text=f"the number of the page, of {PER_PAGE} units each"
+    )
 
     def validate_language(self, code: str) -> str:
         if code and not is_language(code):
@@ -65,12 +70,12 @@ class WantedSerializer(serializers.Serializer):
 
 
 class DiscardSerializer(serializers.Serializer):
-    reason = string(max_length=200, help_text="how you know, in a few words")
+    reason = string(max_length=200, help_text="the reason for the decision, in a few words")
     comment = string(max_length=2000, **OPTIONAL)
 
 
 class SettleSerializer(SureSerializer, DiscardSerializer):
-    label = string(f"one of the task's answers to the unit, such as de or und; {SEVERAL}")
+    label = string(f"one of the task's answers for the unit, such as de or und; {SEVERAL}")
 
 
 # --- Responses
@@ -79,10 +84,12 @@ class SettleSerializer(SureSerializer, DiscardSerializer):
 class DisputedSerializer(serializers.Serializer):
     unit = integer("use it to decide")
     item = string("the id of the post or record in its source")
-    text = string("for a record, its fields one after another")
+    text = string("the text; for a record, its fields one after another")
     language = string(allow_blank=True, help_text="the language of a record")
     fields = string_map("the fields of a record by name")
-    asked = string(allow_blank=True, help_text="the language asked about, if any; the task lists the answers to it")
+    asked = string(
+        allow_blank=True, help_text="the language in the question, if any; the task lists the answers for it"
+    )
 
     @staticmethod
     def row(unit: Unit) -> dict[str, Any]:
@@ -99,17 +106,18 @@ class DisputedSerializer(serializers.Serializer):
 
 class WaitingSerializer(DisputedSerializer):
     blind = boolean("checked blind: votes, judgments and history are hidden")
-    told = string_map("what the page lists, such as candidates or answers so far; empty if blind")
+    told = string_map("the columns of the list on the page, such as candidates or answers so far; empty if blind")
 
 
 class WaitingListSerializer(serializers.Serializer):
-    waiting = integer("units that you may decide, in all languages")
+    waiting = integer("the number of units that you can decide, in all languages")
     for_others = integer(
-        "units that another adjudicator must decide, because you have judged them; 0 while the task is open"
+        "the number of units that another adjudicator must decide, because you have judged them; 0 while the task is "
+        "open"
     )
     pages = integer()
     units = WaitingSerializer(
-        many=True, help_text="the units of this page: first those checked blind, then those that wait longest"
+        many=True, help_text="the units on this page: first units checked blind, then those that have waited longest"
     )
 
 
@@ -154,32 +162,32 @@ class DossierSerializer(DisputedSerializer):
     decision.
     """
 
-    url = string(allow_blank=True, help_text="its source")
+    url = string(allow_blank=True, help_text="the URL of the source")
     sets = serializers.ListField(child=strings(), help_text=SETS)
     blind = boolean()
-    open = boolean("whether it waits for an adjudicator")
-    own = JudgmentSerializer(allow_null=True, help_text="your own valid answer, skip or decision, if any")
-    outcome = string(allow_null=True, help_text="its current label; empty if it was discarded")
+    open = boolean("whether the unit is waiting for an adjudicator")
+    own = JudgmentSerializer(allow_null=True, help_text="your valid answer, skip or decision, if any")
+    outcome = string(allow_null=True, help_text="the current label; empty if the unit was discarded")
     votes = serializers.DictField(help_text="each detector's languages with scores, best first")
     judgments = SaidSerializer(many=True)
     history = MoveSerializer(many=True)
     posts = OtherPostSerializer(many=True, help_text="other posts of the author")
-    searches = string_map("addresses to look it up, by name")
+    searches = string_map("URLs for searching the text, by name")
 
 
 def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
-    known = adjudicators.dossier(unit, annotator)
-    hidden = known["open"] or known["blind"]
+    details = adjudicators.dossier(unit, annotator)
+    hidden = details["open"] or details["blind"]
     return DisputedSerializer.row(unit) | {
-        **{name: known[name] for name in ("blind", "open", "own")},
+        **{name: details[name] for name in ("blind", "open", "own")},
         "url": unit.item.url,
         "sets": sets_of(sides_of(annotator, unit)),
-        "outcome": None if hidden else known["label"],
-        "votes": dict(known.get("votes", ())),
-        "judgments": [judgment for judgment, *_ in known.get("judgments", ())],
-        "history": known.get("transitions", []),
-        "posts": known.get("posts", []),
-        "searches": dict(known["searches"]),
+        "outcome": None if hidden else details["label"],
+        "votes": dict(details.get("votes", ())),
+        "judgments": [judgment for judgment, *_ in details.get("judgments", ())],
+        "history": details.get("transitions", []),
+        "posts": details.get("posts", []),
+        "searches": dict(details["searches"]),
     }
 
 
@@ -189,19 +197,19 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
 @resource(
     "GET",
     "adjudicate",
-    "List what waits for you as an adjudicator",
+    "List the units that you can adjudicate",
     WaitingListSerializer,
     operation_id="tasks_adjudication_list",
     parameters=[WantedSerializer],
 )
 def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
     """The list leaves out units that you have judged as an annotator."""
-    cut = sent(WantedSerializer, request.query_params)
-    pages = Paginator(adjudication.to_adjudicate(task, annotator, cut["language"], cut["case"]), PER_PAGE)
+    query = sent(WantedSerializer, request.query_params)
+    pages = Paginator(adjudication.to_adjudicate(task, annotator, query["language"], query["case"]), PER_PAGE)
     try:
-        page = pages.page(cut["page"])
+        page = pages.page(query["page"])
     except EmptyPage as error:
-        raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
+        raise NotFound(f"This page does not exist: the list has {many(pages.num_pages, 'page')}.") from error
     heads = task.kind.pages.list_heads
     units = [
         # A unit that is reviewed blind has no cells, so its `told` is empty.
@@ -216,7 +224,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
     }
 
 
-@resource("GET", "adjudicate", "Get a unit with everything an adjudicator may know about it", DossierSerializer)
+@resource("GET", "adjudicate", "Get a unit with all information that an adjudicator may see", DossierSerializer)
 def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> dict[str, Any]:
     """The unit must be waiting for an adjudicator, or an adjudicator must have decided it."""
     return dossier_row(adjudication.shown(task, annotator, unit), annotator)
@@ -236,7 +244,7 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
 @resource(
     "POST",
     "adjudicate",
-    "Leave an undecidable unit out of the gold set",
+    "Exclude an undecidable unit from the gold set",
     JudgmentSerializer,
     DiscardSerializer,
 )

@@ -83,8 +83,8 @@ class Place:
 
 def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
     """Return the concepts with these keys, in the order of the keys. Unknown keys are left out."""
-    found = concepts_of(vocabulary, keys)
-    return [found[key] for key in keys if key in found]
+    concepts = concepts_of(vocabulary, keys)
+    return [concepts[key] for key in keys if key in concepts]
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,20 @@ class Listing:
         tree, names = tree_of(self.vocabulary), names_in(self.vocabulary, self.language)
         return [
             Row(
-                key=each.key,
-                name=names[each.key].text,
-                language="" if self._is_own(names[each.key].language) else names[each.key].language,
-                path=[*self._scheme(tree.scheme.get(each.key)), *(names[one].text for one in tree.way_to(each.key))],
-                is_chosen=each.key in self.chosen,
-                way=way or self.chosen.get(each.key, ""),
-                found="" if found.get(each.key) == names[each.key].text else found.get(each.key, ""),
-                narrower=tree.narrower.get(each.key, 0),
-                votes=votes.get(each.key, ()),
+                key=concept.key,
+                name=names[concept.key].text,
+                language="" if self._is_own(names[concept.key].language) else names[concept.key].language,
+                path=[
+                    *self._scheme(tree.scheme.get(concept.key)),
+                    *(names[one].text for one in tree.way_to(concept.key)),
+                ],
+                is_chosen=concept.key in self.chosen,
+                way=way or self.chosen.get(concept.key, ""),
+                found="" if found.get(concept.key) == names[concept.key].text else found.get(concept.key, ""),
+                narrower=tree.narrower.get(concept.key, 0),
+                votes=votes.get(concept.key, ()),
             )
-            for each in concepts
+            for concept in concepts
         ]
 
     def _is_own(self, tag: str) -> bool:
@@ -148,17 +151,17 @@ class Listing:
         also: languages to search in addition to the language of the document
         """
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
-        others = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
-        others |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
-        return self.rows([hit.concept for hit in hits], SEARCHED, found=others)
+        matched_labels = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
+        matched_labels |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
+        return self.rows([hit.concept for hit in hits], SEARCHED, found=matched_labels)
 
     def browsed(self, at: str) -> dict[str, Any]:
-        what, _colon, key = at.partition(":")
-        concept = concepts_of(self.vocabulary, [key]).get(key) if what == "concept" else None
+        kind_of_place, _colon, key = at.partition(":")
+        concept = concepts_of(self.vocabulary, [key]).get(key) if kind_of_place == "concept" else None
         if concept and not concept.is_deprecated:
             return self._at_concept(concept)
-        scheme = self.vocabulary.schemes.filter(key=key).first() if what == "scheme" else None
-        parts = [self._place(each) for each in (scheme.parts.all() if scheme else self._top_schemes())]
+        scheme = self.vocabulary.schemes.filter(key=key).first() if kind_of_place == "scheme" else None
+        parts = [self._place(part_) for part_ in (scheme.parts.all() if scheme else self._top_schemes())]
         tops = tops_of(scheme) if scheme else () if parts else self._tops()
         crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
@@ -192,14 +195,14 @@ class Listing:
         schemes = concept.schemes.order_by(F("domain").asc(nulls_last=True), "key").select_related("domain")
         crumbs = [Place("", _("All"))]
         if scheme := schemes.first():
-            crumbs += [self._place(each) for each in (scheme.domain, scheme) if each]
-        listed = {name: self.rows(found, BROWSED) for name, found in around.items()}
+            crumbs += [self._place(part) for part in (scheme.domain, scheme) if part]
+        listed = {name: self.rows(concepts_found, BROWSED) for name, concepts_found in around.items()}
         crumbs += [Place(row.place, row.name) for row in listed["broader"][:1]]
-        [own] = self.rows([concept], BROWSED)
+        [current_row] = self.rows([concept], BROWSED)
         return {
             "crumbs": crumbs,
-            "here": own.name,
-            "own": own,
+            "here": current_row.name,
+            "own": current_row,
             "around": [(name, rows) for name, rows in listed.items() if rows],
             **self._some(concept.narrower.filter(**current).order_by("key")),
         }
@@ -208,7 +211,7 @@ class Listing:
         """Return the context that lists the concepts at a place: at most MOST rows, and a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
-        more = _("There are more than %(number)s here. Search for what is missing.") % {"number": MOST}
+        more = _("Only the first %(number)s are shown. Use the search to find others.") % {"number": MOST}
         return {
             "rows": sorted(rows, key=lambda row: (row.name.casefold(), row.key)),
             "note": more if len(some) > MOST else "",
@@ -269,28 +272,31 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
     If the annotator undid an answer to this unit, its concepts are chosen at the start.
     """
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
-    address = reverse("choose", args=[unit.task.name])
-    return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
+    url = reverse("choose", args=[unit.task.name])
+    return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
 def of_change(
-    judgment: Judgment, number: int, said: Change | None, permit: Permit, posted: QueryDict | None
+    judgment: Judgment, number: int, latest_change: Change | None, permit: Permit, posted: QueryDict | None
 ) -> dict[str, Any]:
     """Return the panel for changing an answer. The concepts of the current answer are chosen at the start.
 
     number: number of the answer in its URL
-    said: latest change of the answer, None if the answer was never changed
+    latest_change: latest change of the answer, None if the answer was never changed
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
     # If an answer was changed, how its concepts were found is stored only in some cases. Annotators must not learn in
     # which, so never show it.
-    ways = {} if said else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
-    now = {key: ways.get(key, "") for key in task.kind.form.facets(said.label if said else judgment.label)}
-    state = read_state(posted) if posted is not None else State(now)
-    address = reverse("change-choose", args=[task.name, number])
-    return _panel(task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
+    ways = {} if latest_change else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
+    current_concepts = {
+        key: ways.get(key, "")
+        for key in task.kind.form.facets(latest_change.label if latest_change else judgment.label)
+    }
+    state = read_state(posted) if posted is not None else State(current_concepts)
+    url = reverse("change-choose", args=[task.name, number])
+    return _panel(task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
 def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
@@ -322,20 +328,20 @@ def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
 
     The result is a mapping from concept key to how the concept was found.
     """
-    own = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
-    last = own.exclude(voided_at=None).order_by("-pk").first()
-    chosen = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()
-    return dict(chosen)
+    own_judgments = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
+    last = own_judgments.exclude(voided_at=None).order_by("-pk").first()
+    ways = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()
+    return dict(ways)
 
 
 def _votes(unit: Unit) -> dict[str, list[str]]:
     """Return a mapping from concept key to the annotators who chose the concept, most votes first."""
     live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator__user").order_by("pk")
-    found: dict[str, list[str]] = {}
+    annotators: dict[str, list[str]] = {}
     for judgment in live:
         for key in unit.task.kind.form.facets(judgment.label):
-            found.setdefault(key, []).append(str(judgment.annotator))
-    return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+            annotators.setdefault(key, []).append(str(judgment.annotator))
+    return dict(sorted(annotators.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def _panel(
@@ -355,16 +361,16 @@ def _panel(
     reads: languages that the user reads, which a search covers in addition to the language of the document
     votes: mapping from concept key to the annotators who chose the concept
     """
-    version, asked = version_of(task), task.kind.form.vocabulary(task.kind)
-    assert asked  # only tasks with a vocabulary have this panel
+    version, rules = version_of(task), task.kind.form.vocabulary(task.kind)
+    assert rules  # only tasks with a vocabulary have this panel
     listing = Listing(version, item.language, state.ways)
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}
-    there = [name for name, is_there in tabs.items() if is_there]
-    view = state.view if state.view in (SEARCH, *there) else there[0]
-    chosen = in_order(version, state.ways)
-    pairs = [] if asked["beside_broader"] == ALLOW else nested(chosen)
+    available_views = [name for name, is_there in tabs.items() if is_there]
+    view = state.view if state.view in (SEARCH, *available_views) else available_views[0]
+    concepts = in_order(version, state.ways)
+    pairs = [] if rules["beside_broader"] == ALLOW else nested(concepts)
     names = names_in(version, item.language)
-    shown: dict[str, Callable[[], dict[str, Any]]] = {
+    contents: dict[str, Callable[[], dict[str, Any]]] = {
         SEARCH: lambda: _searched(listing, state.typed, reads),
         SUGGESTIONS: lambda: {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)},
         VOTES: lambda: {"rows": listing.rows(in_order(version, votes), "", votes=votes)},
@@ -374,20 +380,20 @@ def _panel(
         "compose": address,
         "panel": {
             **{"rows": [], "places": [], "crumbs": [], "around": []},
-            **shown[view](),
+            **contents[view](),
             "view": view,
-            "tabs": there,
+            "tabs": available_views,
             "at": state.at,
             "typed": state.typed[:LONGEST],
             "longest": LONGEST,
             "language": item.language,
-            "chosen": listing.rows(chosen, ""),
-            "unknown": sorted(state.ways.keys() - {concept.key for concept in chosen}),
+            "chosen": listing.rows(concepts, ""),
+            "unknown": sorted(state.ways.keys() - {concept.key for concept in concepts}),
             "pairs": [(names[broader.key].text, names[narrower.key].text) for narrower, broader in pairs],
-            "may_insist": asked["beside_broader"] == ASK,
+            "may_insist": rules["beside_broader"] == ASK,
             "is_sure": state.is_sure,
-            "least": asked["least"],
-            "most": asked["most"],
+            "least": rules["least"],
+            "most": rules["most"],
         },
     }
 
@@ -397,5 +403,5 @@ def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, A
         rows = listing.found(typed, reads)
     except VocabularyError as error:
         return {"note": _(str(error))}
-    note = "" if rows else _("No concept is called so. Type the beginning of another word of it, or browse.")
+    note = "" if rows else _("No concept has this name. Type the beginning of another word of its name, or browse.")
     return {"rows": rows, "note": note}

@@ -56,7 +56,7 @@ def corpora(request: UserRequest) -> HttpResponse:
 def corpus(request: UserRequest, name: str) -> HttpResponse:
     row = next((row for row in corpora_there() if row["corpus"] == name), None)
     if row is None:
-        raise NotFound("There is no such corpus.")
+        raise NotFound("This corpus does not exist.")
     manifest = read_manifest(name) if not row["fault"] else None
     tasks = Task.objects.filter(draws__corpus__name=name).distinct().order_by("-pk")
     return manage_page(
@@ -79,17 +79,17 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     """Return the actions that a corpus allows as (URL, link text, is_next_step) tuples."""
     unread = row["holds"] == POSTS and row["voted"] < row["rows"]
-    found = [("prelabel", "Prelabel", True)] if unread else []
+    actions = [("prelabel", "Prelabel", True)] if unread else []
     if not row["fault"]:
-        found += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
-        found += [("delete", "Delete", False)] if not row["draws"] else []
-    return [(action_forms.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
+        actions += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
+        actions += [("delete", "Delete", False)] if not row["draws"] else []
+    return [(action_forms.address(name, corpus=row["corpus"]), label, is_next) for name, label, is_next in actions]
 
 
 def rejects(request: UserRequest, name: str, number: int) -> FileResponse:
     path = layout.corpus_dir(name) / "rejects" / layout.reject_name(number)
     if not path.is_file():
-        raise NotFound("There is no such list: nothing of this file was rejected.")
+        raise NotFound("This list does not exist, because no rows of the file were rejected.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=f"{name}-rejects-{number}.jsonl")
 
 
@@ -105,8 +105,8 @@ def inbox_page(request: UserRequest) -> HttpResponse:
         if name := request.POST.get("delete"):
             action_forms.named(name).unlink(missing_ok=True)
             messages.success(request, f"{name} was deleted.")
-        for arrived in request.FILES.getlist("file"):
-            messages.success(request, f"{action_forms.keep(arrived).name} lies in the inbox.")
+        for upload in request.FILES.getlist("file"):
+            messages.success(request, f"{action_forms.keep(upload).name} was added to the inbox.")
         return redirect("manage-inbox")
     return manage_page(
         request, "inbox", files=[(path, path.stat()) for path in action_forms.files()], folder=action_forms.folder()
@@ -132,11 +132,11 @@ def new_corpus(request: UserRequest) -> HttpResponse:
     name = request.POST.get("file", "")
     try:
         action_forms.check_size(request)
-        if arrived := request.FILES.get("upload-file"):
-            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': action_forms.keep(arrived).name})}")
+        if upload := request.FILES.get("upload-file"):
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': action_forms.keep(upload).name})}")
         if not name:
-            raise InvalidAnswer("Choose a file of the inbox, or upload one.")
-        options = _given(request.POST, action_forms.named(name))
+            raise InvalidAnswer("Select a file from the inbox, or upload a file.")
+        options = _options(request.POST, action_forms.named(name))
         return action_forms.begin(request, "import_corpus", options)
     except ActionError as error:
         refusal: Exception = action_forms.reworded(error, by_name()["import_corpus"].options)
@@ -145,28 +145,28 @@ def new_corpus(request: UserRequest) -> HttpResponse:
     return _new_corpus(request, request.POST, name, refusal=refusal)
 
 
-def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
+def _options(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
     """Return the options of import_corpus that the manager entered.
 
     Raise InvalidAnswer if the file holds records and the form does not name their fields.
 
     path: the file to import
     """
-    said = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
-    leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
-    given: dict[str, Any] = {**said, "files": [str(path)], "text_may_leave": leave}
+    texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
+    may_leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
+    options: dict[str, Any] = {**texts, "files": [str(path)], "text_may_leave": may_leave}
     if posted.get("holds") != RECORDS:
-        return given | {"column": _columns(posted, FIELDS)}
+        return options | {"column": _columns(posted, FIELDS)}
     if not posted.get("fields", "").strip():
-        raise InvalidAnswer("Records need the fields that people are to see; name their columns, in order.")
-    given |= {name: posted.get(name, "").strip() for name in ("fields", "language", "labels")}
-    return given | {"column": _columns(posted, ("id", "language", "author", "posted_at", "url"))}
+        raise InvalidAnswer("Records need fields that annotators see. Enter the fields' columns in order.")
+    options |= {name: posted.get(name, "").strip() for name in ("fields", "language", "labels")}
+    return options | {"column": _columns(posted, ("id", "language", "author", "posted_at", "url"))}
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
     """Return FIELD=COLUMN for each field whose column is not named after the field."""
-    chosen = {field: posted.get(f"column-{field}", "").strip() for field in fields}
-    return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
+    column_of = {field: posted.get(f"column-{field}", "").strip() for field in fields}
+    return [f"{field}={column}" for field, column in column_of.items() if column and column != field]
 
 
 def _new_corpus(
@@ -190,23 +190,25 @@ def _new_corpus(
     return manage_page(request, "new_corpus", refusal=refusal, **context)
 
 
-def _shown(found: Sample) -> dict[str, Any]:
+def _shown(preview: Sample) -> dict[str, Any]:
     def cell(value: Any) -> str:
         text = "" if value is None else str(value)
         return text if len(text) <= CUT else f"{text[:CUT]}…"
 
-    rows = [[row] if isinstance(row, str) else list(map(cell, row)) for row in found.rows]
-    return {"columns": found.columns, "rows": rows}
+    rows = [[row] if isinstance(row, str) else list(map(cell, row)) for row in preview.rows]
+    return {"columns": preview.columns, "rows": rows}
 
 
-def _fields(found: Sample, said: Mapping[str, str]) -> list[tuple[str, bool, str]]:
+def _fields(preview: Sample, values: Mapping[str, str]) -> list[tuple[str, bool, str]]:
     """Return a (field, is_required_for_posts, selected column) tuple for each field."""
     return [
-        (field, field in NEEDED, said.get(f"column-{field}", _guess(field, found.columns)))
+        (field, field in NEEDED, values.get(f"column-{field}", _guess(field, preview.columns)))
         for field in (*FIELDS, "language", "labels")
     ]
 
 
 def _guess(field: str, columns: Sequence[str]) -> str:
-    known = {column.lower(): column for column in reversed(columns)}
-    return next((known[name] for name in (field, *ALSO.get(field, ())) if name in known), "")
+    columns_by_lower_name = {column.lower(): column for column in reversed(columns)}
+    return next(
+        (columns_by_lower_name[name] for name in (field, *ALSO.get(field, ())) if name in columns_by_lower_name), ""
+    )

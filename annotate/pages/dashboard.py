@@ -43,20 +43,20 @@ from annotate.work.adjudication import adjudicators
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # tells Excel that the file is UTF-8
 
 
-def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
+def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     """Return the context of a page after giving the path and query of its URL to every table in it.
 
     The tables need both for their filters and links. Tables in nested containers are included.
 
     path: path of the URL
-    given: parameters of the query string
+    parameters: parameters of the query string
     """
     if isinstance(value, Table):
-        return replace(value, path=path, given=given)
+        return replace(value, path=path, given=parameters)
     if type(value) is dict:
-        return {key: offered(each, path, given) for key, each in value.items()}
+        return {key: with_address(item, path, parameters) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(offered(each, path, given) for each in value)
+        return type(value)(with_address(each, path, parameters) for each in value)
     return value
 
 
@@ -69,7 +69,7 @@ def downloaded(context: Any, name: str) -> HttpResponse:
     for table in _tables(context):
         if table.name == name:
             return csv_reply(f"{name}.csv", as_csv(table))
-    raise Http404("This page has no such table.")
+    raise Http404("This page does not contain this table.")
 
 
 def csv_reply(name: str, text: str) -> HttpResponse:
@@ -87,8 +87,8 @@ def _tables(value: Any) -> Iterator[Table]:
     if isinstance(value, Table):
         yield value
     elif type(value) in (dict, list, tuple):
-        for each in value.values() if type(value) is dict else value:
-            yield from _tables(each)
+        for item in value.values() if type(value) is dict else value:
+            yield from _tables(item)
 
 
 # --- The frame of all manager pages
@@ -127,43 +127,43 @@ def manage_page(
     status: HTTP status
     """
     context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
-    context = offered(context, request.path, request.GET.dict())
+    context = with_address(context, request.path, request.GET.dict())
     if "csv" in request.GET and name != "counting":
         return downloaded(context, request.GET["csv"])
     context |= {"page": name, "refusal": refusal}
     return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
 
 
-def done(request: UserRequest, sentence: str, to: str, *args: Any) -> HttpResponse:
+def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpResponse:
     """Redirect to a page, which shows the sentence as a message.
 
     to, args: URL or view, as for django.shortcuts.redirect
     """
     messages.success(request, sentence)
-    return redirect(to, *args)
+    return redirect(target, *args)
 
 
 def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Decorate a view whose figures might not be computed yet. Until they are, show a page that reloads itself."""
 
     @wraps(view)
-    def shown(request: UserRequest, *args: Any, **named: Any) -> HttpResponse:
+    def shown(request: UserRequest, *args: Any, **arguments: Any) -> HttpResponse:
         try:
-            return view(request, *args, **named)
+            return view(request, *args, **arguments)
         except BeingCountedError:
-            page = manage_page(request, "counting", named.get("task"))
+            page = manage_page(request, "counting", arguments.get("task"))
             page["Refresh"] = "1"
             return page
 
     return shown
 
 
-def log_change(request: UserRequest, thing: Model, words: str, act: int = CHANGE) -> None:
+def log_change(request: UserRequest, object_: Model, message: str, act: int = CHANGE) -> None:
     """Log that the user changed an object.
 
     act: Django's ADDITION, CHANGE or DELETION
     """
-    LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
+    LogEntry.objects.log_actions(request.user.pk, [object_], act, message, single_object=True)
 
 
 # --- Start page, dates and people
@@ -242,7 +242,7 @@ def dates(request: UserRequest) -> HttpResponse:
     The start page loads these forecasts separately, because they take longer to compute.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
-    forecasts, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
+    forecasts, counted_at = figures("dates", None, lambda: _forecasts(open_tasks[:FORETOLD]))
     rows = [(task, forecast) for task in open_tasks if (forecast := forecasts.get(task.pk))]
     return manage_page(
         request,
@@ -253,7 +253,7 @@ def dates(request: UserRequest) -> HttpResponse:
     )
 
 
-def _foretold(tasks: list[Task]) -> dict[int, Any]:
+def _forecasts(tasks: list[Task]) -> dict[int, Any]:
     states = queue_states_of(tasks)
     return {task.pk: foretold(task, states[task.pk]) for task in tasks}
 
@@ -282,7 +282,7 @@ def timesheet(request: UserRequest) -> HttpResponse:
     try:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
     except ValueError:
-        raise Http404("There is no such month: the address names one as in month=2026-11.") from None
+        raise Http404("This month does not exist. Specify a month in the form month=2026-11.") from None
     return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
 
 
@@ -367,7 +367,7 @@ def decide(request: UserRequest, flag: int) -> HttpResponse:
     """
     act = DOES.get(request.POST.get("do", ""))
     if act is None:
-        raise InvalidAnswer("The form did not say what is to be done. Reload the page.")
+        raise InvalidAnswer("The form does not contain an action. Reload the page.")
     act(request, flag)
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     return redirect(f"{reverse('manage-questions')}{query}")
@@ -375,26 +375,27 @@ def decide(request: UserRequest, flag: int) -> HttpResponse:
 
 def _reply(request: UserRequest, flag: int) -> None:
     answered = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
-    messages.success(request, f"{answered.annotator} finds the reply on their first page.")
+    messages.success(request, f"{answered.annotator} will see the reply on their start page.")
     if mail_reply(answered) in (FAILED, REFUSED):
-        messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
+        messages.warning(request, "The reply was saved, but the mail about it could not be sent.")
 
 
 def _dismiss(request: UserRequest, flag: int) -> None:
     flags.dismiss(flag, by=request.user)
-    messages.success(request, "Nothing more is done about it.")
+    messages.success(request, "The flag was dismissed.")
 
 
 def _discard(request: UserRequest, flag: int) -> None:
     discarded = flags.discard(flag, by=request.user)
     forget(discarded.unit.task)
-    messages.success(request, "The unit is left out, whatever people say of it.")
+    messages.success(request, "The unit was excluded, regardless of its answers.")
 
 
 def _make_example(request: UserRequest, flag: int) -> None:
-    made = flags.make_example(flag, by=request.user)
+    version = flags.make_example(flag, by=request.user)
     messages.success(
-        request, f"It is an example of the guidelines now, in their version {made.version} ({made.language})."
+        request,
+        f"The unit was added as an example to the guidelines, in version {version.version} ({version.language}).",
     )
 
 
@@ -427,7 +428,7 @@ def note(request: UserRequest, task: Task) -> HttpResponse:
     """
     if "withdraw" in request.POST:
         flags.withdraw_note(task, whole_number(request.POST["withdraw"]) or 0)
-        return done(request, "Nobody is shown that note any more.", "manage-notes", task.name)
+        return done(request, "The note was withdrawn.", "manage-notes", task.name)
     flags.write_note(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
-    sentence = "It stands on their first page, and above their queue, until they put it away."
+    sentence = "The note is shown on the annotators' start page and above their queue until they dismiss it."
     return done(request, sentence, "manage-notes", task.name)

@@ -64,7 +64,7 @@ def parted(text: str) -> list[str]:
 def _parted(line: str) -> list[str]:
     if _width(line) <= LONGEST:
         return [line]
-    parts, begin, ends = [], 0, [found.end() for found in _END.finditer(line)]
+    parts, begin, ends = [], 0, [match.end() for match in _END.finditer(line)]
     for end in ends:
         # If a lower-case letter follows, the sentence has not ended.
         if not line[end : end + 1].islower() and _width(line[begin:end]) >= PART:
@@ -99,8 +99,12 @@ def guidelines(task: Task, language: str = "") -> dict[str, str]:
 
     language: language of the record on the screen, for which the guidelines are chosen
     """
-    found = current(task, language) if language else current(task)
-    return {"guidelines": markdown(found.text), "guidelines_language": found.language} if found else {}
+    guidelines_text = current(task, language) if language else current(task)
+    return (
+        {"guidelines": markdown(guidelines_text.text), "guidelines_language": guidelines_text.language}
+        if guidelines_text
+        else {}
+    )
 
 
 def question_about(task: Task) -> str:
@@ -171,7 +175,11 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
     for unit in units:
         for control in unit.task.controls:
             of_control.setdefault(control, []).append(unit)
-    return {pk: sides for control, of in of_control.items() for pk, sides in control.sides_of(annotator, of).items()}
+    return {
+        pk: sides
+        for control, units_of_control in of_control.items()
+        for pk, sides in control.sides_of(annotator, units_of_control).items()
+    }
 
 
 def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
@@ -188,8 +196,8 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     if sides is None:
         return {}
     options = {option.label: option for option in in_order(kind.answers, kind.answers, item.language)}
-    named = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
-    return {"sets": [(option, replies) for option, replies in named], "set_language": item.language}
+    options_with_replies = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
+    return {"sets": [(option, replies) for option, replies in options_with_replies], "set_language": item.language}
 
 
 Chosen = tuple[Choice, list[str], bool]  # (answer, replies, is_chosen)
@@ -200,18 +208,18 @@ def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kin
 
     If the judged unit does not compare two sets, its list is empty.
     """
-    listed = list(judgments)
-    sides = sides_in(annotator, (judgment.unit for judgment in listed))
+    judgment_list = list(judgments)
+    sides = sides_in(annotator, (judgment.unit for judgment in judgment_list))
     return [
         _sets_answered(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
-        for judgment in listed
+        for judgment in judgment_list
     ]
 
 
 def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
-    chosen = sides.seen(judgment.label)
-    shown = sets(sides, judgment.unit.item, kind)["sets"]
-    return [(option, replies, option.label == chosen) for option, replies in shown]
+    chosen_label = sides.seen(judgment.label)
+    options = sets(sides, judgment.unit.item, kind)["sets"]
+    return [(option, replies, option.label == chosen_label) for option, replies in options]
 
 
 def question(
@@ -225,18 +233,18 @@ def question(
     on_page: digest of the long button lists that the page already has; if they have not changed, the page keeps them
     """
     kind = permit.task.kind
-    asked = kind.pages.ask(lease.unit, permit)
-    if "everything" in asked:
-        listed = " ".join(choice.code for choice in (*asked["choices"], *asked["everything"]))
-        shown = f"{crc32(listed.encode()):x}"
-        asked |= {"shown": shown, "kept": shown == on_page}
+    context = kind.pages.ask(lease.unit, permit)
+    if "everything" in context:
+        codes = " ".join(choice.code for choice in (*context["choices"], *context["everything"]))
+        digest = f"{crc32(codes.encode()):x}"
+        context |= {"shown": digest, "kept": digest == on_page}
     return {
         "lease": lease,
         "question": kind.pages.question,
         "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
-        **asked,
+        **context,
         **(concept_picker.of_unit(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
     }
 
@@ -276,37 +284,37 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
 
     waiting: mapping from language to the number of units that wait behind its test
     """
-    said = []
-    for found in states:
-        if found.step in (NONE_NEEDED, PASSED, FAILED):
+    sentences = []
+    for standing in states:
+        if standing.step in (NONE_NEEDED, PASSED, FAILED):
             continue
-        if count := waiting.get(found.language, 0):
-            behind = ngettext(
-                "%(number)s waits in %(language)s once you have passed.",
-                "%(number)s wait in %(language)s once you have passed.",
+        if count := waiting.get(standing.language, 0):
+            sentence = ngettext(
+                "%(number)s is waiting in %(language)s once you have passed.",
+                "%(number)s are waiting in %(language)s once you have passed.",
                 count,
             )
-            said.append(behind % {"number": intcomma(count), "language": found.name})
-        if found.last and found.tries_left:
-            left = ngettext(
+            sentences.append(sentence % {"number": intcomma(count), "language": standing.name})
+        if standing.last and standing.tries_left:
+            tries = ngettext(
                 "Test in %(language)s: you have %(number)s try left.",
                 "Test in %(language)s: you have %(number)s tries left.",
-                found.tries_left,
+                standing.tries_left,
             )
-            said.append(left % {"number": found.tries_left, "language": found.name})
-    return said
+            sentences.append(tries % {"number": standing.tries_left, "language": standing.name})
+    return sentences
 
 
 def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind) -> list[str]:
     """Return a short description of each judgment. For None, the description is an empty string."""
-    listed = list(judgments)
-    labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
-    return [_said(each, next(labels), kind) if each else "" for each in listed]
+    judgment_list = list(judgments)
+    labels = iter(seen(annotator, ((judgment.unit, judgment.label) for judgment in judgment_list if judgment)))
+    return [_description(judgment, next(labels), kind) if judgment else "" for judgment in judgment_list]
 
 
-def _said(judgment: Judgment, label: str, kind: Kind) -> str:
+def _description(judgment: Judgment, label: str, kind: Kind) -> str:
     if judgment.kind == Judgment.FLAG:
-        return _("Passed on as disturbing")
+        return _("Flagged as disturbing")
     return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
@@ -326,66 +334,71 @@ _EVERYWHERE: Keys = [
     ("?", _lazy("these keys")),
 ]
 _ON_A_SHEET: Keys = [
-    ("↑ ↓, J K", _lazy("go from post to post")),
+    ("↑ ↓, J K", _lazy("move from post to post")),
     ("N", _lazy("marks No")),
     ("U", _lazy("marks Undefined")),
     ("S", _lazy("skips the post")),
-    ("Y", _lazy("takes a mark back")),
+    ("Y", _lazy("removes a mark")),
     (_CTRL_ENTER, _lazy("submits the sheet")),
 ]
 _OF_CONCEPTS: Keys = [
-    ("F", _lazy("search, by beginnings of words")),
+    ("F", _lazy("search by the beginnings of words")),
     ("S B", _lazy("suggestions, or browse the vocabulary")),
-    ("1 – 9", _lazy("choose one that is shown, or take it away")),
-    ("↑ ↓", _lazy("go through the list")),
+    ("1 – 9", _lazy("choose a concept that is shown, or remove it")),
+    ("↑ ↓", _lazy("move through the list")),
     ("→ ←", _lazy("open a concept, and go back up")),
-    ("X", _lazy("takes the last one away")),
-    ("M", _lazy("a concept and a broader one are both meant")),
+    ("X", _lazy("removes the last one")),
+    ("M", _lazy("confirms a concept together with a broader one")),
     (_CTRL_ENTER, _lazy("done, from anywhere")),
 ]
-_OF_LANGUAGES: Keys = [("Q", _lazy("undefined; then why")), ("W", _lazy("any other language, by its name"))]
-_AT_THE_BENCH: Keys = [
-    ("⇧ 1 – 9", _lazy("how you know, by a reason on the page")),
-    ("1 – 9", _lazy("settle it with one of the first answers")),
-    ("0", _lazy("discards it")),
-    (",  .", _lazy("the one before and the one after, without deciding")),
+_OF_LANGUAGES: Keys = [("Q", _lazy("undefined, and then the reason")), ("W", _lazy("any other language, by its name"))]
+_ADJUDICATION_KEYS: Keys = [
+    ("⇧ 1 – 9", _lazy("choose a reason on the page")),
+    ("1 – 9", _lazy("settle the case with one of the first answers")),
+    ("0", _lazy("discards the case")),
+    (",  .", _lazy("the previous and the next case, without deciding")),
     ("T", _lazy("another case of the same text, if there is one")),
-    ("Z", _lazy("takes the last decision back")),
+    ("Z", _lazy("undoes the last decision")),
     ("C", _lazy("comment")),
 ]
 
 
-def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
+def queue_keys(task: Task, *, on_sheet: bool = False) -> Keys:
     """Return the shortcuts of the queue or of a sheet."""
     if on_sheet:
         return [*_ON_A_SHEET, *_EVERYWHERE]
     undo = [
-        ("Z", _lazy("takes the last answer back")),
+        ("Z", _lazy("undoes the last answer")),
         ("C", _lazy("comment")),
-        ("↵", _lazy("starts, and looks again")),
+        ("↵", _lazy("starts, or checks again for units")),
     ]
     flag = (
         "⇧ F" if task.kind.flag_needs_shift else "F",
-        _lazy("tells the manager of it; then a digit says what it is"),
+        _lazy("flags the unit for the manager; a digit then chooses the kind of flag"),
     )
     return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *_EVERYWHERE]
 
 
-def of_test(task: Task) -> Keys:
+def test_keys(task: Task) -> Keys:
     """Return the shortcuts of practice and tests, which have none for skipping or undoing."""
-    return [*_answers(task), ("↵", _lazy("goes on")), *_EVERYWHERE]
+    return [*_answers(task), ("↵", _lazy("continues")), *_EVERYWHERE]
 
 
-def of_bench(task: Task) -> Keys:
+def adjudication_keys(task: Task) -> Keys:
     """Return the shortcuts of the adjudication view."""
-    own = _OF_LANGUAGES if task.kind.routing.is_routed else []
-    return [*_AT_THE_BENCH, *own, *([("V", _lazy("who chose which"))] if task.vocabulary_id else []), *_EVERYWHERE[1:]]
+    language_keys = _OF_LANGUAGES if task.kind.routing.is_routed else []
+    return [
+        *_ADJUDICATION_KEYS,
+        *language_keys,
+        *([("V", _lazy("shows who chose what"))] if task.vocabulary_id else []),
+        *_EVERYWHERE[1:],
+    ]
 
 
 def _answers(task: Task) -> Keys:
     if task.vocabulary_id:
         return _OF_CONCEPTS
     return [
-        ("1 – 9", _lazy("the answers, as their buttons say")),
+        ("1 – 9", _lazy("the answers, as on their buttons")),
         *(_OF_LANGUAGES if task.kind.routing.is_routed else []),
     ]

@@ -38,7 +38,7 @@ UNITS = {"B": (1 << 20, "MB")}
 STATES = {"waiting": "waits", "running": "runs", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
-def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = "") -> Table:
+def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "") -> Table:
     def took(job: Job) -> Cell:
         seconds = (job.ended_at - job.began_at).total_seconds() if job.began_at and job.ended_at else None
         return Cell("–") if seconds is None else Cell(duration(seconds), seconds)
@@ -53,12 +53,12 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = 
             SHORT,
             lambda job: Cell(STATES[job.state], job.state, mark="falsely" if job.state == "failed" else ""),
         ),
-        Column("by", "begun by", SHORT, lambda job: str(job.by) if job.by else "the program"),
-        Column("at", "asked for", SHORT, lambda job: when(job.asked_at)),
+        Column("by", "started by", SHORT, lambda job: str(job.by) if job.by else "the program"),
+        Column("at", "requested", SHORT, lambda job: when(job.asked_at)),
         Column("took", "took", SHORT, took),
-        Column("said", "what came of it", SENTENCE, lambda job: " ".join([*job.warned[:1], *job.said[:1]])[:200]),
+        Column("said", "outcome", SENTENCE, lambda job: " ".join([*job.warned[:1], *job.said[:1]])[:200]),
     )
-    return table("Jobs", columns, jobs, slug="jobs", asked=asked)
+    return table("Jobs", columns, jobs, slug="jobs", asked=sort)
 
 
 def duration(seconds: float) -> str:
@@ -72,7 +72,7 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def progress(of: Mapping[str, Any]) -> dict[str, Any]:
+def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context that shows a job's progress.
 
     Keys of the result:
@@ -81,36 +81,36 @@ def progress(of: Mapping[str, Any]) -> dict[str, Any]:
     words: description of the amount, speed and remaining time
     said: sentences that the job has reported
 
-    of: the progress as job_store.progress returns it
+    record: the progress as job_store.progress returns it
     """
-    done, total, unit = of["done"], of["total"], of["unit"]
+    done, total, unit = record["done"], record["total"], record["unit"]
     size, name = UNITS.get(unit, (1, f"{unit}s"))
-    passed = of["at"] - of["began"]
-    told = []
+    elapsed = record["at"] - record["began"]
+    parts = []
     if done or total:
         amount = f"{done / size:,.0f}" + (f" of {total / size:,.0f}" if total else "")
-        told.append(f"{amount} {name}")
-    if done and passed > 1:
-        told.append(f"{done / size / passed:,.{0 if done / size / passed >= 10 else 1}f} {name} a second")
+        parts.append(f"{amount} {name}")
+    if done and elapsed > 1:
+        parts.append(f"{done / size / elapsed:,.{0 if done / size / elapsed >= 10 else 1}f} {name} per second")
         if total and done / total >= LEAST:
-            left = (total - done) * passed / done - max(0.0, time.time() - of["at"])
-            told.append(f"about {duration(left)} left")
-    return {"done": done, "total": total, "words": ", ".join(told), "said": of["said"]}
+            remaining = (total - done) * elapsed / done - max(0.0, time.time() - record["at"])
+            parts.append(f"about {duration(remaining)} left")
+    return {"done": done, "total": total, "words": ", ".join(parts), "said": record["said"]}
 
 
 SHOWN = 200  # maximum number of jobs on the page, which shows the newest
 
 
 def jobs(request: UserRequest) -> HttpResponse:
-    listed = list(Job.objects.select_related("by")[:SHOWN])
-    table = jobs_table(listed, lambda job: reverse("manage-job", args=[job]), sort_of(request))
-    waiting = any(not job.has_ended for job in listed)
+    job_list = list(Job.objects.select_related("by")[:SHOWN])
+    table = jobs_table(job_list, lambda job: reverse("manage-job", args=[job]), sort_of(request))
+    waiting = any(not job.has_ended for job in job_list)
     return manage_page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
 
 
 def job(request: UserRequest, job: Job) -> HttpResponse:
     """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
-    context = _told(job)
+    context = _job_context(job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
     return manage_page(request, "job", **context)
@@ -124,20 +124,20 @@ def _out(job: Job) -> Path:
 def _files(job: Job) -> dict[str, Path]:
     """Return a mapping from path in the output folder to file. It is empty unless the job is done."""
     out = _out(job)
-    listed = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
-    return {path.relative_to(out).as_posix(): path for path in listed}
+    paths = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
+    return {path.relative_to(out).as_posix(): path for path in paths}
 
 
-def _told(job: Job) -> dict[str, Any]:
+def _job_context(job: Job) -> dict[str, Any]:
     action, is_done = by_name()[job.action], job.state == Job.DONE
     title = action_forms.title_of(job)
-    about = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
+    subject = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
     # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
     # of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
     return {
         "job": job,
-        "title": f"{title}: {about}" if about else title,
+        "title": f"{title}: {subject}" if subject else title,
         "command": job_worker.command_of(action, job.given),
         "progress": progress(job_store.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
@@ -150,31 +150,31 @@ def _told(job: Job) -> dict[str, Any]:
         "files": [(name, path.stat().st_size) for name, path in _files(job).items()],
         "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
-        "leads_to": _leads_to(job) if is_done else [],
+        "leads_to": _next_links(job) if is_done else [],
     }
 
 
-def _leads_to(job: Job) -> list[tuple[str, str]]:
+def _next_links(job: Job) -> list[tuple[str, str]]:
     """Return links to the next steps after a job as (URL, text) tuples."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
-    found = []
+    links = []
     name = job.given.get("task") or (job.given.get("name") if job.action in ("open_task", "extend_task") else None)
     if name and Task.objects.filter(name=name).exists():
-        found.append((reverse("manage-task", args=[name]), "To the task"))
+        links.append((reverse("manage-task", args=[name]), "To the task"))
     if job.corpus:
-        found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
+        links.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
     if job.action in action_forms.SETS:
         # The action `evaluate` accepts an unfinished set only with the option `unfinished`.
-        said = {} if job.data.get("finished", True) else {"unfinished": "yes"}
-        address = action_forms.address("evaluate", gold=str(_out(job)), **said)
-        found.append((address, "Measure a classifier on it"))
-    return found
+        options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
+        address = action_forms.address("evaluate", gold=str(_out(job)), **options)
+        links.append((address, "Measure a classifier on this set"))
+    return links
 
 
 def cancel(request: UserRequest, job: Job) -> HttpResponse:
     job_store.cancel(job)
-    messages.info(request, "The job is being ended; what it has not finished is undone.")
+    messages.info(request, "The job is being cancelled. Unfinished changes are rolled back.")
     return redirect("manage-job", job.pk)
 
 
@@ -191,7 +191,7 @@ def again(request: UserRequest, job: Job) -> HttpResponse:
 def remove(request: UserRequest, job: Job) -> HttpResponse:
     number = job.pk
     job_store.remove(job)
-    return done(request, f"Job {number} was removed, with the files that it had made.", "manage-jobs")
+    return done(request, f"Job {number} was removed, together with its files.", "manage-jobs")
 
 
 def file(request: UserRequest, job: Job, path: str) -> FileResponse:
@@ -199,7 +199,7 @@ def file(request: UserRequest, job: Job, path: str) -> FileResponse:
     if job.state != Job.DONE:
         raise Http404
     if (output := _files(job).get(path)) is None:
-        raise NotFound("This job has made no such file.")
+        raise NotFound("This job did not create this file.")
     return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
 
 
@@ -208,7 +208,7 @@ def packed(request: UserRequest, job: Job) -> FileResponse:
     if job.state != Job.DONE:
         raise Http404
     if not _out(job).is_dir():
-        raise NotFound("This job has made no files.")
+        raise NotFound("This job did not create any files.")
     name = f"{job.given.get('task') or job.given.get('name') or job.action}-{job.pk}"
     with tempfile.TemporaryDirectory() as folder:
         archive = shutil.make_archive(f"{folder}/packed", "zip", _out(job))

@@ -145,20 +145,20 @@ class PreferencesMiddleware(Middleware):
 
 WAIT = 5  # seconds after which a client should retry a request that was refused because the server is busy
 # Objects that are hidden from a user get the same message as missing objects.
-NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
+NOTHING_SEEN = "The task or unit does not exist, or you do not have access to it. The address tasks/ lists your tasks."
 # Error codes of the API for requests that reach no operation: code -> (status, when it occurs, what to do).
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
     "parse_error": (400, "The body of the request is not JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
         401,
-        "The token is not valid: it expired or was revoked, the password was changed since, or its owner is locked "
-        "out.",
-        "Make a new one on the account's page, or ask the manager.",
+        "The token is invalid: it has expired or was revoked, the password was changed, or the owner's account is "
+        "locked.",
+        "Create a new token on the account page, or ask the manager.",
     ),
     "not_authenticated": (
         401,
         "The request has no token, or its prefix is not Token (for example, Bearer).",
-        "Send the header `Authorization: Token …`; the account page makes a token.",
+        "Send the header `Authorization: Token …`. Create a token on the account page.",
     ),
     "permission_denied": (
         403,
@@ -172,7 +172,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "not_acceptable": (
         406,
-        "The request asks for a reply that is not JSON.",
+        "The request asks for a response that is not JSON.",
         "Omit the header `Accept`, or send `Accept: application/json`.",
     ),
     "unsupported_media_type": (
@@ -182,20 +182,19 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "throttled": (
         429,
-        "More requests came within a minute than the API accepts from one account, or from one address without a "
-        "token.",
+        "The account, or the address if there is no token, has sent more requests in a minute than the API accepts.",
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
     "storage": (
         507,
-        "The server cannot save anything just now: its disk is full or read-only, or its database is unavailable. "
-        "Nothing was saved.",
+        "The server cannot save anything at the moment: its disk is full or read-only, or its database is "
+        "unavailable. Nothing was saved.",
         "Tell the manager, and send the request again later.",
     ),
     "busy": (
         503,
-        "Too many requests wait for the database, because a long command is writing to it. Nothing was saved.",
+        "Too many requests are waiting for the database, because a long command is writing to it. Nothing was saved.",
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
 }
@@ -204,14 +203,12 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the response to a request that Django refuses, such as a form with thousands of fields."""
     if isinstance(exception, DisallowedHost):
-        sentence = "This site is not served under this name. Use the address that you were given.\n"
+        sentence = "This site does not have this host name. Use the address that you received.\n"
         return HttpResponse(sentence, content_type="text/plain", status=400)
     if request.path.startswith(API):
-        detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
+        detail = "The request body is too large, so nothing was saved. Send less data."
         return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
-    refusal = InvalidAnswer(
-        _("The form holds more than the site takes, so nothing was done. Reload the page, and send less.")
-    )
+    refusal = InvalidAnswer(_("The form is too large, so nothing was saved. Reload the page, and send less."))
     return render(request, "annotate/refusal.html", {"refusal": refusal}, status=400)
 
 
@@ -224,21 +221,24 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     if is_storage_fault(sys.exc_info()[1]):
-        return _told_briefly(request, "storage", "507.html")
+        return _short_response(request, "storage", "507.html")
     if not request.path.startswith(API):
         return defaults.server_error(request)
-    detail = "Something went wrong here. What was saved before is safe; send this again, or tell the manager."
+    detail = (
+        "Something went wrong on the server. Previously saved data is safe. Send the request again, or tell the "
+        "manager."
+    )
     return JsonResponse({"code": "server_error", "detail": detail}, status=500)
 
 
 def busy(request: HttpRequest) -> HttpResponse:
     """Refuse a request because too many are running. Nothing is lost, because the client still has what it sent."""
-    response = _told_briefly(request, "busy", "503.html")
+    response = _short_response(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
 
 
-def _told_briefly(request: HttpRequest, code: str, template: str) -> HttpResponse:
+def _short_response(request: HttpRequest, code: str, template: str) -> HttpResponse:
     """Return the error with this code as JSON for the API, otherwise as a page.
 
     code: a key of OTHER_CODES
@@ -274,7 +274,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         response.data = {"code": NotFound.code, "detail": _no_such_format(context) or NOTHING_SEEN}
     elif response is not None:
         detail = response.data["detail"]
-        response.data = {"code": detail.code, "detail": _own_words(detail.code) or detail}
+        response.data = {"code": detail.code, "detail": _our_message(detail.code) or detail}
     return response
 
 
@@ -283,12 +283,16 @@ def _no_such_format(context: dict[str, Any]) -> str:
 
     Django REST framework reports an unknown format as if the page were missing.
     """
-    asked = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
-    known = {renderer.format for renderer in context["view"].renderer_classes}
-    return f"There is no format {asked[:20]!r} here. Leave ?format= out." if asked and asked not in known else ""
+    format = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
+    formats = {renderer.format for renderer in context["view"].renderer_classes}
+    return (
+        f"The format {format[:20]!r} does not exist. Remove ?format= from the address."
+        if format and format not in formats
+        else ""
+    )
 
 
-def _own_words(code: str) -> str:
+def _our_message(code: str) -> str:
     return "" if code == "parse_error" or code not in OTHER_CODES else " ".join(OTHER_CODES[code][1:])
 
 
@@ -305,10 +309,10 @@ class RefusalMiddleware(Middleware):
         return page
 
     def process_exception(self, request: PageRequest, error: Exception) -> HttpResponse | None:
-        return refused(request, error) if isinstance(error, Refusal) else None
+        return refusal_page(request, error) if isinstance(error, Refusal) else None
 
 
-def refused(request: PageRequest, error: Refusal) -> HttpResponse:
+def refusal_page(request: PageRequest, error: Refusal) -> HttpResponse:
     # With htmx, the refusal appears above the current unit, so a comment that was typed there stays.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
@@ -329,7 +333,7 @@ def refused(request: PageRequest, error: Refusal) -> HttpResponse:
     if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
-        context["way"] = _way_on(request, context, name)
+        context["way"] = _next_link(request, context, name)
     response = render(request, template, context, status=status_of(error))
     if request.htmx:
         response["HX-Retarget"] = "#notice"
@@ -337,7 +341,7 @@ def refused(request: PageRequest, error: Refusal) -> HttpResponse:
     return response
 
 
-def _way_on(request: PageRequest, context: dict[str, Any], name: str) -> tuple[str, str]:
+def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tuple[str, str]:
     """Return the URL and the text of the link on a refusal's page. If both are empty, it links to the start page.
 
     name: name of the URL that was requested
@@ -365,8 +369,8 @@ def csrf_failure(request: PageRequest, reason: str = "") -> HttpResponse:
     Usually the page with the form is older than the session, so the message asks the user to reload it. Django's own
     page mentions cookies and DEBUG instead.
     """
-    sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
-    return refused(request, NotAllowed(sentence))
+    sentence = _("This page is older than your session, so nothing was saved. Reload it and try again.")
+    return refusal_page(request, NotAllowed(sentence))
 
 
 # The view that sets the interface language before the login. It stores the language in a cookie and redirects back.

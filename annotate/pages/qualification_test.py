@@ -38,10 +38,10 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     shown = current(task, language) if language else current(task)
     manages = may(request.user, "manage")
     earlier = [] if shown is None or not manages else versions(task, shown.language)
-    if wanted := request.GET.get("version"):
-        shown = next((version for version in earlier if version.version == wanted), None)
+    if version_number := request.GET.get("version"):
+        shown = next((version for version in earlier if version.version == version_number), None)
     if shown is None:
-        raise NotFound(_("There are no such guidelines."))
+        raise NotFound(_("These guidelines do not exist."))
     context = {
         "task": task,
         "found": shown,
@@ -85,12 +85,12 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     """
     question = whole_number(request.POST.get("question"))
     if question is None:
-        raise InvalidAnswer(_("The form did not say which question it answers. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the question. Reload the page."))
     with acting(request.user, task) as permit:
         if not _answers(permit, language).filter(pk=question).exists():
             raise NotFound(_("You have not been asked this question."))
-        chosen = read_answer(permit.task.kind, request.POST.getlist("answer"))
-        answered = qualifying.answer(permit, question, chosen.label, is_sure="is_sure" in request.POST)
+        parsed = read_answer(permit.task.kind, request.POST.getlist("answer"))
+        answered = qualifying.answer(permit, question, parsed.label, is_sure="is_sure" in request.POST)
     if request.htmx:
         # The permit changes if the annotator has just passed.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
@@ -140,33 +140,37 @@ def _show(
         "found": standing,
         "steps": _steps(standing),
         "states": qualifying.states(permit),
-        "keys": item_view.of_test(task),
+        "keys": item_view.test_keys(task),
         "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
     }
     question = qualifying.next_question(standing.trial) if standing.trial else None
     # Only practice explains each answer. A test shows its result at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
         # The annotator has just read this record, so do not veil it again.
-        context |= {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
+        context |= {
+            **_question_context(answered, permit),
+            "explained": _answer_context(answered, permit.task),
+            "veiled": False,
+        }
     elif question:
-        context |= {**_asked(question, permit, posted), "trial": standing.trial}
+        context |= {**_question_context(question, permit, posted), "trial": standing.trial}
     elif standing.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
-        asked = qualifying.questions_of_a_test(task, standing.language)
-        context |= {"test": {"asked": asked, "needed": qualifying.to_pass(task, asked)}}
+        question_count = qualifying.questions_of_a_test(task, standing.language)
+        context |= {"test": {"asked": question_count, "needed": qualifying.to_pass(task, question_count)}}
         context |= {"result": standing.last and _result(standing.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
 
 
-def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
+def _steps(standing: qualifying.Standing) -> list[tuple[str, bool]]:
     """Return the steps to a qualification as (name, is_current) tuples. Empty if the language needs no test."""
-    if found.step == qualifying.NONE_NEEDED:
+    if standing.step == qualifying.NONE_NEEDED:
         return []
-    here = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(found.step, 2)
-    return [(name, place == here) for place, name in enumerate((_("Guidelines"), _("Practice"), _("Test")))]
+    current_place = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(standing.step, 2)
+    return [(name, index == current_place) for index, name in enumerate((_("Guidelines"), _("Practice"), _("Test")))]
 
 
-def _asked(question: TrialAnswer, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
+def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
     kind, item = permit.task.kind, question.gold_answer.item
     return {
         "question": question,
@@ -178,15 +182,15 @@ def _asked(question: TrialAnswer, permit: Permit, posted: QueryDict | None = Non
     }
 
 
-def _told(answered: TrialAnswer, task: Task) -> dict[str, Any]:
+def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
     """Return the context that shows the annotator's answer, the right answer and its explanation."""
-    gold, kind = answered.gold_answer, task.kind
+    gold, kind = question.gold_answer, task.kind
     language = gold.item.language
     return {
-        "right": kind.rules.agrees(answered.label, gold.label),
-        "said": kind.name(qualifying.told(answered, answered.label), language),
-        "label": kind.name(qualifying.told(answered, gold.label), language),
-        "parts": _parts(answered.label, gold.label, language, kind) if kind.form.several else [],
+        "right": kind.rules.agrees(question.label, gold.label),
+        "said": kind.name(qualifying.told(question, question.label), language),
+        "label": kind.name(qualifying.told(question, gold.label), language),
+        "parts": _parts(question.label, gold.label, language, kind) if kind.form.several else [],
         "explanation": gold.explanation,
         "language": language,
     }
@@ -201,14 +205,16 @@ def _parts(answer: str, correct: str, language: str, kind: Kind) -> list[tuple[s
     answer: the annotator's answer
     correct: the right answer
     """
-    chosen, right = kind.form.facets(answer), kind.form.facets(correct)
+    chosen_labels, right_labels = kind.form.facets(answer), kind.form.facets(correct)
     parts = {
-        _("Chosen, and right"): [label for label in chosen if label in right],
-        _("Missed"): [label for label in right if label not in chosen],
-        _("Too much"): [label for label in chosen if label not in right],
+        _("Chosen and correct"): [label for label in chosen_labels if label in right_labels],
+        _("Missed"): [label for label in right_labels if label not in chosen_labels],
+        _("Wrongly chosen"): [label for label in chosen_labels if label not in right_labels],
     }
-    named = {words: sorted(kind.called_in(language, label) for label in labels) for words, labels in parts.items()}
-    return [(words, names) for words, names in named.items() if names]
+    names_by_heading = {
+        heading: sorted(kind.called_in(language, label) for label in labels) for heading, labels in parts.items()
+    }
+    return [(heading, names) for heading, names in names_by_heading.items() if names]
 
 
 def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
         "needed": qualifying.needed(trial),
         "missed": [
             {
-                **_told(missed, permit.task),
+                **_answer_context(missed, permit.task),
                 **item_view.record(missed.gold_answer.item, permit.task.kind),
                 **item_view.sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
             }
@@ -245,7 +251,7 @@ def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespo
     if request.method == "POST":
         act = DOES.get(request.POST.get("do", ""))
         if act is None:
-            raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
+            raise InvalidAnswer(_("The form does not contain your choice. Reload the page."))
         act(annotator, task.name)
         # Adjudicators who do not annotate have no queue, so send them to the start page.
         to_queue = act is interventions.agree and permit.reads

@@ -48,8 +48,8 @@ def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """
     used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
-    chosen = next((task for task in tasks if task.name == request.GET.get("task")), None)
-    return _listed(request, annotator, chosen, {"tasks": tasks, "chosen": chosen})
+    task_filter = next((task for task in tasks if task.name == request.GET.get("task")), None)
+    return _listed(request, annotator, task_filter, {"tasks": tasks, "chosen": task_filter})
 
 
 def answers(request: UserRequest, permit: Permit) -> HttpResponse:
@@ -60,25 +60,25 @@ def answers(request: UserRequest, permit: Permit) -> HttpResponse:
 
 
 def _listed(request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]) -> HttpResponse:
-    asked: dict[str, Any] = {
+    query: dict[str, Any] = {
         "said": request.GET.get("said", "").replace("\x00", ""),
         "words": request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST],
         "commented": "commented" in request.GET,
     }
     offered = _offered(task)
-    if asked["said"] not in offered:
-        asked["said"] = ""
-    own_judgments = personal_progress.own_answers(annotator, task=task, **asked)
+    if query["said"] not in offered:
+        query["said"] = ""
+    own_judgments = personal_progress.own_answers(annotator, task=task, **query)
     if differing := "differs" in request.GET:
         own_judgments = personal_progress.overruled(annotator, own_judgments)
     page = Paginator(own_judgments, PAGE).get_page(request.GET.get("page"))
     context |= {
         "page": page,
         "days": _by_day(_rows(annotator, list(page))),
-        "asked": asked,
+        "asked": query,
         "offered": offered.items(),
         "differing": differing,
-        "is_asked": differing or any(asked.values()),
+        "is_asked": differing or any(query.values()),
         "searched": personal_progress.SEARCHED,
     }
     return render(request, "annotate/history.html", context)
@@ -90,8 +90,8 @@ def _offered(task: Task | None) -> dict[str, str]:
     If a task compares systems, its stored answers name the systems. Annotators must not learn these names, so such
     answers are not offered.
     """
-    shown = task.kind.form.filters(task.labels) if task else ()
-    labels = {label: task.kind.name(label) for label in shown} if task and len(shown) <= FEW else {}
+    filter_labels = task.kind.form.filters(task.labels) if task else ()
+    labels = {label: task.kind.name(label) for label in filter_labels} if task and len(filter_labels) <= FEW else {}
     return {"answered": _("answered"), "skipped": _("skipped"), **labels}
 
 
@@ -109,11 +109,11 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
         of_task = [judgment for judgment in judgments if judgment.unit.task_id == pk]
         for judgment in of_task:
             judgment.unit.task = permit.task
-        words = item_view.said(of_task, annotator, permit.task.kind)
+        descriptions = item_view.said(of_task, annotator, permit.task.kind)
         sets = item_view.sets_answered(of_task, annotator, permit.task.kind)
-        for judgment, description, two in zip(of_task, words, sets, strict=True):
+        for judgment, description, answer_sets in zip(of_task, descriptions, sets, strict=True):
             change, decision = changes.get(judgment.unit_id), decisions.get(judgment.unit_id)
-            rows[judgment.pk] = _row(judgment, description, two, permit, change, decision)
+            rows[judgment.pk] = _row(judgment, description, answer_sets, permit, change, decision)
             rows[judgment.pk]["number"] = numbers.get(judgment.unit_id, judgment.pk)
     return [rows[judgment.pk] for judgment in judgments]
 
@@ -128,27 +128,27 @@ def _row(
 ) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
-    fresh = answer_changes.may_be_taken_back(judgment, task)
-    may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER
+    may_undo = answer_changes.may_be_taken_back(judgment, task)
+    may_change = may_act and not may_undo and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,
         "task": task,
         "text": unit.in_a_line,
-        "said": _word(permit.annotator, unit, change.label) if change else description,
+        "said": _answer_name(permit.annotator, unit, change.label) if change else description,
         "changed": change,
         "reason": item_view.reason(change or judgment, task.kind),
         "comment": (change or judgment).comment,
         "asked": label_name(unit.asked),
         "sets": sets,
         "may_read": permit.has_agreed,
-        "may_take_back": may_act and fresh and not change,
+        "may_take_back": may_act and may_undo and not change,
         "may_change": may_change or (may_act and bool(change)),
-        "decided": _word(permit.annotator, unit, decision.label) if decision else "",
+        "decided": _answer_name(permit.annotator, unit, decision.label) if decision else "",
         "why": decision.reason if decision else "",
     }
 
 
-def _word(annotator: Annotator, unit: Unit, label: str) -> str:
+def _answer_name(annotator: Annotator, unit: Unit, label: str) -> str:
     [as_seen] = seen(annotator, [(unit, label)])
     return unit.task.kind.name(as_seen, unit.item.language)
 
@@ -166,7 +166,7 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
 
     POST fields: answer, reason and comment, as in `annotators.judge`
     """
-    own_answer, refusal = _own(permit, judgment), None
+    own_answer, refusal = _own_answer(permit, judgment), None
     if request.method == "POST":
         try:
             new_answer = posted_answer(permit.task.kind, request.POST)
@@ -180,9 +180,9 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
 
 def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the concept picker again after a command in it, such as a search. Nothing is stored."""
-    own_answer = _own(permit, judgment)
+    own_answer = _own_answer(permit, judgment)
     if permit.task.vocabulary_id is None:
-        raise NotFound(_("There is no such answer of yours."))
+        raise NotFound(_("You do not have this answer."))
     if request.htmx:
         panel = concept_picker.of_change(
             own_answer, judgment, answer_changes.latest([own_answer]).get(own_answer.unit_id), permit, request.POST
@@ -191,11 +191,11 @@ def choose(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     return _to_change(request, permit, own_answer)
 
 
-def _own(permit: Permit, number: int) -> Judgment:
+def _own_answer(permit: Permit, number: int) -> Judgment:
     changeable = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
     own_answer = changeable.numbered(permit.annotator, number).first()
     if own_answer is None:
-        raise NotFound(_("There is no such answer of yours."))
+        raise NotFound(_("You do not have this answer."))
     own_answer.unit.task = permit.task
     return own_answer
 
@@ -205,10 +205,16 @@ def _to_change(
 ) -> HttpResponse:
     if permit.stopped:
         raise permit.stopped
-    asked = item_view.question(Lease(pk=0, unit=own_answer.unit), permit)
+    question_context = item_view.question(Lease(pk=0, unit=own_answer.unit), permit)
     [row] = _rows(permit.annotator, [own_answer])
     posted = request.POST if request.method == "POST" else None
-    context = {"task": permit.task, "row": row, "refusal": refusal, "keys": item_view.of_test(permit.task), **asked}
+    context = {
+        "task": permit.task,
+        "row": row,
+        "refusal": refusal,
+        "keys": item_view.test_keys(permit.task),
+        **question_context,
+    }
     context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)
     context |= {
         "changing": reverse("change", args=[permit.task.name, row["number"]]),
@@ -220,18 +226,18 @@ def _to_change(
 # --- Preferences
 
 TEXT_SIZES = [
-    ("", gettext_lazy("as the browser has it")),
+    ("", gettext_lazy("same as the browser")),
     ("large", gettext_lazy("large")),
     ("larger", gettext_lazy("larger")),
 ]
-THEMES = [("", gettext_lazy("as the system has it")), ("light", gettext_lazy("light")), ("dark", gettext_lazy("dark"))]
+THEMES = [("", gettext_lazy("same as the system")), ("light", gettext_lazy("light")), ("dark", gettext_lazy("dark"))]
 KEYS = [
     ("", gettext_lazy("digits only")),
-    ("left", gettext_lazy("letters of the left hand too: A S D E R T X V B")),
-    ("right", gettext_lazy("letters of the right hand too: J K L U I O P N M")),
+    ("left", gettext_lazy("also letters for the left hand: A S D E R T X V B")),
+    ("right", gettext_lazy("also letters for the right hand: J K L U I O P N M")),
 ]
 LEVELS = {
-    5: gettext_lazy("5, as a native"),
+    5: gettext_lazy("5, native"),
     4: gettext_lazy("4, nearly everything"),
     3: gettext_lazy("3, most of it"),
     2: gettext_lazy("2, plain texts"),
@@ -257,23 +263,25 @@ class PreferencesForm(_ModelForm):
     keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the pages"),
-        choices=lambda: [("", _("as the browser has it")), *tongues()],
+        choices=lambda: [("", _("same as the browser")), *tongues()],
         required=False,
-        help_text=gettext_lazy("Texts that you read stay in theirs, and so does all that managers see."),
+        help_text=gettext_lazy("The texts to label and managers' pages are not translated."),
     )
     time_zone = forms.CharField(
         label=gettext_lazy("Time zone"),
         max_length=64,
         required=False,
         widget=forms.TextInput({"list": "zones", "autocomplete": "off", "placeholder": settings.TIME_ZONE}),
-        help_text=gettext_lazy("For times on pages. What counts for a day goes by the time zone of this installation."),
+        help_text=gettext_lazy(
+            "The time zone of times on pages. Days are counted in the time zone of this installation."
+        ),
     )
     goal = forms.IntegerField(
-        label=gettext_lazy("Answers a day that you set yourself as a goal"),
+        label=gettext_lazy("Your goal, in answers per day"),
         min_value=1,
         max_value=Preferences.MOST_A_DAY,
         required=False,
-        help_text=gettext_lazy("Nobody else sees it. Leave it empty to have none."),
+        help_text=gettext_lazy("Only you can see your goal. Leave it empty to have none."),
     )
 
     class Meta:
@@ -283,7 +291,7 @@ class PreferencesForm(_ModelForm):
     def clean_time_zone(self) -> str:
         name = self.cleaned_data["time_zone"]
         if name and name not in available_timezones():
-            raise forms.ValidationError(_("There is no such time zone; choose one such as Europe/Berlin."))
+            raise forms.ValidationError(_("This time zone does not exist. Choose a time zone such as Europe/Berlin."))
         return name and ZoneInfo(name).key
 
 
@@ -292,7 +300,7 @@ def preferences(request: UserRequest) -> HttpResponse:
     posted = None
     if request.method == "POST":
         if not request.POST.keys() & values.keys():
-            raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
+            raise InvalidAnswer(_("The form does not contain a choice. Reload the page."))
         posted = values | request.POST.dict()  # fields that the form lacks keep their value
     form = PreferencesForm(posted, initial=values)
     if form.is_valid():
@@ -317,13 +325,13 @@ def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
     """
     refusal = None
     if request.method == "POST":
-        language, words = request.POST.get("language", ""), request.POST.get("words", "")
+        language, message = request.POST.get("language", ""), request.POST.get("words", "")
         try:
-            accounts.ask_for_language(annotator, language, whole_number(request.POST.get("level")), words)
+            accounts.ask_for_language(annotator, language, whole_number(request.POST.get("level")), message)
         except InvalidAnswer as error:
             refusal = error
         else:
-            messages.success(request, _("A manager will decide about it, and you find the answer here."))
+            messages.success(request, _("A manager will decide about your request. The decision will be shown here."))
             return redirect("languages")
     context = {
         "reads": [(label_name(row.language), LEVELS.get(row.level, row.level)) for row in annotator.languages.all()],

@@ -32,8 +32,8 @@ from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 
-SETS = "the two compared sets of replies, in the order you see; else empty"
-SEVERAL = "for concepts, all chosen ids separated by spaces"
+SETS = "the two sets of replies to compare, in the order that you see; empty for other tasks"
+SEVERAL = "for concepts, the ids of all chosen concepts, separated by spaces"
 
 
 # --- Fields
@@ -62,16 +62,21 @@ def string_map(help_text: str | None = None) -> serializers.Field:
 class ProgressSerializer(serializers.Serializer):
     answered_today = integer()
     skipped_today = integer()
-    waiting = integer("units in your languages that you have not judged; work of others appears after ten minutes")
+    waiting = integer(
+        "the number of units in your languages that you have not judged; other people's work is included after ten "
+        "minutes"
+    )
 
 
 class TaskSerializer(serializers.Serializer):
     name = serializers.SlugField()
     title = string()
     type = string()
-    labels = strings("the languages it asks about, or the labels of records; the task's own resource has all answers")
-    languages = strings("the languages of its records; empty if the task asks about languages")
-    guidelines = string("Markdown; for records in English (see qualification for other languages)")
+    labels = strings(
+        "the languages that the task asks about, or the labels of records; GET the task for all possible answers"
+    )
+    languages = strings("the languages of the task's records; empty if the task asks about languages")
+    guidelines = string("the guidelines for records in English, in Markdown; see qualification for other languages")
     version = string(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
     progress = ProgressSerializer()
 
@@ -92,26 +97,26 @@ class TaskSerializer(serializers.Serializer):
 
 class OfferedSerializer(serializers.Serializer):
     label = string("send this as the answer, such as de, not-de, und or 1")
-    asked = string(allow_blank=True, help_text="the answer fits only units with the same `asked`")
-    name = string("its name on the pages, in English")
-    names = string_map("its name for a record, by language")
-    autonym = string(allow_blank=True, help_text="for a language, its own name for itself")
+    asked = string(allow_blank=True, help_text="only units with the same value of `asked` accept this answer")
+    name = string("the label's name on the pages, in English")
+    names = string_map("the label's name for records in each language")
+    autonym = string(allow_blank=True, help_text="for a language, its name in the language itself")
 
 
 class VocabularySerializer(serializers.Serializer):
     name = string()
     version = integer()
     least = integer("the minimum number of concepts in an answer")
-    most = integer(allow_null=True, help_text="the maximum number; null for any")
+    most = integer(allow_null=True, help_text="the maximum number of concepts in an answer; null if there is no limit")
     beside_broader = serializers.ChoiceField(
         list(BESIDE_BROADER),
-        help_text="the rule for choosing a concept together with a broader one; if ask, send `sure`",
+        help_text="whether a concept can be chosen together with a broader one; if it is ask, confirm with `sure`",
     )
 
 
 class TaskInFullSerializer(TaskSerializer):
     answers = OfferedSerializer(
-        many=True, help_text="all possible answers, which units do not repeat; empty for concepts"
+        many=True, help_text="all possible answers, which are not repeated in units; empty for concepts"
     )
     vocabulary = VocabularySerializer(
         allow_null=True, help_text="the vocabulary whose concepts are the answers; null if the answers are listed"
@@ -163,21 +168,21 @@ class LeaseSerializer(serializers.Serializer):
     """
 
     id = integer(source="pk", help_text="use it to judge, skip or release")
-    text = method(help_text="for a record, its fields one after another")
-    language = string(source="unit.item.language", allow_blank=True, help_text="a record's language")
+    text = method(help_text="the text; for a record, its fields one after another")
+    language = string(source="unit.item.language", allow_blank=True, help_text="the language of a record")
     fields = method("get_record", help_text="the fields of a record by name")
     asked = string(
         source="unit.asked",
         allow_blank=True,
-        help_text="the language in a question such as: is this German? Empty if the question is which language it is. "
-        "Send an answer of the task that has the same `asked`",
+        help_text="the language in a question such as “Is this German?”; empty if the question is “Which language is "
+        "this?”. Send an answer of the task with the same value of `asked`",
     )
     sets = method(help_text=SETS)
     expires_at = serializers.DateTimeField(help_text="others may receive the unit after this time")
 
     suggestions = method(
-        help_text="the ids of the suggested concepts, best first; empty if you were drawn to work without suggestions, "
-        "or if there are none"
+        help_text="the ids of the suggested concepts, best first; empty if there are none, or if you work without "
+        "suggestions"
     )
 
     def get_text(self, lease: Lease) -> str:
@@ -195,45 +200,46 @@ class LeaseSerializer(serializers.Serializer):
 
 class NextSerializer(serializers.Serializer):
     lease = LeaseSerializer(allow_null=True)
-    why = string(allow_blank=True, help_text="why there is no lease")
+    why = string(allow_blank=True, help_text="the reason why there is no lease")
 
 
 class SkipSerializer(serializers.Serializer):
-    take_next = boolean(required=False, default=False, help_text="also take the next unit, to save a request")
+    take_next = boolean(required=False, default=False, help_text="also take the next unit in the same request")
     active_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
         default=None,
         min_value=0,
-        help_text="working time without idle time, as you measured it; cut to the time since you received the unit",
+        help_text="your working time without idle time; limited to the time since you received the unit",
     )
 
 
 class FlagSerializer(SkipSerializer):
-    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="what you report about the unit")
-    words = string(max_length=MOST_WORDS, **OPTIONAL, help_text="your words; required for a question")
+    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="the kind of problem that you report")
+    words = string(max_length=MOST_WORDS, **OPTIONAL, help_text="your message to the manager; required for a question")
 
 
 class SureSerializer(serializers.Serializer):
     sure = boolean(
         required=False,
         default=False,
-        help_text="for concepts: confirm a concept together with a broader one, if the task asks for that",
+        help_text="for concepts: confirms that you mean a concept together with a broader one, if the task asks for "
+        "confirmation",
     )
 
 
 class AnswerSerializer(SureSerializer, SkipSerializer):
-    label = string(f"one of the task's answers to the unit, such as de, not-de or und; {SEVERAL}")
+    label = string(f"one of the task's answers for the unit, such as de, not-de or und; {SEVERAL}")
     reason = string(
         max_length=200,
         **OPTIONAL,
-        help_text="with und: several, mixed, gibberish or, if the question is which language, unlisted",
+        help_text="for the answer und: several, mixed, gibberish or, if the question asks for the language, unlisted",
     )
-    comment = string(max_length=2000, **OPTIONAL, help_text="required with unlisted")
+    comment = string(max_length=2000, **OPTIONAL, help_text="required for the reason unlisted")
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    label = method(help_text="as sent, in canonical form; empty for a skip or a flag")
+    label = method(help_text="the label in canonical form; empty for a skip or a flag")
 
     class Meta:
         model = Judgment
@@ -247,7 +253,9 @@ class JudgmentSerializer(serializers.ModelSerializer):
 class ClosedSerializer(JudgmentSerializer):
     """The stored answer or skip, and the next unit if it was requested."""
 
-    next = NextSerializer(allow_null=True, default=None, help_text="the next unit if you sent `take_next`; else null")
+    next = NextSerializer(
+        allow_null=True, default=None, help_text="the next unit if you sent `take_next`, otherwise null"
+    )
 
     class Meta(JudgmentSerializer.Meta):
         fields = [*JudgmentSerializer.Meta.fields, "next"]
@@ -257,7 +265,9 @@ class FlaggedSerializer(serializers.ModelSerializer):
     """The stored flag, and the next unit if the flagged unit went to another annotator."""
 
     next = NextSerializer(
-        allow_null=True, default=None, help_text="the next unit, if this one is disturbing and you sent `take_next`"
+        allow_null=True,
+        default=None,
+        help_text="the next unit if you flagged this unit as disturbing and sent `take_next`, otherwise null",
     )
 
     class Meta:
@@ -267,7 +277,7 @@ class FlaggedSerializer(serializers.ModelSerializer):
 
 class StandingSerializer(serializers.Serializer):
     language = string()
-    state = serializers.ChoiceField(list(qualification.STEPS), source="step", help_text="what comes next for you")
+    state = serializers.ChoiceField(list(qualification.STEPS), source="step", help_text="your next step")
     version = string(source="guidelines.version", default="", help_text="version of the guidelines")
     guidelines = string(source="guidelines.text", default="", help_text="Markdown")
     tries_left = integer()
@@ -277,7 +287,7 @@ class QuestionSerializer(serializers.Serializer):
     id = integer(source="pk", help_text="use it to answer")
     number = integer(source="position")
     of = method()
-    fields = method("get_record", help_text="the record's fields by name")
+    fields = method("get_record", help_text="the fields of the record by name")
     sets = method(help_text=SETS)
 
     def get_of(self, question: TrialAnswer) -> int:
@@ -332,8 +342,10 @@ class ResultSerializer(serializers.Serializer):
 
 
 class TrialSerializer(serializers.Serializer):
-    question = QuestionSerializer(allow_null=True, help_text="the next question; null at the end")
-    result = ResultSerializer(allow_null=True, help_text="null before the end, and if a manager let you in")
+    question = QuestionSerializer(allow_null=True, help_text="the next question; null if there are no more questions")
+    result = ResultSerializer(
+        allow_null=True, help_text="null until the last question is answered, or if a manager has exempted you"
+    )
 
 
 class TrialAnswerSerializer(SureSerializer):
@@ -369,14 +381,14 @@ class RefusalSerializer(serializers.Serializer):
 REFUSED = {
     status: OpenApiResponse(RefusalSerializer, why)
     for status, why in {
-        400: "the task does not accept this answer, or a field of the request is missing or malformed",
-        401: "no token, or one that was revoked or whose owner is locked out",
-        403: "not an annotator, or none who may do this",
-        404: "no such task or unit, or not a lease of yours",
-        406: "asked for as another type than JSON",
-        409: "too late, or already answered otherwise",
-        415: "sent as another type than JSON",
-        429: "more requests within a minute than the API takes",
+        400: "the task does not accept this answer, or a field of the request is missing or invalid",
+        401: "the token is missing or revoked, or its owner is locked out",
+        403: "you are not an annotator, or do not have the right for this operation",
+        404: "the task or unit does not exist, or you do not have the lease",
+        406: "the request asks for a response that is not JSON",
+        409: "too late, or the unit already has a different answer",
+        415: "the request body is not declared as JSON",
+        429: "more requests in a minute than the API accepts",
     }.items()
 }
 
@@ -393,7 +405,7 @@ def sent(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
 
 
 def resource(
-    method: str, right: str, summary: str, gives: Any = None, takes: Any = None, *, many: bool = False, **schema: Any
+    method: str, right: str, summary: str, response: Any = None, body: Any = None, *, many: bool = False, **schema: Any
 ) -> Callable[[Callable[..., Any]], View]:
     """Return a decorator that turns a function into a view of the API.
 
@@ -402,8 +414,8 @@ def resource(
     method: the HTTP method that the view allows
     right: a key of access.RIGHTS, or "permit" for a function that takes the annotator's permit
     summary: summary of the view in the schema
-    gives: serializer of the response; without one, the response has no body
-    takes: serializer of the request body
+    response: serializer of the response; without one, the response has no body
+    body: serializer of the request body
     many: whether the response is a list
     schema: other arguments of drf_spectacular's extend_schema
     """
@@ -412,14 +424,14 @@ def resource(
         guarded = (with_permit if right == "permit" else with_right(right))(view)
 
         @wraps(view)
-        def answered(request: Request, **named: Any) -> Response:
-            result = guarded(request, **named)
-            return Response(gives(result, many=many).data) if gives else Response(status=204)
+        def answered(request: Request, **arguments: Any) -> Response:
+            result = guarded(request, **arguments)
+            return Response(response(result, many=many).data) if response else Response(status=204)
 
-        responses = {200: gives(many=True) if many else gives} if gives else {204: None}
+        responses = {200: response(many=True) if many else response} if response else {204: None}
         description = " ".join((view.__doc__ or "").split())
         described = extend_schema(
-            request=takes, responses=responses | REFUSED, summary=summary, description=description, **schema
+            request=body, responses=responses | REFUSED, summary=summary, description=description, **schema
         )
         api: View = described(api_view([method])(answered))
         return api

@@ -59,11 +59,11 @@ def change(request: UserRequest, task: Task) -> HttpResponse:
         sentence = action_forms.as_on_page(str(refusal), work.changeable(task))
         return settings(request, task, posted, refusal=sentence, status=status_of(refusal))
     if not changed:
-        messages.info(request, "Everything is as it was.")
+        messages.info(request, "Nothing was changed.")
         return redirect("manage-settings", task.name)
-    named = ", ".join(name.replace("_", " ") for name in changed)
-    log_change(request, task, f"Changed {named}.")
-    return done(request, f"Changed: {named}.", "manage-settings", task.name)
+    changed_names = ", ".join(name.replace("_", " ") for name in changed)
+    log_change(request, task, f"Changed {changed_names}.")
+    return done(request, f"Changed: {changed_names}.", "manage-settings", task.name)
 
 
 def switch(request: UserRequest, task: Task) -> HttpResponse:
@@ -74,7 +74,7 @@ def switch(request: UserRequest, task: Task) -> HttpResponse:
     leave_out: yes to leave units without a label out of the gold set
     """
     if (choice := request.POST.get("open")) not in ("yes", "no"):
-        raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
+        raise InvalidAnswer("The form does not say whether to open or close the task. Reload the page.")
     opens = choice == "yes"
     leaves_out = request.POST.get("leave_out") == "yes"
     outcome = closure.reopen(task) if opens else closure.close(task, leave_out=leaves_out)
@@ -94,7 +94,7 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
     refusal = None
     if request.method == "POST":
         if "size" not in request.POST:
-            raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
+            raise InvalidAnswer("The form does not contain the size. Reload the page.")
         options: dict[str, Any] = {"name": task.name, "size": request.POST["size"].strip()}
         # If the box is not ticked, omit the option, as the command line does.
         options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
@@ -140,7 +140,7 @@ def settings(
 
 def _field(option: Option, value: str) -> Field:
     """Return an option as a form field, with its bounds in the help text."""
-    choices = [(each, each, each == value) for each in option.choices]
+    choices = [(choice, choice, choice == value) for choice in option.choices]
     return Field(
         name=option.name,
         label=label_of(option),
@@ -153,18 +153,19 @@ def _field(option: Option, value: str) -> Field:
 
 def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     """Return the actions that a task allows as (URL, link text, short description) tuples."""
-    listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
+    actions = [("export_gold", "Export the gold set", "as files that datasets.load_dataset can read")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
-        listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
+        actions.append(("extend", "Extend", "draw more items from the same corpus, with the same seed"))
     if "audit" in task.kind.reports:
-        listed.append(("audit", "Audit", "what audit, decoys and checks found; contest agreement, or audit more"))
+        actions.append(("audit", "Audit", "results of audits, decoys and checks; contest agreed labels, or audit more"))
     if not task.kind.routing.waits:
-        listed.append(("reroute", "Reroute", "send on units of queues that have too few readers"))
-    listed.append(("adjudicate", "Decisions from a file", "take in what was decided elsewhere"))
-    listed.append(("delete", "Delete", "the task, while nobody has answered"))
+        actions.append(("reroute", "Reroute", "move units from queues with too few readers"))
+    actions.append(("adjudicate", "Import decisions", "import an adjudicator's decisions from a file"))
+    actions.append(("delete", "Delete", "delete the task if it has no answers"))
     addresses = {"extend": reverse("manage-extend", args=[task.name])}
     return [
-        (addresses.get(name) or action_forms.address(name, task=task.name), words, does) for name, words, does in listed
+        (addresses.get(name) or action_forms.address(name, task=task.name), label, description)
+        for name, label, description in actions
     ]
 
 
@@ -191,7 +192,7 @@ def _queues(task: Task) -> list[tuple[str, Table]]:
     The busy queues have an empty heading. The page folds the table of idle queues under its heading.
     """
     use, _ = figures("queues", task, partial(queues_by_use, task))
-    folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
+    folded = f"{many(len(use['idle']), 'queue')} without waiting units"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
     return [(words, progress_report.route_queues_table(caption, rows)) for words, caption, rows in parts if rows]
 
@@ -201,10 +202,10 @@ def new_route(request: UserRequest) -> HttpResponse:
     if request.method == "GET":
         return manage_page(request, "route", said={})
     try:
-        added = language_routes.add_route(request.POST.get("language", "").strip(), **_said(request.POST))
+        added = language_routes.add_route(request.POST.get("language", "").strip(), **_route_values(request.POST))
     except Refusal as refusal:
         return manage_page(request, "route", said=request.POST, refusal=refusal)
-    return _routed(request, added, "Added.", ADDITION)
+    return _route_saved(request, added, "Added.", ADDITION)
 
 
 def route(request: UserRequest, language: str) -> HttpResponse:
@@ -215,36 +216,36 @@ def route(request: UserRequest, language: str) -> HttpResponse:
         values["extra_candidates"] = " ".join(language_route.extra_candidates)
         return manage_page(request, "route", route=language_route, said=values)
     try:
-        language_route, changed = language_routes.change_route(language, **_said(request.POST))
+        language_route, changed = language_routes.change_route(language, **_route_values(request.POST))
     except Refusal as refusal:
         return manage_page(request, "route", route=language_route, said=request.POST, refusal=refusal)
-    return _routed(request, language_route, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
+    return _route_saved(request, language_route, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
 
 
 def remove_route(request: UserRequest, language: str) -> HttpResponse:
     removed = language_routes.remove_route(language)
-    return _routed(request, removed, "Removed.", DELETION, f"{language} has no route any more.")
+    return _route_saved(request, removed, "Removed.", DELETION, f"The route of {language} was removed.")
 
 
-def _routed(
-    request: UserRequest, route: LanguageRoute, words: str, act: int = CHANGE, sentence: str = ""
+def _route_saved(
+    request: UserRequest, route: LanguageRoute, log_message: str, act: int = CHANGE, sentence: str = ""
 ) -> HttpResponse:
     """Log the change of a route and redirect to the list of routes.
 
     Also discard the cached figures of all open tasks, because the change may let other people read a queue.
 
-    words: description of the change for the log; empty if nothing was changed
+    log_message: description of the change for the log; empty if nothing was changed
     act: Django's ADDITION, CHANGE or DELETION
     sentence: message to the user; by default, that the route holds from now on
     """
-    if words:
-        log_change(request, route, words, act)
+    if log_message:
+        log_change(request, route, log_message, act)
         for task in Task.objects.filter(is_open=True):
             forget(task)
-    return done(request, sentence or f"{route}: this holds from now on.", "manage-routes")
+    return done(request, sentence or f"{route}: this route is now in effect.", "manage-routes")
 
 
-def _said(posted: Mapping[str, str]) -> dict[str, Any]:
+def _route_values(posted: Mapping[str, str]) -> dict[str, Any]:
     return {
         "queue": posted.get("queue", "").strip(),
         "extra_candidates": codes(posted.get("extra_candidates", "")),
@@ -260,12 +261,12 @@ MINOR, MAJOR = "minor", "major"
 def preview(request: UserRequest, task: Task) -> HttpResponse:
     """Show the guidelines as annotators will see them. POST fields: those of `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
-    wrong = guidelines_fault(text)
-    shown = {"refusal": f"The guidelines {wrong}."} if wrong else {"preview": rendered(text)}
+    fault = guidelines_fault(text)
+    result = {"refusal": f"The guidelines {fault}."} if fault else {"preview": rendered(text)}
     if request.htmx:
-        return render(request, "annotate/manage/_preview.html", {"language": language, **shown})
+        return render(request, "annotate/manage/_preview.html", {"language": language, **result})
     after = request.POST.get("after", "")
-    return guidelines(request, task, language, request.POST, previewed=True, after=after, status=200, **shown)
+    return guidelines(request, task, language, request.POST, previewed=True, after=after, status=200, **result)
 
 
 def add(request: UserRequest, task: Task) -> HttpResponse:
@@ -281,28 +282,29 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
     try:
         if change not in (MINOR, MAJOR):
-            raise InvalidAnswer("Say what kind of change it is.")
+            raise InvalidAnswer("Choose the kind of change.")
         text = posted.get("text", "").replace("\r\n", "\n")
         began = int(after) if after.isdecimal() and len(after) < 19 else None
-        made = new_version(task, language, text, major=change == MAJOR, after=began)
+        new_guidelines = new_version(task, language, text, major=change == MAJOR, after=began)
     except Refusal as refusal:
         # After a conflict, the page shows the newer version, so the manager may now add their text as its successor.
         began_with = {} if isinstance(refusal, WrongStage) else {"after": after}
         return guidelines(request, task, language, posted, refusal=refusal, **began_with)
-    log_change(request, made, f"Added as a {change} version.", ADDITION)
-    again = _who_must_again(task, made) if change == MAJOR else ""
+    log_change(request, new_guidelines, f"Added as a {change} version.", ADDITION)
+    again = _retest_notice(task, new_guidelines) if change == MAJOR else ""
     address = f"{reverse('manage-guidelines', args=[task.name])}?language={language}"
     return done(
-        request, f"Version {made.version} holds in {label_name(language) or language} now. {again}".strip(), address
+        request,
+        f"Version {new_guidelines.version} holds in {label_name(language) or language} now. {again}".strip(),
+        address,
     )
 
 
-def _who_must_again(task: Task, made: Guidelines) -> str:
-    passed = task.qualifications.filter(language=made.language, major=made.major - 1).count()
+def _retest_notice(task: Task, new_guidelines: Guidelines) -> str:
+    passed = task.qualifications.filter(language=new_guidelines.language, major=new_guidelines.major - 1).count()
     if not (task.test_items and passed):
         return ""
-    takes = "takes" if passed == 1 else "take"
-    return f"{many(passed, 'annotator')} who had passed {takes} the test again before they go on."
+    return f"{many(passed, 'annotator')} who had passed must take the test again before continuing."
 
 
 def guidelines(

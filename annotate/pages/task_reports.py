@@ -75,7 +75,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         last_day_plot=progress_report.last_day_plot(pace),
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
-        times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
+        times_plot=progress_report.times_plot(times["languages"], "Seconds per answer, by language", {}),
         panels=report["panels"],
         stuck=report["stuck"],
         decides=may(request.user, "decide"),
@@ -87,47 +87,47 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
     )
 
 
-def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
+def _foretold(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
     """Return the context for the forecast of when the task will be finished. It is empty if there is no forecast."""
-    if told is None:
+    if forecast is None:
         return {}
     return {
-        "finish": progress_report.finish_words(told),
-        "finish_words": progress_report.forecast_words(told),
-        "finish_table": progress_report.forecast_table(told, sort),
+        "finish": progress_report.finish_words(forecast),
+        "finish_words": progress_report.forecast_words(forecast),
+        "finish_table": progress_report.forecast_table(forecast, sort),
     }
 
 
-def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
+def _further(task: Task, further_work_found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
     """Return the context for the work that would narrow the accuracy intervals most.
 
     The context is empty if the task has no such intervals.
 
     decides: whether the user may start work, so that the table links to the pages that start it
     """
-    if found is None:
+    if further_work_found is None:
         return {}
 
     def does(row: Mapping[str, Any]) -> Cell:
-        url, amount = _begins(task, row) if decides else "", row["amount"]
-        words = f"{'Draw' if row['work'] == POSTS else 'Add'}\N{NO-BREAK SPACE}{amount:,}"
-        return Cell(words if url else plan_report.command(row, task.name), amount, url)
+        url, amount = _start_url(task, row) if decides else "", row["amount"]
+        button = f"{'Draw' if row['work'] == POSTS else 'Add'}\N{NO-BREAK SPACE}{amount:,}"
+        return Cell(button if url else plan_report.command(row, task.name), amount, url)
 
     return {
-        "further_words": plan_report.further_words(found),
-        "further_table": plan_report.further_table(found, does) if found["rows"] else None,
+        "further_words": plan_report.further_words(further_work_found),
+        "further_table": plan_report.further_table(further_work_found, does) if further_work_found["rows"] else None,
     }
 
 
-def _begins(task: Task, row: Mapping[str, Any]) -> str:
+def _start_url(task: Task, row: Mapping[str, Any]) -> str:
     """Return the URL of the page that starts the work in a row, or an empty string if no page starts it."""
     if row["work"] == POSTS:
         return reverse("manage-extend", args=[task.name])
     if row["work"] == SECONDS:
         return ""
-    of = {"languages": row["label"]} if row["label"] else {}
-    of |= {"checks": "yes"} if row["work"] == CHECKS else {}
-    return address("audit", task=task.name, add=str(row["amount"]), **of)
+    parameters = {"languages": row["label"]} if row["label"] else {}
+    parameters |= {"checks": "yes"} if row["work"] == CHECKS else {}
+    return address("audit", task=task.name, add=str(row["amount"]), **parameters)
 
 
 def _progress_of(task: Task) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def people(request: UserRequest, task: Task) -> HttpResponse:
         paused=[row for row in pauses if row["running"]],
         voidable=voidable,
         paused_table=people_report.paused_table(pauses, sort, address),
-        times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
+        times_plot=progress_report.times_plot(times["annotators"], "Seconds per answer, by annotator", names),
         decides=may(request.user, "decide"),
         agreed=people_report.agreed_table(annotator_statistics.consents(task), sort, address),
         not_agreed=annotator_statistics.not_agreed(task) if task.kind.sensitive else [],
@@ -177,13 +177,15 @@ def _people_of(task: Task) -> tuple[Any, ...]:
 
 def comments(request: UserRequest, task: Task) -> HttpResponse:
     rows = annotator_statistics.comments(task)
-    shown = people_report.comments_table(rows, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task))
-    return manage_page(request, "comments", task, comments_table=shown, most=annotator_statistics.MOST_COMMENTS)
+    comment_table = people_report.comments_table(
+        rows, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task)
+    )
+    return manage_page(request, "comments", task, comments_table=comment_table, most=annotator_statistics.MOST_COMMENTS)
 
 
 def tests(request: UserRequest, task: Task) -> HttpResponse:
-    results, known = task_statistics.tests(task), task_statistics.known_answers(task)
-    doubtful = [row for row in known if row["doubtful"]]
+    results, gold_rows = task_statistics.tests(task), task_statistics.known_answers(task)
+    doubtful = [row for row in gold_rows if row["doubtful"]]
     return manage_page(
         request,
         "tests",
@@ -193,12 +195,12 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
         tests_table=people_report.trials_table(results["annotators"], sort_of(request), _of_person(task)),
         doubtful=doubtful,
         known_table=people_report.known_table(doubtful, sort_of(request), task.kind.pages.short),
-        asked=sum(row["asked"] > 0 for row in known),
-        known=len(known),
+        asked=sum(row["asked"] > 0 for row in gold_rows),
+        known=len(gold_rows),
     )
 
 
-def _kept(task: Task, name: str, report: Callable[[], Any]) -> Any:
+def _cached(task: Task, name: str, report: Callable[[], Any]) -> Any:
     """Return a report from the cache, or compute and cache it.
 
     A report is cached for an hour unless judgments change, so that sorting its tables is fast.
@@ -217,15 +219,15 @@ def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[s
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
-        "preferences", task, partial(_kept, task, "preferences", lambda: preference_statistics.report(task))
+        "preferences", task, partial(_cached, task, "preferences", lambda: preference_statistics.report(task))
     )
     people = report["all"]["sides"]["people"]
     names = annotator_statistics.names_of(row["annotator"] for row in people)
-    told = preference_report
+    reports = preference_report
     return {
-        "preferred": told.tables(report),
-        "preferred_words": told.words(report),
-        "sides_table": told.side_table(people, names, address=address, asked=sort) if people else None,
+        "preferred": reports.tables(report),
+        "preferred_words": reports.words(report),
+        "sides_table": reports.side_table(people, names, address=address, asked=sort) if people else None,
     }
 
 
@@ -238,7 +240,7 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
     if "show" not in request.GET:
         counts, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=counts[None].answers)
-    count = partial(_kept, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES))
+    count = partial(_cached, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES))
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = annotator_statistics.names_of(row["annotator"] for row in rest)
@@ -274,8 +276,8 @@ def rule(request: UserRequest, task: Task) -> HttpResponse:
 
 def _voidable(task: Task) -> set[int]:
     """Return the primary keys of the annotators who have answers or skips that can be voided."""
-    standing = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
-    return set(standing.order_by().values_list("annotator", flat=True).distinct())
+    valid = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
+    return set(valid.order_by().values_list("annotator", flat=True).distinct())
 
 
 @shows_figures
@@ -332,11 +334,13 @@ def lift(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     check_may_change(request.user, [person.user])
     running = Pause.objects.filter(annotator=person, task=task, lifted_at=None)
     if not running:
-        messages.info(request, f"{person} is not paused, so nothing was done.")
+        messages.info(request, f"{person} is not paused, so nothing was changed.")
         return redirect("manage-person", task.name, person.pk)
     for pause in running:
         interventions.lift(pause, by=request.user)
-    return _decided(request, task, person, f"{person} may go on. Only gold answers from now on count.")
+    return _decided(
+        request, task, person, f"{person} can continue. Only gold answers from now on count for the pause rule."
+    )
 
 
 def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
@@ -350,7 +354,7 @@ def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
         interventions.pause(person, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
         return person_page(request, task, person, patience=None, refusal=refusal)
-    sentence = f"{person} is given no more work of this task until a manager lets them go on."
+    sentence = f"{person} receives no more units of this task until a manager lifts the pause."
     return _decided(request, task, person, sentence)
 
 

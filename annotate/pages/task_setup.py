@@ -44,7 +44,7 @@ from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 # --- Preview of a kind's page: one HTML file with an invented record, rendered with the queue's templates
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
-POST = "This post was invented, to show where posts stand."
+POST = "This is a sample post. Real posts are shown here."
 CLASSES = ("sports", "politics")  # invented labels for kinds whose labels come from the draw
 READ = 4  # number of languages that the invented annotator reads, if the labels are languages
 
@@ -76,11 +76,15 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     and the preview does not use it.
     """
     kind, item = permit.task.kind, lease.unit.item
-    two = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
-    if not (kind.form.preview or two):
+    sides = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
+    if not (kind.form.preview or sides):
         return item_view.question(lease, permit)
-    shown = {**item_view.record(item, kind), **item_view.sets(two, item, kind), **kind.pages.ask(lease.unit, permit)}
-    return {"lease": lease, "question": kind.form.preview or kind.pages.question, **shown}
+    context = {
+        **item_view.record(item, kind),
+        **item_view.sets(sides, item, kind),
+        **kind.pages.ask(lease.unit, permit),
+    }
+    return {"lease": lease, "question": kind.form.preview or kind.pages.question, **context}
 
 
 def usual_language(kind: Kind) -> str:
@@ -129,16 +133,21 @@ def _invented(name: str, noun: str, style: str) -> str:
 
 
 # Design -> its purpose.
-FOR: Mapping[str, str] = {
-    "uniform": "A uniform sample: each post has the same chance. It measures accuracy, recall and precision together.",
-    "recall": "What authors of a language write: for the recall in rare languages.",
-    "precision": "What a predictor takes for a language: for its precision in rare languages.",
-    "triggers": "What a predictor says of posts that nobody has read in a uniform task: makes its figures narrower.",
-    "records": "A sample of records in each language, or all of them.",
-    "compare": "Mostly those on which two predictors differ: which of the two is better, for the least work.",
-    "balanced": "Train, dev and test sets with as many documents of each class in each language.",
-    "systems": "What two systems or more suggest for the same messages, each two side by side.",
-    "filtered": "Pairs that a filter kept, and others that it dropped, mixed: how good the filter is.",
+PURPOSES: Mapping[str, str] = {
+    "uniform": (
+        "A uniform sample, in which each post has the same probability. It measures accuracy, recall and precision "
+        "together."
+    ),
+    "recall": "Posts by authors of a language, to measure recall for rare languages.",
+    "precision": "Posts that a predictor labels as a language, to measure its precision for rare languages.",
+    "triggers": (
+        "Posts with a predictor's label that nobody has read in a uniform task, to make that task's intervals narrower."
+    ),
+    "records": "A sample of the records in each language, or all records.",
+    "compare": "Mostly posts on which two predictors differ, to find the better predictor with the least work.",
+    "balanced": "Train, dev and test sets with equal numbers of documents of each class in each language.",
+    "systems": "Suggestions of two or more systems for the same messages, compared in pairs.",
+    "filtered": "A mix of pairs that a filter kept and pairs that it dropped, to measure the filter.",
 }
 
 
@@ -148,30 +157,42 @@ def new_task(request: UserRequest) -> HttpResponse:
     corpus = next((row for row in corpora_there() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
         return manage_page(
-            request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_ways(corpus) if corpus else []
+            request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_kind_choices(corpus) if corpus else []
         )
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
-    lacking = not_had(kind, DESIGNS[design]) | {"kind", "design", "corpus"}
-    context = {"corpus": corpus["corpus"], "kind": kind, "slug": values["kind"], "design": design, "why": FOR[design]}
+    hidden_options = not_had(kind, DESIGNS[design]) | {"kind", "design", "corpus"}
+    context = {
+        "corpus": corpus["corpus"],
+        "kind": kind,
+        "slug": values["kind"],
+        "design": design,
+        "why": PURPOSES[design],
+    }
     if request.method == "GET":
-        return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)
+        return _form(request, _first_guess(corpus["corpus"], kind, design), hidden_options, **context)
     options: dict[str, Any] = {}
     try:
         options = action_forms.given_by("open_task", action_forms.with_uploads(request))
         return action_forms.begin(request, "open_task", options)
     except ActionError as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
-        return _form(request, options or request.POST.dict(), lacking, refusal=refusal, **context)
+        return _form(request, options or request.POST.dict(), hidden_options, refusal=refusal, **context)
 
 
 def _form(
-    request: UserRequest, values: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context: Any
+    request: UserRequest,
+    values: Mapping[str, Any],
+    hidden_options: set[str],
+    *,
+    kind: Kind,
+    design: str,
+    **context: Any,
 ) -> HttpResponse:
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
-    first, rest = action_forms.form("open_task", values, lacking, defaults | {"title": kind.title})
+    first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title})
     # If the design has no default size, the manager must enter one.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
@@ -183,41 +204,43 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
     The seed is today's date, which shows that nobody chose it for its results.
     """
     stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
-    taken = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
-    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
-    return {"name": next(name for name in names if name not in taken), "seed": f"{timezone.localdate():%Y-%m-%d}"}
+    used_names = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(used_names) + 2))]
+    return {"name": next(name for name in names if name not in used_names), "seed": f"{timezone.localdate():%Y-%m-%d}"}
 
 
-def _kind(given: str) -> Kind:
+def _kind(name_or_file: str) -> Kind:
     """Return the kind with this name.
 
     Raise NotFound if there is no such file, and InvalidAnswer if the file does not define a valid kind.
 
-    given: name of a built-in kind, or of a file in the inbox that defines a kind
+    name_or_file: name of a built-in kind, or of a file in the inbox that defines a kind
     """
     try:
-        return kind_named(given if given in ASKED_HERE else str(action_forms.named(Path(given).name)), None)
+        return kind_named(
+            name_or_file if name_or_file in ASKED_HERE else str(action_forms.named(Path(name_or_file).name)), None
+        )
     except (ActionError, KindError) as error:
         raise InvalidAnswer(str(error)) from error
 
 
-def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _kind_choices(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the kinds that fit a corpus, with their designs.
 
     They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
     """
     inbox_kinds = action_forms.in_inbox(".toml")
-    ways: list[dict[str, Any]] = []
+    choices: list[dict[str, Any]] = []
     for source, name in [*((slug, slug) for slug in ASKED_HERE), *inbox_kinds]:
         try:
             kind = KINDS[source] if source in KINDS else _kind(source)
         except InvalidAnswer as fault:
-            ways.append({"name": name, "fault": str(fault), "designs": []})
+            choices.append({"name": name, "fault": str(fault), "designs": []})
             continue
         if _fits(kind, corpus):
-            designs = [(design, FOR[design]) for design in kind.designs]
-            ways.append({"name": name, "given": source, "kind": kind, "designs": designs})
-    return ways
+            designs = [(design, PURPOSES[design]) for design in kind.designs]
+            choices.append({"name": name, "given": source, "kind": kind, "designs": designs})
+    return choices
 
 
 def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
@@ -247,20 +270,20 @@ def forecast(request: UserRequest) -> HttpResponse:
     except (ActionError, CorpusError, TaskError) as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
-    wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
+    interval_widths = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"]]
-    all_drawn = f"The corpus has {many(stream.posts, 'post')}, fewer than {size:,}: all are drawn."
-    whole = [all_drawn] if size > stream.posts else []
+    all_drawn = f"The corpus contains only {many(stream.posts, 'post')}, fewer than {size:,}, so all are drawn."
+    notes = [all_drawn] if size > stream.posts else []
     context = {
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
-        "words": [*whole, *progress_report.forecast_words(outlook)],
-        "widths": plan_report.language_table(wide),
-        "width_words": plan_report.width_words(wide),
-        "curve": plan_report.curve_table(wide),
-        "next": plan_report.next_table(wide),
-        "next_words": plan_report.next_words(wide),
-        "curve_plot": plan_report.curve_plot(wide),
+        "words": [*notes, *progress_report.forecast_words(outlook)],
+        "widths": plan_report.language_table(interval_widths),
+        "width_words": plan_report.width_words(interval_widths),
+        "curve": plan_report.curve_table(interval_widths),
+        "next": plan_report.next_table(interval_widths),
+        "next_words": plan_report.next_words(interval_widths),
+        "curve_plot": plan_report.curve_plot(interval_widths),
         "unread": sum(round(row["people"]) for row in unread),
         "unread_in": [label_name(row["language"]) for row in unread],
     }
@@ -276,9 +299,9 @@ def kind(request: UserRequest) -> HttpResponse:
     """
     name = request.GET.get("kind", "")
     if not name:
-        raise NotFound("Name a kind of question, as in ?kind=qa_match.")
-    chosen = _kind(name)
+        raise NotFound("Specify a kind of question, for example ?kind=qa_match.")
+    chosen_kind = _kind(name)
     if "in-words" in request.GET:
-        return HttpResponse(tell(chosen), content_type="text/plain; charset=utf-8")
-    language = request.GET.get("language") or usual_language(chosen)
-    return HttpResponse(preview(chosen, language, alone=False))
+        return HttpResponse(tell(chosen_kind), content_type="text/plain; charset=utf-8")
+    language = request.GET.get("language") or usual_language(chosen_kind)
+    return HttpResponse(preview(chosen_kind, language, alone=False))

@@ -40,13 +40,13 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     from an existing one only in case.
     """
     names = [row.username for row in rows]
-    there = set(User.objects.values_list("username", flat=True))
-    folded = {username.casefold(): username for username in there}  # databases fold only ASCII letters
-    twins = [(name, folded[name.casefold()]) for name in names if name not in there and name.casefold() in folded]
+    existing = set(User.objects.values_list("username", flat=True))
+    folded = {username.casefold(): username for username in existing}  # databases fold only ASCII letters
+    twins = [(name, folded[name.casefold()]) for name in names if name not in existing and name.casefold() in folded]
     if twins:
         raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
     check_may_change(by, User.objects.filter(username__in=names))
-    made = []
+    created = []
     for row in rows:
         user, new = User.objects.get_or_create(username=row.username)
         if new:
@@ -54,8 +54,8 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
         annotator, _ = Annotator.objects.get_or_create(user=user)
         annotator.user = user
         _take_over(annotator, row)
-        made.append((annotator, invite(annotator) if new else None))
-    return made
+        created.append((annotator, invite(annotator) if new else None))
+    return created
 
 
 @transaction.atomic
@@ -141,8 +141,7 @@ def check_may_change(by: User | None, users: Iterable[User]) -> None:
     """
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
-            f"Only a superuser may do this to managers and to themselves, here {', '.join(protected)}. Nothing was "
-            "changed."
+            f"Only superusers can change managers' accounts or their own: {', '.join(protected)}. Nothing was changed."
         )
 
 
@@ -162,27 +161,27 @@ def invite(annotator: Annotator) -> str:
 
 def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
     """Return the active annotators who have not set a password yet."""
-    return [each for each in annotators if each.user.is_active and not each.user.has_usable_password()]
+    return [
+        annotator for annotator in annotators if annotator.user.is_active and not annotator.user.has_usable_password()
+    ]
 
 
 def find_invite(token: str) -> Invite:
     working = Invite.objects.filter(used_at=None, revoked_at=None, expires_at__gt=timezone.now())
     working = working.filter(digest=_digest(token), annotator__user__is_active=True)
-    if not (found := working.select_related("annotator__user").first()):
-        raise NotFound(
-            _("This invitation has been used, has expired, or was withdrawn. Ask the manager for a new one.")
-        )
-    return found
+    if not (invite_found := working.select_related("annotator__user").first()):
+        raise NotFound(_("This invitation has been used, has expired, or was revoked. Ask the manager for a new one."))
+    return invite_found
 
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
     """Set the password of the invited account. An invitation works once, even if two people follow the same link."""
-    found = find_invite(token)
-    used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
+    invite_found = find_invite(token)
+    used = Invite.objects.filter(pk=invite_found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
         raise InvalidAnswer(_("This invitation has just been used."))
-    user = found.annotator.user
+    user = invite_found.annotator.user
     user.set_password(password)
     user.save(update_fields=["password"])
     return user
@@ -216,7 +215,7 @@ class NewPasswordEndsTheRest:
         """Accept every password."""
 
     def get_help_text(self) -> str:
-        return _("A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password.")
+        return _("A new password ends the account’s other sessions, and revokes its API tokens and password links.")
 
     def password_changed(self, password: str, user: User) -> None:
         AuthToken.objects.filter(user=user).delete()
@@ -258,8 +257,8 @@ WORDS = LanguageRequest._meta.get_field("words").max_length or 0
 
 def preferences_of(user: User) -> dict[str, Any]:
     """Return the value of each of FIELDS for a user, with defaults for preferences that are not set."""
-    found = Preferences.objects.filter(user=user).first() or Preferences(user=user)
-    return {name: getattr(found, name) for name in FIELDS}
+    preferences = Preferences.objects.filter(user=user).first() or Preferences(user=user)
+    return {name: getattr(preferences, name) for name in FIELDS}
 
 
 def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,32 +273,32 @@ def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
 # --- languages
 
 
-def ask_for_language(annotator: Annotator, language: str, level: int | None, words: str = "") -> LanguageRequest:
+def ask_for_language(annotator: Annotator, language: str, level: int | None, message: str = "") -> LanguageRequest:
     """Ask the managers to add a language to those an annotator reads.
 
     level: the annotator's own rating, 1 to 5 (native).
-    words: message to the managers.
+    message: message to the managers.
 
     Raises InvalidAnswer if the language or level does not exist, if the annotator already reads the language at this
     level, or if a request for it is pending.
     """
     if not is_language(language):
-        raise InvalidAnswer(_("Choose one of the languages of the list."))
+        raise InvalidAnswer(_("Choose a language from the list."))
     if level is None or level not in LEVELS:
-        raise InvalidAnswer(_("Say how well you read it, from 1 (a little) to 5 (native)."))
-    words = words.strip()
-    if len(words) > WORDS or "\x00" in words:
-        raise InvalidAnswer(_("Say it in at most %(most)s characters.") % {"most": WORDS})
+        raise InvalidAnswer(_("Enter how well you read the language, from 1 (a little) to 5 (native)."))
+    message = message.strip()
+    if len(message) > WORDS or "\x00" in message:
+        raise InvalidAnswer(_("The message is longer than %(most)s characters. Please shorten it.") % {"most": WORDS})
     if annotator.languages.filter(language=language, level__gte=level).exists():
-        raise InvalidAnswer(_("You are down as a reader of %(language)s already.") % {"language": label_name(language)})
+        raise InvalidAnswer(_("%(language)s is already one of your languages.") % {"language": label_name(language)})
     try:
         with transaction.atomic():
             return LanguageRequest.objects.create(
-                annotator=annotator, language=language, level=level, words=words, asked_at=timezone.now()
+                annotator=annotator, language=language, level=level, words=message, asked_at=timezone.now()
             )
     except IntegrityError as error:
         raise InvalidAnswer(
-            _("You have asked for %(language)s already, and no manager has decided yet.")
+            _("You have already requested %(language)s, and no manager has decided yet.")
             % {"language": label_name(language)}
         ) from error
 
@@ -315,13 +314,13 @@ def grant(request_id: int, by: User, level: int | None = None) -> LanguageReques
 
     level: level to grant, None for the level that the annotator asked for.
     """
-    found = _decided(request_id, by, LanguageRequest.GRANTED)
+    request = _decided(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:
-        raise InvalidAnswer("The level is a number from 1 to 5.")
+        raise InvalidAnswer("The level must be a number from 1 to 5.")
     AnnotatorLanguage.objects.update_or_create(
-        annotator=found.annotator, language=found.language, defaults={"level": level or found.level}
+        annotator=request.annotator, language=request.language, defaults={"level": level or request.level}
     )
-    return found
+    return request
 
 
 def refuse(request_id: int, by: User) -> LanguageRequest:
@@ -335,10 +334,10 @@ def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
 
     Raises NotAllowed if `by` is not allowed to change the account, and NotFound if the request is no longer pending.
     """
-    found = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
-    if found is None:
-        raise NotFound("There is no such request any more: it has been decided.")
-    check_may_change(by, [found.annotator.user])
-    found.outcome, found.decided_at, found.decided_by = outcome, timezone.now(), by
-    found.save(update_fields=["outcome", "decided_at", "decided_by"])
-    return found
+    request = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
+    if request is None:
+        raise NotFound("This request has already been decided.")
+    check_may_change(by, [request.annotator.user])
+    request.outcome, request.decided_at, request.decided_by = outcome, timezone.now(), by
+    request.save(update_fields=["outcome", "decided_at", "decided_by"])
+    return request

@@ -35,7 +35,7 @@ BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreei
 _ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
 # Greatest length of a reason, in characters.
 REASON = 200
-JUDGED = gettext_noop("You have judged this one as an annotator, so another adjudicator must decide it.")
+JUDGED = gettext_noop("You have judged this case as an annotator, so another adjudicator must decide it.")
 # Greatest number of their earlier reasons that adjudicators are offered.
 OWN_REASONS = 9
 
@@ -196,7 +196,7 @@ def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
         raise NotAllowed(_(JUDGED))
     if unit := adjudicated(task, annotator).filter(pk=unit_id).first():
         return unit
-    raise NotFound(_("There is no such unit."))
+    raise NotFound(_("This unit does not exist."))
 
 
 def _read(annotator: Annotator) -> Judgments:
@@ -211,13 +211,13 @@ def decisions(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:
     """Return up to OWN_REASONS reasons that an adjudicator gave in this task, most frequent first."""
-    said = (
+    reasons = (
         decisions(annotator, task)
         .order_by()
         .values_list("reason")
         .annotate(times=models.Count("pk"), last=models.Max("pk"))
     )
-    return [reason for reason, *_ in said.order_by("-times", "-last")[:OWN_REASONS]]
+    return [reason for reason, *_ in reasons.order_by("-times", "-last")[:OWN_REASONS]]
 
 
 def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **details: Any) -> Answer:
@@ -252,7 +252,7 @@ def check_reason(reason: str, comment: str = "") -> None:
     Raises InvalidAnswer if the reason is empty or too long, or if a field cannot be stored.
     """
     if not reason.strip():
-        raise InvalidAnswer(_("Say in a few words how you know, so that others can follow the decision."))
+        raise InvalidAnswer(_("Enter a short reason, so that others can follow the decision."))
     check_words(reason, comment)
     if len(reason) > REASON:
         raise InvalidAnswer(_("The reason is longer than %(most)s characters. Please shorten it.") % {"most": REASON})
@@ -265,16 +265,16 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         raise Paused(_(PAUSED))
     for control in unit.task.controls:
         answer = control.stored(answer, unit, annotator)
-    own = unit.judgments.binding().filter(annotator=annotator).first()
-    said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
-    if own and (own.kind, own.label, own.reason, own.comment) == said:
-        return own  # a retry
+    earlier = unit.judgments.binding().filter(annotator=annotator).first()
+    content = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
+    if earlier and (earlier.kind, earlier.label, earlier.reason, earlier.comment) == content:
+        return earlier  # a retry
     check_willing(annotator, unit.task, to_read_more=True)
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage(_("This one is not waiting for an adjudicator; somebody may have decided it meanwhile."))
-    if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
-        raise NotAllowed(_("You have decided this one already. To decide otherwise, take your decision back first."))
-    if own:
+        raise WrongStage(_("This case is not waiting for an adjudicator. Another adjudicator may have decided it."))
+    if earlier and earlier.kind in (Judgment.SETTLE, Judgment.DISCARD):
+        raise NotAllowed(_("You have already decided this case. To change your decision, undo it first."))
+    if earlier:
         raise NotAllowed(_(JUDGED))
     check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
@@ -304,20 +304,20 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
 
     ends: whether the adjudication ends now, so that no other adjudicator is asked.
     """
-    said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
-    match said:
+    labels = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
+    match labels:
         case [label] if label and any(control.is_seconded(unit) for control in unit.task.controls):
-            asks = "seconded"
+            event_to_ask = "seconded"
         case [first, second] if first != second:
-            asks = "differed"
+            event_to_ask = "differed"
         case _:
-            asks = ""
-    if asks and not ends and somebody_else(unit):
-        return asks, stages.ADJUDICATION, ""
-    if asks == "seconded":
+            event_to_ask = ""
+    if event_to_ask and not ends and somebody_else(unit):
+        return event_to_ask, stages.ADJUDICATION, ""
+    if event_to_ask == "seconded":
         nobody_else(unit)
     # A label that was given twice wins. If all decisions differ, the third counts, or the first if there is no third.
-    label = next((label for label in said if said.count(label) > 1), said[-1] if len(said) > 2 else said[0])
+    label = next((label for label in labels if labels.count(label) > 1), labels[-1] if len(labels) > 2 else labels[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
@@ -335,15 +335,15 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     Decisions by other adjudicators remain in force, and count when the unit is decided again.
     """
     unit = locked(unit_id)
-    own = unit.judgments.live().decisions().filter(annotator=annotator).first()
-    if own is None:
-        raise NothingToUndo(_("There is no decision of yours here to take back."))
+    decision = unit.judgments.live().decisions().filter(annotator=annotator).first()
+    if decision is None:
+        raise NothingToUndo(_("You have no decision here to undo."))
     check_willing(annotator, unit.task)
     if unit.transitions.filter(event="withdrawn").exists():
-        raise WrongStage(_("A manager has left this one out since, so your decision cannot be taken back."))
-    own.voided_at = timezone.now()
-    own.save(update_fields=["voided_at"])
-    move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)
+        raise WrongStage(_("A manager has excluded this case since, so your decision cannot be undone."))
+    decision.voided_at = timezone.now()
+    decision.save(update_fields=["voided_at"])
+    move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=decision)
     return unit
 
 
@@ -356,7 +356,7 @@ def locked(unit_id: int) -> Unit:
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
-        raise NotFound(_("There is no such unit."))
+        raise NotFound(_("This unit does not exist."))
     return unit
 
 
@@ -390,41 +390,41 @@ def agreed(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
     return {unit: label for unit, (label, *_rest) in _answers(listed, annotator).items()}
 
 
-def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str], reason: str) -> Together:
+def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str], reason: str) -> Together:
     """Settle units with the label that all their answers share, each in its own transaction.
 
     A unit that has changed in the meantime is not settled, and does not affect the other units.
 
-    chosen: for each unit, the label that the adjudicator saw.
+    labels: for each unit, the label that the adjudicator saw.
     reason: reason for all decisions.
 
     Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
     """
-    if not chosen:
-        raise InvalidAnswer(_("Mark the cases first that you want to settle together."))
+    if not labels:
+        raise InvalidAnswer(_("Select the cases that you want to settle together."))
     check_reason(reason)
-    found = Together()
-    shown = {unit.pk: unit for unit in adjudicated(task, annotator).filter(pk__in=chosen)}
-    for key, label in chosen.items():
-        unit = shown.get(key)
+    result = Together()
+    units = {unit.pk: unit for unit in adjudicated(task, annotator).filter(pk__in=labels)}
+    for key, label in labels.items():
+        unit = units.get(key)
         try:
             if unit is None:
-                raise WrongStage(_("One of them no longer waits for an adjudicator."))
-            found.settled.append(_settle(annotator, unit, label, reason))
+                raise WrongStage(_("One of the cases is no longer waiting for an adjudicator."))
+            result.settled.append(_settle(annotator, unit, label, reason))
         except Refusal as refusal:
-            found.refused.append((unit, refusal))
-    return found
+            result.refused.append((unit, refusal))
+    return result
 
 
 @transaction.atomic
 def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgment:
     locked(unit.pk)
     # If the adjudicator has decided the unit already, this is a retry.
-    own = unit.judgments.live().decisions().filter(annotator=annotator).exists()
+    is_retry = unit.judgments.live().decisions().filter(annotator=annotator).exists()
     waits = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
-    if waits and not own and agreed(waits, annotator).get(unit.pk) != label:
+    if waits and not is_retry and agreed(waits, annotator).get(unit.pk) != label:
         # All cases get the same message, so that it does not reveal a second opinion.
-        raise NotAllowed(_("It can no longer be settled together with others. Please decide it by itself."))
+        raise NotAllowed(_("This case can no longer be settled together with others. Decide it separately."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
 
@@ -436,12 +436,12 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
-    found: list[Unit] = []
+    cases: list[Unit] = []
     for task in Task.objects.filter(pk__in=tasks).order_by("pk"):
         if task.kind.sensitive is None and not running(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
-            found += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
-    return told(found[:OF_ONE_TEXT], annotator)
+            cases += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
+    return told(cases[:OF_ONE_TEXT], annotator)
 
 
 def nobody_else(unit: Unit) -> None:

@@ -44,8 +44,8 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
     Judgments are ordered by lease instead of by time, because a changed answer keeps its lease and because clocks may
     be wrong.
     """
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-    return own.select_related("unit__item").order_by("-lease").first()
+    judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+    return judgments.select_related("unit__item").order_by("-lease").first()
 
 
 def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
@@ -78,31 +78,31 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     if permit.stopped:
         raise permit.stopped
     if not task.is_open:
-        raise refusals.WrongStage(_("This task is closed, so your answer stands."))
+        raise refusals.WrongStage(_("This task is closed, so your answer cannot be changed."))
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
         undoable = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
         judgment = undoable.numbered(annotator, judgment_id).first()
     if judgment is None:
-        raise refusals.NothingToUndo(_("There is no answer of yours to take back."))
+        raise refusals.NothingToUndo(_("You have no answer to undo."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
     unit.task = task
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
-        raise refusals.NothingToUndo(_("That answer has already been taken back."))
+        raise refusals.NothingToUndo(_("This answer has already been undone."))
     lease = judgment.lease
     assert lease is not None
     if lease.queue not in permit.queues:
         raise refusals.NotAllowed(
-            _("You may not work in %(language)s any more, so your answer stands.")
+            _("You can no longer work in %(language)s, so your answer cannot be changed.")
             % {"language": label_name(lease.queue)}
         )
     if not may_be_taken_back(judgment, task):
         raise refusals.TooLateToUndo(
             ngettext(
-                "You said that more than %(number)s minute ago, so it stands.",
-                "You said that more than %(number)s minutes ago, so it stands.",
+                "You gave this answer more than %(number)s minute ago, so it cannot be undone.",
+                "You gave this answer more than %(number)s minutes ago, so it cannot be undone.",
                 UNDO_MINUTES,
             )
             % {"number": intcomma(UNDO_MINUTES)}
@@ -115,7 +115,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     # the unit does not move.
     is_decided = is_settled(unit)
     if judgment.kind == Judgment.FLAG:
-        _found_so_no_more(unit)
+        _update_disturbing(unit)
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
@@ -123,7 +123,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     return reopened
 
 
-def _found_so_no_more(unit: Unit) -> None:
+def _update_disturbing(unit: Unit) -> None:
     """Update whether a unit is disturbing after a flag was taken back. It still is if somebody else flagged it."""
     unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
     update_one(unit, "disturbing")
@@ -138,10 +138,10 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
     ask_again(unit, keep=keep)
     moved = unit.transitions.filter(judgment=judgment).first()
     # Return the unit to where it was when it was judged. Others may have moved it between the lease and the judgment.
-    before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
+    previous = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
     # This language may be missing from `visited`, if the annotator who named it has taken that answer back.
-    visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
+    visited = unit.visited if previous.language in unit.visited else [*unit.visited, previous.language]
     move(
         unit,
         "undone",
@@ -149,9 +149,9 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
         by=judgment.annotator.user,
         judgment=judgment,
         keep=keep and is_moved,
-        round=before.round,
-        language=before.language,
-        visited=visited[: visited.index(before.language) + 1],
+        round=previous.round,
+        language=previous.language,
+        visited=visited[: visited.index(previous.language) + 1],
         # A judgment that is taken back needs no confirmation.
         redundancy=1 if moved and moved.event == "named" else unit.redundancy,
     )
@@ -181,16 +181,19 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         if permit.stopped:
             raise permit.stopped
         if not permit.task.is_open:
-            raise refusals.WrongStage(_("This task is closed, so your answer stands."))
+            raise refusals.WrongStage(_("This task is closed, so your answer cannot be changed."))
         if Change.objects.filter(judgment__annotator=annotator, at__gte=midnight()).count() >= CHANGES_A_DAY:
             raise refusals.EnoughToday(
-                _("You have changed %(number)s answers today, so your answer stands. You can change more tomorrow.")
+                _(
+                    "You have changed %(number)s answers today, so this answer was not changed. You can change more "
+                    "tomorrow."
+                )
                 % {"number": CHANGES_A_DAY}
             )
         numbered = changeable(annotator, permit.task).numbered(annotator, judgment_id)
         units = list(numbered.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not units:
-            raise refusals.NotFound(_("There is no such answer of yours."))
+            raise refusals.NotFound(_("You do not have this answer."))
         # no_key: see judgments.py.
         work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=units[0])
         first = numbered.select_related("lease", "unit__item").get()
@@ -198,7 +201,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         assert first.lease is not None
         if first.lease.queue not in permit.queues:
             raise refusals.NotAllowed(
-                _("You may not work in %(language)s any more, so your answer stands.")
+                _("You can no longer work in %(language)s, so your answer cannot be changed.")
                 % {"language": label_name(first.lease.queue)}
             )
         for control in permit.task.controls:
@@ -206,11 +209,11 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         check(permit.task.kind, answer, first.unit)
         current = latest([first]).get(first.unit_id, first)
         if current.label == answer.label:
-            raise refusals.InvalidAnswer(_("That is what you have said. Choose another answer, or go back."))
-        return _kept(work, first, answer)
+            raise refusals.InvalidAnswer(_("This is your current answer. Choose another answer, or go back."))
+        return _store_change(work, first, answer)
 
 
-def _kept(work: Unit, first: Judgment, answer: Answer) -> Change:
+def _store_change(work: Unit, first: Judgment, answer: Answer) -> Change:
     # A unit with a known answer is hidden among the work and does not need a label, so it never goes to an adjudicator.
     is_work, gone_on = not first.unit.known_answer, _has_gone_on(work, first)
     is_decided = work.judgments.live().decisions().exists()
@@ -236,11 +239,11 @@ def _has_gone_on(work: Unit, first: Judgment) -> bool:
     only one answer leaves its queue with the first. For a unit that a gold answer replaced, the result is the same as
     if the unit had been answered.
     """
-    others = work.judgments.binding().exclude(annotator=first.annotator).exists()
+    is_judged_by_others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
     assert lease is not None
     is_there = (work.stage, work.round, work.language) == (stages.QUEUED, lease.round, lease.queue)
-    return others or not is_there or work.redundancy == 1
+    return is_judged_by_others or not is_there or work.redundancy == 1
 
 
 def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
@@ -255,10 +258,10 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     judgment, lease = copy(first), copy(first.lease)
     lease.pk, lease.place, lease.outcome = None, None, "undone"
     insert_one(lease)
-    now = timezone.now()
-    first.voided_at, first.lease_id = now, lease.pk
+    current_time = timezone.now()
+    first.voided_at, first.lease_id = current_time, lease.pk
     update_one(first, "voided_at", "lease", keep=keep)
-    judgment.pk, judgment.voided_at = None, None if keep else now
+    judgment.pk, judgment.voided_at = None, None if keep else current_time
     judgment.lease_id = judgment.lease_id if keep else lease.pk
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
     insert_one(judgment)
@@ -278,9 +281,9 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
     changes: the changes, as returned by `latest`.
     """
     first = Judgment.objects.filter(annotator=annotator, unit__in=changes).order_by("-pk")
-    given = {(each.judgment.unit_id, each.judgment.answered_at) for each in changes.values()}
+    answered_at_by_unit = {(change.judgment.unit_id, change.judgment.answered_at) for change in changes.values()}
     rows = first.values_list("unit_id", "answered_at", "pk") if changes else ()
-    return {unit: pk for unit, at, pk in rows if (unit, at) in given}
+    return {unit: pk for unit, at, pk in rows if (unit, at) in answered_at_by_unit}
 
 
 def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:

@@ -43,7 +43,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     else:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
     cached, now = {row.task_id: row for row in rows}, timezone.now()
-    old, before = [], set()
+    old, has_cached_number = [], set()
     for permit in permits:
         row = cached.get(permit.task.pk)
         has_number = row is not None and bool(row.waiting) and row.queues == permit.queues
@@ -51,12 +51,12 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
             row.waiting = 0  # not saved, so the number is valid again once they are no longer stopped
         elif not (row and has_number and now - KEPT < row.counted_at <= now):
             old.append(permit)
-            before |= {permit.task.pk} if has_number else set()
+            has_cached_number |= {permit.task.pk} if has_number else set()
     counted = _counted(old)
     # Store a first count even if that means waiting. If it were not stored, the next answer would cause an exact count.
-    first = any(row.waiting and row.task_id not in before for row in counted)
+    first = any(row.waiting and row.task_id not in has_cached_number for row in counted)
     is_kept = _keep(counted, wait=first)
-    cached |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
+    cached |= {row.task_id: row for row in counted if is_kept or row.task_id not in has_cached_number}
     return [cached[task.pk] for task in tasks]
 
 
@@ -103,7 +103,7 @@ def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counte
     for permit in permits:
         for control in permit.task.controls:
             of_control.setdefault(control, []).append(permit)
-    counts = {control: control.coming(own) for control, own in of_control.items()}
+    counts = {control: control.coming(own_permits) for control, own_permits in of_control.items()}
     return lambda permit, *units: sum(counts[control](permit, *units) for control in permit.task.controls)
 
 
@@ -147,12 +147,12 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
     """Count units by queue. Units that were flagged as disturbing count only if the annotator accepts them."""
-    found: Counter[tuple[int, str, bool]] = Counter()
+    counts: Counter[tuple[int, str, bool]] = Counter()
     rows = units.values_list("task", "language", "honeypot", "disturbing").annotate(Count("pk"))
     for *queue, disturbing, number in rows:
         if annotator.takes_disturbing or not disturbing:
-            found[tuple(queue)] += number
-    return found
+            counts[tuple(queue)] += number
+    return counts
 
 
 @dataclass
@@ -181,19 +181,21 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}
     with_gold = [pk for pk, task in tasks.items() if task.gold_share]
-    own = Lease.objects.filter(annotator=annotator, unit__task__in=tasks).order_by("pk")
+    leases_of_annotator = Lease.objects.filter(annotator=annotator, unit__task__in=tasks).order_by("pk")
     returned = Q(outcome__in=Lease.RETURNED, unit__task__in=with_gold)
     replaced = Q(in_place=True, outcome__in=OUTCOME)
-    leases = list(own.filter(Q(closed_at=None) | returned | replaced).select_related("unit", "instead_of"))
-    found = {task: _Aside() for task in tasks}
+    leases = list(
+        leases_of_annotator.filter(Q(closed_at=None) | returned | replaced).select_related("unit", "instead_of")
+    )
+    aside_by_task = {task: _Aside() for task in tasks}
     running = [lease for lease in leases if lease.closed_at is None and lease.expires_at > now]
     on_screen = {lease.unit.task_id: lease for lease in running if lease.is_wanted}
     for task, lease in on_screen.items():
-        _add(found[task], lease, waits=lease.work.stage == stages.QUEUED)
+        _add(aside_by_task[task], lease, waits=lease.work.stage == stages.QUEUED)
     rest = [lease for lease in leases if lease not in on_screen.values()]
     if rest:
-        _add_returned(found, rest, {lease.work.pk for lease in on_screen.values()}, annotator, tasks)
-    return found
+        _add_returned(aside_by_task, rest, {lease.work.pk for lease in on_screen.values()}, annotator, tasks)
+    return aside_by_task
 
 
 def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
@@ -208,7 +210,11 @@ def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
 
 
 def _add_returned(
-    found: dict[int, _Aside], leases: list[Lease], open_now: set[int], annotator: Annotator, tasks: dict[int, Task]
+    aside_by_task: dict[int, _Aside],
+    leases: list[Lease],
+    open_now: set[int],
+    annotator: Annotator,
+    tasks: dict[int, Task],
 ) -> None:
     """Count leases that one annotator returned or let expire, and gold answers that they answered in place of work.
 
@@ -216,27 +222,27 @@ def _add_returned(
     open_now: units of work behind the leases that are on the annotator's screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
-    own = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
-    theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **own)}
-    said: dict[int, list[Lease]] = {}
+    preferences = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
+    theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **preferences)}
+    leases_by_unit: dict[int, list[Lease]] = {}
     stood_for = [lease.instead_of_id for lease in leases if lease.instead_of_id in theirs]
     for lease in Lease.objects.filter(Q(unit__in=stood_for) | Q(instead_of__in=stood_for)).order_by():
-        said.setdefault(lease.instead_of_id or lease.unit_id, []).append(lease)
+        leases_by_unit.setdefault(lease.instead_of_id or lease.unit_id, []).append(lease)
     replaced = {lease.instead_of_id: lease for lease in leases if lease.outcome in OUTCOME}
     for unit in theirs.keys() & replaced.keys():
-        found[theirs[unit].task_id].replaced[theirs[unit].language] += 1
+        aside_by_task[theirs[unit].task_id].replaced[theirs[unit].language] += 1
     golds = {lease.unit_id for lease in leases if lease.unit.honeypot and lease.unit_id in theirs}
     for gold in golds:
-        found[theirs[gold].task_id].used[theirs[gold].language] += 1
+        aside_by_task[theirs[gold].task_id].used[theirs[gold].language] += 1
     for lease in {lease.work.pk: lease for lease in leases if lease.outcome not in OUTCOME}.values():
         work = theirs.get(lease.work.pk)
         if work is None or work.pk in open_now or work.pk in replaced:
             continue
         work.task = tasks[work.task_id]
         if lease.instead_of_id is None:
-            found[work.task_id].work[work.language] += 1
-        elif lease.unit_id in golds and not is_over(work, lease.unit_id, said[work.pk]):
-            kind = found[work.task_id].work if lease.in_place else found[work.task_id].gold
+            aside_by_task[work.task_id].work[work.language] += 1
+        elif lease.unit_id in golds and not is_over(work, lease.unit_id, leases_by_unit[work.pk]):
+            kind = aside_by_task[work.task_id].work if lease.in_place else aside_by_task[work.task_id].gold
             kind[work.language] += 1
 
 

@@ -44,8 +44,8 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
         ended = _end(task, leave_out=leave_out) if task.kind.answered_here else {}
     with transaction.atomic():
         locked(task)
-        told = _told(task, was) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | ended
-        return told | {"digest": commitments.fix(task)}
+        result = _status(task, was) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | ended
+        return result | {"digest": commitments.fix(task)}
 
 
 @transaction.atomic
@@ -61,13 +61,13 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
 
     Raises WrongStage if the task must not be reopened.
     """
-    found = locked(task)
-    if is_open and found.secret_told_at:
+    locked_task = locked(task)
+    if is_open and locked_task.secret_told_at:
         raise WrongStage(
-            f"The secret of {task.name} was told by an export, so anybody could foresee where its gold answers, audits "
-            "and checks would be. Open a new task instead."
+            f"An export has disclosed the secret of {task.name}, so its gold answers, audits and checks would be "
+            "predictable. Open a new task instead."
         )
-    was = found.is_open
+    was = locked_task.is_open
     task.is_open = is_open
     task.save(update_fields=["is_open"])
     return was
@@ -82,14 +82,14 @@ def _end(task: Task, *, leave_out: bool) -> Counter[str]:
     done = Counter[str]()
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
     waiting = waiting.exclude(pk__in=_open_now(task).values("unit"))
-    said = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
+    judged = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
     # no_key: see judgments.py.
-    for unit in waiting.filter(Exists(said)).select_for_update(of=("self",), no_key=True).select_related("item"):
+    for unit in waiting.filter(Exists(judged)).select_for_update(of=("self",), no_key=True).select_related("item"):
         unit.task = task
         done[_end_of(unit, leave_out=leave_out)] += 1
-    while leave_out and (some := list(waiting.select_for_update(of=("self",), no_key=True)[:BATCH])):
-        save_all(some, [moved(unit, "left_out", stages.DISCARDED, of=PLAIN) for unit in some], ["stage", "label"])
-        done["left_out"] += len(some)
+    while leave_out and (batch := list(waiting.select_for_update(of=("self",), no_key=True)[:BATCH])):
+        save_all(batch, [moved(unit, "left_out", stages.DISCARDED, of=PLAIN) for unit in batch], ["stage", "label"])
+        done["left_out"] += len(batch)
     done.pop("", None)
     return done
 
@@ -128,8 +128,8 @@ def reopen(task: Task) -> dict[str, Any]:
     """
     if not task.kind.answered_here:
         raise WrongStage(
-            f"{task.name} holds judgments that were made elsewhere, so nobody can be given its units. Import further "
-            "ones with import_judgments."
+            f"{task.name} contains imported judgments, so annotators cannot receive its units. Import more with "
+            "import_judgments."
         )
     was = _set_open(task, is_open=True)
     with transaction.atomic():
@@ -137,18 +137,18 @@ def reopen(task: Task) -> dict[str, Any]:
         ended: QuerySet[Any] = (
             task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
         )
-        while some := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
-            save_all(some, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in some], ["stage", "label"])
+        while batch := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
+            save_all(batch, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in batch], ["stage", "label"])
     for control in task.controls:
         control.reopened(task)
-    return _told(task, was)
+    return _status(task, was)
 
 
 def how_to_go_on(task: Task) -> str:
     """Return a sentence that tells a manager how people can read more units of a closed task."""
     if task.secret_told_at:
-        return "It cannot be opened again, since an export told its secret: open a new task for the rest."
-    return f"Open it again with `assay reopen {task.name}`."
+        return "The task cannot be reopened, because an export has disclosed its secret. Open a new task for the rest."
+    return f"To reopen it, run `assay reopen {task.name}`."
 
 
 @transaction.atomic
@@ -157,15 +157,15 @@ def tell_secret(task: Task) -> None:
 
     Raises WrongStage if the task is open.
     """
-    found = locked(task)
-    if found.is_open:
+    locked_task = locked(task)
+    if locked_task.is_open:
         raise WrongStage(
-            f"{task.name} is open, and whoever knows its secret could foresee the lots to come. Close it first, or "
-            "leave --tell-secret out."
+            f"{task.name} is open, so its secret would make future random draws predictable. Close the task first, or "
+            "remove --tell-secret."
         )
-    if not found.secret_told_at:
-        found.secret_told_at = timezone.now()
-        found.save(update_fields=["secret_told_at"])
+    if not locked_task.secret_told_at:
+        locked_task.secret_told_at = timezone.now()
+        locked_task.save(update_fields=["secret_told_at"])
 
 
 def _open_now(task: Task) -> QuerySet[Lease]:
@@ -179,7 +179,7 @@ def unfinished(task: Task) -> int:
     return work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count()
 
 
-def _told(task: Task, was: bool) -> dict[str, Any]:
+def _status(task: Task, was: bool) -> dict[str, Any]:
     """Return the status of a task.
 
     was: whether it was open before.
@@ -206,21 +206,21 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
     task = locked(task)
     if not task.is_open:
-        raise WrongStage(f"Task {task.name} is closed, so nobody would read them. {how_to_go_on(task)}")
+        raise WrongStage(f"Task {task.name} is closed, so nobody would read the posts. {how_to_go_on(task)}")
     return task
 
 
-def check_languages(languages: Collection[str], known: Collection[str], none: str, others: str) -> None:
+def check_languages(languages: Collection[str], known: Collection[str], reason: str) -> None:
     """Check that all languages are known.
 
-    none: start of the message, which the unknown languages follow.
-    others: continuation of the message, which the known languages follow.
+    reason: start of the message, which the unknown languages follow.
 
     Raises NotFound otherwise.
     """
-    if strange := [label for label in languages if label not in known]:
+    if unknown := [label for label in languages if label not in known]:
         raise NotFound(
-            f"{none} in {', '.join(strange)}; {others} in: {', '.join(sorted(filter(None, known))) or 'no language'}."
+            f"{reason} in {', '.join(unknown)}. Available languages: "
+            f"{', '.join(sorted(filter(None, known))) or 'none'}."
         )
 
 
@@ -228,8 +228,8 @@ def where(languages: Collection[str]) -> str:
     return f" in {', '.join(languages)}" if languages else ""
 
 
-def units_of(task: Task, found: dict[str, list[int]]) -> list[Unit]:
-    return list(task.units.in_bulk([unit for units in found.values() for unit in units]).values())
+def units_of(task: Task, unit_ids: dict[str, list[int]]) -> list[Unit]:
+    return list(task.units.in_bulk([unit for units in unit_ids.values() for unit in units]).values())
 
 
 # --- deletion of a task that has no answers, with its units, draws and guidelines, in one transaction
@@ -245,8 +245,8 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
     Raises WrongStage if the task cannot be deleted.
     """
-    if fault := _kept_by(task):
-        raise WrongStage(f"Task {task.name} is not deleted: {fault}")
+    if fault := _reason_to_keep(task):
+        raise WrongStage(f"Task {task.name} cannot be deleted: {fault}")
     return {
         "task": task.name,
         "units": task.units.count(),
@@ -256,23 +256,23 @@ def task_to_delete(task: Task) -> dict[str, Any]:
     }
 
 
-def _kept_by(task: Task) -> str:
+def _reason_to_keep(task: Task) -> str:
     """Return why a task cannot be deleted and what to do instead, or "" if it can be deleted."""
-    instead = f"`assay close {task.name}` ends the work on it instead."
-    for rows, what in (
-        (Judgment.objects.filter(unit__task=task), "said something of its units"),
-        (task.trials, "practised for it or taken its test"),
-        (Flag.objects.filter(unit__task=task), "told something of its units"),
+    instead = f"To end the work on the task, run `assay close {task.name}`."
+    for rows, action in (
+        (Judgment.objects.filter(unit__task=task), "answered its units"),
+        (task.trials, "taken its practice or test"),
+        (Flag.objects.filter(unit__task=task), "flagged its units"),
     ):
         if number := rows.count():
-            return f"people have {what} ({many(number, 'time')}), and that is kept. {instead}"
+            return f"people have {action} ({many(number, 'time')}), and these records must be kept. {instead}"
     if Unit.objects.filter(reused_from__task=task).exclude(task=task).exists():
-        return f"another task has taken labels from it. {instead}"
-    held = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())
-    if held.exists():
+        return f"another task has reused its labels. {instead}"
+    open_leases = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())
+    if open_leases.exists():
         return (
-            f"somebody has a unit of it open just now. Close it with `assay close {task.name}`, and delete it once "
-            "that is given back."
+            f"an annotator has one of its units open. Close the task with `assay close {task.name}`, and delete it "
+            "after the unit is returned."
         )
     return ""
 
@@ -281,7 +281,7 @@ def _kept_by(task: Task) -> str:
 def delete_task(task: Task) -> dict[str, Any]:
     """Delete a task. Returns what `task_to_delete` returned for it."""
     _lock(task)
-    gone = task_to_delete(task)
+    counts = task_to_delete(task)
     units = task.units.order_by()
     items = list(units.values_list("item", flat=True)) + list(task.gold_answers.values_list("item", flat=True))
     draws = list(task.draws.all())
@@ -298,9 +298,9 @@ def delete_task(task: Task) -> dict[str, Any]:
             draw.delete()
             draw = smaller
     for start in range(0, len(items), KEYS_AT_ONCE):
-        some = Item.objects.filter(pk__in=items[start : start + KEYS_AT_ONCE])
-        some.filter(units=None, gold_answers=None).delete()
-    return gone
+        item_rows = Item.objects.filter(pk__in=items[start : start + KEYS_AT_ONCE])
+        item_rows.filter(units=None, gold_answers=None).delete()
+    return counts
 
 
 def _lock(task: Task) -> None:
@@ -316,5 +316,5 @@ def _lock(task: Task) -> None:
         list(task.units.order_by("pk").select_for_update(nowait=True).values_list("pk", flat=True))
     except OperationalError as error:
         raise WrongStage(
-            f"Somebody is at work in {task.name} just now. Close it with `assay close {task.name}`, and try again."
+            f"Somebody is working in {task.name}. Close it with `assay close {task.name}`, and try again."
         ) from error

@@ -132,17 +132,21 @@ def may_be_given(permit: Permit, unit: Unit) -> bool:
 
 def with_free_place(units: Units) -> Units:
     """Return the units that have a free place, which is one that neither an answer nor a running lease holds."""
-    now = timezone.now()
-    holding = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
-    stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
+    current_time = timezone.now()
+    holding = Lease.objects.filter(place__isnull=False).filter(
+        Q(closed_at__isnull=False) | Q(expires_at__gt=current_time)
+    )
+    stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=current_time)
     held = _number(holding, "unit") + _number(stand_ins, "instead_of")
     return units.annotate(held=held).filter(held__lt=F("redundancy"))
 
 
-def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
+def _number(leases: QuerySet[Lease], field: str) -> Coalesce:
     """Return an expression for the number of leases per unit."""
-    own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(own), 0)
+    counts = (
+        leases.filter(**{field: OuterRef("pk")}).order_by().values(field).annotate(number=Count("pk")).values("number")
+    )
+    return Coalesce(Subquery(counts), 0)
 
 
 # --- gold answers that replace a unit of work: how long a gold answer waits, and for whom
@@ -159,17 +163,17 @@ def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
     gold: primary key of the gold answer's unit.
     leases: leases of the unit and of all gold answers that replaced it.
     """
-    said = [each for each in leases if each.unit_id in (unit.pk, gold)]
-    skips = sum(each.outcome == "skipped" and each.round == unit.round for each in said)
-    return skips >= unit.task.skip_limit or len(_who_answered(said)) >= unit.redundancy
+    relevant = [lease for lease in leases if lease.unit_id in (unit.pk, gold)]
+    skips = sum(lease.outcome == "skipped" and lease.round == unit.round for lease in relevant)
+    return skips >= unit.task.skip_limit or len(_who_answered(relevant)) >= unit.redundancy
 
 
 def answered_instead(unit: Unit, gold: int, leases: Iterable[Lease]) -> int:
     """Return the number of annotators who answered the gold answer but not the unit."""
     listed = list(leases)
-    of_unit = [each for each in listed if each.unit_id == unit.pk]
-    return len(_who_answered(each for each in listed if each.unit_id == gold) - _who_answered(of_unit))
+    of_unit = [lease for lease in listed if lease.unit_id == unit.pk]
+    return len(_who_answered(lease for lease in listed if lease.unit_id == gold) - _who_answered(of_unit))
 
 
 def _who_answered(leases: Iterable[Lease]) -> set[int]:
-    return {each.annotator_id for each in leases if each.outcome == "answered"}
+    return {lease.annotator_id for lease in leases if lease.outcome == "answered"}

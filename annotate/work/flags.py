@@ -31,10 +31,10 @@ _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
 # Kinds of flags and their labels, in the order in which the panel shows them.
 KINDS = {
-    Flag.DISTURBING: gettext_lazy("Disturbing: hide it and pass it on"),
+    Flag.DISTURBING: gettext_lazy("Disturbing: hide this unit and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
     Flag.BROKEN: gettext_lazy("Broken text"),
-    Flag.QUESTION: gettext_lazy("A question, which you write below"),
+    Flag.QUESTION: gettext_lazy("A question (write it below)"),
 }
 
 
@@ -49,26 +49,26 @@ class Flagged:
     closed: judgments.Closed | None = None
 
 
-def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_seconds: float | None = None) -> Flagged:
+def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_seconds: float | None = None) -> Flagged:
     """Flag the unit of a lease, within the annotator's transaction. A retry changes nothing.
 
     permit: the annotator's permit.
     lease_id: primary key of the lease. The lease may have ended already, unless the text is flagged as disturbing.
     kind: one of KINDS.
-    words: the annotator's message, required for a question.
+    message: the annotator's message, required for a question.
     active_seconds: see `judgments.judge`.
     """
-    words = words.replace("\r\n", "\n").strip()
-    if kind == Flag.QUESTION and not words:
-        raise InvalidAnswer(_("Write your question first, so that the manager can answer it."))
-    if len(words) > MOST_WORDS:
+    message = message.replace("\r\n", "\n").strip()
+    if kind == Flag.QUESTION and not message:
+        raise InvalidAnswer(_("Write your question, so that the manager can answer it."))
+    if len(message) > MOST_WORDS:
         raise InvalidAnswer(
-            _("What you wrote is longer than %(most)s characters. Please shorten it.") % {"most": f"{MOST_WORDS:,}"}
+            _("Your message is longer than %(most)s characters. Please shorten it.") % {"most": f"{MOST_WORDS:,}"}
         )
-    if "\x00" in words:
-        raise InvalidAnswer(_("What you wrote has a NUL character in it. Please remove it."))
+    if "\x00" in message:
+        raise InvalidAnswer(_("Your message contains a NUL character. Please remove it."))
     if kind not in KINDS:
-        raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
+        raise InvalidAnswer(_("Choose the kind of flag: disturbing, personal, broken or question."))
     closed: judgments.Closed | None = None
     unit: int | None
     if kind == Flag.DISTURBING:
@@ -78,12 +78,12 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
         leases = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
         unit = leases.values_list("unit", flat=True).first()
     if unit is None:
-        raise NotFound(_("You have not been given such a unit."))
-    values = {"unit_id": unit, "annotator": permit.annotator, "words": words, "at": timezone.now()}
+        raise NotFound(_("You do not have this unit."))
+    values = {"unit_id": unit, "annotator": permit.annotator, "words": message, "at": timezone.now()}
     values["judgment"] = closed and closed.judgment
     stored, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
-    if not is_new and stored.words != words:
-        raise AlreadyAnswered(_("You have flagged this one so before, and the manager has what you wrote then."))
+    if not is_new and stored.words != message:
+        raise AlreadyAnswered(_("You have already flagged this unit, and the manager has your first message."))
     return Flagged(stored, closed)
 
 
@@ -106,8 +106,8 @@ def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
 
 def replies(annotator: Annotator) -> QuerySet[Flag]:
     """Return the replies that an annotator has not dismissed, newest first."""
-    found = Flag.objects.answered().filter(annotator=annotator)
-    return found.select_related("unit__item", "unit__task").order_by("-replied_at")
+    answered_flags = Flag.objects.answered().filter(annotator=annotator)
+    return answered_flags.select_related("unit__item", "unit__task").order_by("-replied_at")
 
 
 def put_away(annotator: Annotator, flag_id: int) -> None:
@@ -115,38 +115,40 @@ def put_away(annotator: Annotator, flag_id: int) -> None:
 
     Raises NotFound if the annotator has no such reply.
     """
-    own = Flag.objects.filter(pk=flag_id, annotator=annotator, replied_at__isnull=False)
-    if not own.exists():
-        raise NotFound(_("There is no such reply to you."))
-    own.filter(put_away_at=None).update(put_away_at=timezone.now())
+    flags = Flag.objects.filter(pk=flag_id, annotator=annotator, replied_at__isnull=False)
+    if not flags.exists():
+        raise NotFound(_("You do not have this reply."))
+    flags.filter(put_away_at=None).update(put_away_at=timezone.now())
 
 
 # --- managers' actions
 
 
-def reply(flag_id: int, words: str, *, by: User) -> Flag:
+def reply(flag_id: int, message: str, *, by: User) -> Flag:
     """Reply to a flag, which settles it. A retry changes nothing. A second reply with a different text is refused."""
-    words = words.replace("\r\n", "\n").strip()
-    if not words:
+    message = message.replace("\r\n", "\n").strip()
+    if not message:
         raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
-    if len(words) > MOST_WORDS or "\x00" in words:
-        raise InvalidAnswer(f"The reply has a NUL character or more than {MOST_WORDS:,} characters. Please correct it.")
+    if len(message) > MOST_WORDS or "\x00" in message:
+        raise InvalidAnswer(
+            f"The reply contains a NUL character or more than {MOST_WORDS:,} characters. Please correct it."
+        )
     with transaction.atomic():
-        found = _locked(flag_id)
-        if found.reply and found.reply != words:
-            raise AlreadyAnswered(f"{found.settled_by} has replied already. The annotator has that reply.")
-        if not found.reply:
-            found.reply, found.replied_at = words, timezone.now()
-            _settle(found, by, found.replied_at)
-    return found
+        stored = _locked(flag_id)
+        if stored.reply and stored.reply != message:
+            raise AlreadyAnswered(f"{stored.settled_by} has already replied, and the annotator has that reply.")
+        if not stored.reply:
+            stored.reply, stored.replied_at = message, timezone.now()
+            _settle(stored, by, stored.replied_at)
+    return stored
 
 
 def dismiss(flag_id: int, *, by: User) -> Flag:
     """Settle a flag without action. A retry changes nothing."""
     with transaction.atomic():
-        found = _locked(flag_id)
-        _settle(found, by, timezone.now())
-    return found
+        stored = _locked(flag_id)
+        _settle(stored, by, timezone.now())
+    return stored
 
 
 def discard(flag_id: int, *, by: User) -> Flag:
@@ -161,7 +163,8 @@ def discard(flag_id: int, *, by: User) -> Flag:
         assert unit  # the flag has one
         if unit.honeypot:
             raise NotAllowed(
-                "This is a hidden gold answer, which is in no set. Take it out of the gold answers instead."
+                "This unit is a hidden gold answer, which is not part of any gold set. Remove it from the gold "
+                "answers instead."
             )
         if not unit.transitions.filter(event="withdrawn").exists():
             move(unit, "withdrawn", stages.DISCARDED, by=by)
@@ -177,55 +180,57 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
     This makes a new minor version of the guidelines that apply to the unit. A retry changes nothing.
     """
     with transaction.atomic():
-        found = _locked(flag_id)
-        if found.example:
-            return found.example
-        unit = found.unit
-        if not found.reply or found.kind != Flag.QUESTION:
-            raise WrongStage("Only a question that was answered can become an example. Reply first.")
+        stored = _locked(flag_id)
+        if stored.example:
+            return stored.example
+        unit = stored.unit
+        if not stored.reply or stored.kind != Flag.QUESTION:
+            raise WrongStage("Only a question with a reply can become an example. Reply first.")
         if unit.known_answer:
-            raise NotAllowed("This is a hidden known answer: as an example it would give itself away to everybody.")
-        held = current(unit.task, unit.item.language or ENGLISH)
-        language = held.language if held else ENGLISH
-        text = f"{held.text.rstrip() if held else ''}\n\n{_example(found)}".lstrip()
-        found.example = new_version(unit.task, language, text, major=False)
-        found.save(update_fields=["example"])
-    return found.example
+            raise NotAllowed(
+                "This unit has a hidden known answer. As an example, it would reveal the answer to everybody."
+            )
+        guidelines = current(unit.task, unit.item.language or ENGLISH)
+        language = guidelines.language if guidelines else ENGLISH
+        text = f"{guidelines.text.rstrip() if guidelines else ''}\n\n{_example(stored)}".lstrip()
+        stored.example = new_version(unit.task, language, text, major=False)
+        stored.save(update_fields=["example"])
+    return stored.example
 
 
-def _example(found: Flag) -> str:
+def _example(stored: Flag) -> str:
     """Return the example as Markdown: the item as a quotation, the question in italics, and the reply.
 
     Markdown in these texts is escaped. No other words are added, because guidelines are in many languages.
     """
-    asked = _plain(" ".join(found.words.split()))
-    return f"{_quoted(found.unit.in_a_line)}\n\n*{asked}*\n\n{_plain(found.reply)}"
+    question = _escaped(" ".join(stored.words.split()))
+    return f"{_quotation(stored.unit.in_a_line)}\n\n*{question}*\n\n{_escaped(stored.reply)}"
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {_plain(line)}".rstrip() for line in text.splitlines())
+def _quotation(text: str) -> str:
+    return "\n".join(f"> {_escaped(line)}".rstrip() for line in text.splitlines())
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Escape Markdown, and strip white space at the start of lines, which would turn them into code."""
     escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
     return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
 
 
-def _settle(found: Flag, by: User, at: datetime) -> None:
-    if found.settled_at is None:
-        found.settled_at, found.settled_by = at, by
-    found.save(update_fields=["reply", "replied_at", "settled_at", "settled_by"])
+def _settle(stored: Flag, by: User, time: datetime) -> None:
+    if stored.settled_at is None:
+        stored.settled_at, stored.settled_by = time, by
+    stored.save(update_fields=["reply", "replied_at", "settled_at", "settled_by"])
 
 
 def _locked(flag_id: int) -> Flag:
     flags = Flag.objects.select_for_update(of=("self",)).select_related(
         "unit__item", "unit__task", "annotator__user", "settled_by", "example"
     )
-    found = flags.filter(pk=flag_id).first()
-    if found is None:
-        raise NotFound("There is no such flag.")
-    return found
+    stored = flags.filter(pk=flag_id).first()
+    if stored is None:
+        raise NotFound("This flag does not exist.")
+    return stored
 
 
 # --- Managers' notes to everyone who works in a task, or in one of its languages.
@@ -241,19 +246,19 @@ def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:
         raise InvalidAnswer("The note is empty. Write what people should know.")
     if len(text) > LONGEST_NOTE or "\x00" in text:
         raise InvalidAnswer(
-            f"The note has a NUL character or more than {LONGEST_NOTE:,} characters. Please correct it."
+            f"The note contains a NUL character or more than {LONGEST_NOTE:,} characters. Please correct it."
         )
     if language and language not in task.read_in:
-        raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would be told.")
+        raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would see the note.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())
 
 
 def withdraw_note(task: Task, note_id: int) -> None:
     """Withdraw a note. A retry changes nothing."""
-    own = task.notes.filter(pk=note_id)
-    if not own.exists():
-        raise NotFound("There is no such note in this task.")
-    own.filter(withdrawn_at=None).update(withdrawn_at=timezone.now())
+    notes = task.notes.filter(pk=note_id)
+    if not notes.exists():
+        raise NotFound("The task does not have this note.")
+    notes.filter(withdrawn_at=None).update(withdrawn_at=timezone.now())
 
 
 def notes_of(task: Task) -> QuerySet[Note]:
@@ -286,6 +291,6 @@ def put_away_note(annotator: Annotator, note_id: int) -> Note:
     """
     note = Note.objects.filter(pk=note_id).select_related("task").first()
     if note is None or not _is_for(note, permit_of(annotator, note.task)):
-        raise NotFound(_("There is no such note to you."))
+        raise NotFound(_("You do not have this note."))
     NoteRead.objects.get_or_create(note=note, annotator=annotator, defaults={"at": timezone.now()})
     return note

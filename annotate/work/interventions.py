@@ -23,7 +23,7 @@ from annotate.work.routing import left_decides, reopen
 REASON = 200  # characters
 
 
-def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
+def stop(permit: Permit, right: int, asked: int, **details: Any) -> Pause:
     """Pause an annotator and return their open units.
 
     right: number of units with a known answer that they answered correctly since their last pause was lifted.
@@ -32,9 +32,9 @@ def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
-    made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **how)
+    pause_made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **details)
     close_others([], annotator, task, "released")
-    return made
+    return pause_made
 
 
 @transaction.atomic
@@ -42,9 +42,9 @@ def pause(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> 
     """Pause an annotator in a task. If they are already paused, the reason is added to that pause."""
     reason = reason.strip()
     if not reason:
-        raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
+        raise InvalidAnswer("Enter a short reason, so that others can follow the decision.")
     if "\x00" in reason:
-        raise InvalidAnswer("The reason has a NUL character in it. Please remove it.")
+        raise InvalidAnswer("The reason contains a NUL character. Please remove it.")
     if len(reason) > REASON:
         raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
     annotator.one_at_a_time()
@@ -76,7 +76,7 @@ class Voided(NamedTuple):
     reopened: int
 
 
-def _said(annotator: Annotator, task: Task) -> Judgments:
+def _voidable(annotator: Annotator, task: Task) -> Judgments:
     """Return the judgments that voiding affects, which are answers and skips.
 
     Skips are included because they may have exhausted a unit. Flags are not, because a careless annotator may still be
@@ -86,7 +86,7 @@ def _said(annotator: Annotator, task: Task) -> Judgments:
     return judgments.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
-def _rests_on(unit: Unit, judgment: Judgment) -> bool:
+def _depends_on(unit: Unit, judgment: Judgment) -> bool:
     """Return whether people must be asked about a unit again if a judgment of it is voided.
 
     That is so if the judgment is an answer, or if it is a skip in the round in which the unit was exhausted.
@@ -116,19 +116,19 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     decided: units that would keep an adjudicator's decision.
     reused: units of other tasks whose labels were taken from units that would lose an answer.
     """
-    judgments = _said(annotator, task)
+    judgments = _voidable(annotator, task)
     by_unit = {judgment.unit_id: judgment for judgment in judgments.of_work().select_related("lease")}
     units = Unit.objects.work().filter(pk__in=judgments.values("unit")).order_by()
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
     left: dict[int, list[str]] = defaultdict(list)
-    others = Judgment.objects.live().answers().filter(unit__in=units.order_by())
-    for pk, label in others.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
+    other_answers = Judgment.objects.live().answers().filter(unit__in=units.order_by())
+    for pk, label in other_answers.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
         left[pk].append(label)
     counts: Counter[str] = Counter()
     annotated: QuerySet[Any] = units.annotate(decided=Exists(decided))
     for unit in annotated:
         unit.task = task  # one object, since its fields are read for every unit
-        if not _rests_on(unit, by_unit[unit.pk]):
+        if not _depends_on(unit, by_unit[unit.pk]):
             continue
         if unit.decided:
             counts["decided"] += 1
@@ -141,7 +141,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
         "answers": judgments.answers().count(),
         "known": judgments.answers().filter(unit__honeypot=True).count(),
         "skips": judgments.filter(kind=Judgment.SKIP).count(),
-        **{what: counts[what] for what in ("reopened", "settled", "waiting", "decided")},
+        **{outcome: counts[outcome] for outcome in ("reopened", "settled", "waiting", "decided")},
         "reused": Unit.objects.filter(reused_from__in=answered.filter(~Exists(decided))).count(),
     }
 
@@ -156,19 +156,21 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     annotator.one_at_a_time()
     # Lock the units in the order of their primary keys. No other transaction waits for a unit while it holds one, so
     # there is no deadlock. The annotator is locked, so they cannot judge a unit in the meantime.
-    units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
+    units = Unit.objects.filter(pk__in=_voidable(annotator, task).values("unit")).order_by("pk")
     locked = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
-    judgments = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in locked]
+    judgments = [
+        judgment for judgment in _voidable(annotator, task).select_related("lease") if judgment.unit_id in locked
+    ]
     Lease.objects.filter(pk__in=[judgment.lease_id for judgment in judgments]).update(place=None, outcome="voided")
     voided = Judgment.objects.filter(pk__in=[judgment.pk for judgment in judgments])
     voided.update(voided_at=timezone.now(), voided_by=by)
     reopened = 0
     for judgment in judgments:
         unit = locked[judgment.unit_id]
-        before = unit.stage
-        if _rests_on(unit, judgment):
+        stage_before = unit.stage
+        if _depends_on(unit, judgment):
             reopen(unit, by)
-        reopened += before != stages.QUEUED == unit.stage
+        reopened += stage_before != stages.QUEUED == unit.stage
     # Pause the annotator last. This closes their leases without locking the units, and transactions that wait for the
     # units need the leases too.
     pause(annotator, task, by=by, reason=reason)
@@ -211,4 +213,4 @@ def withdraw(annotator: Annotator, task: str) -> None:
 
 def check_sensitive(task: Task) -> None:
     if not task.kind.sensitive:
-        raise NotFound(_("Nothing in this task asks for your agreement."))
+        raise NotFound(_("This task does not require your agreement."))

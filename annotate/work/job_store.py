@@ -35,32 +35,32 @@ from annotate.models import Job
 from corpora.system import FOLDER
 
 KILLED = (
-    "Its process was ended from outside: the machine was switched off, memory ran out, or somebody killed it. What it "
-    "had finished is kept, and the rest is undone. Begin it again."
+    "The job's process was killed: the machine was switched off, memory ran out, or somebody ended the process. "
+    "Finished work is kept and the rest was rolled back. Start the job again."
 )
-STOPPED = "It was stopped. What was finished is kept, and the rest is undone."
+STOPPED = "The job was stopped. Finished work is kept and the rest was rolled back."
 MOST_OF_LOG = 4_000  # number of characters that are kept from the end of the log
 
 
 def jobs_folder() -> Path:
-    made = Path(settings.DATA_DIR) / "jobs"
-    made.mkdir(FOLDER, parents=True, exist_ok=True)
-    return made
+    path = Path(settings.DATA_DIR) / "jobs"
+    path.mkdir(FOLDER, parents=True, exist_ok=True)
+    return path
 
 
 def folder(job: Job) -> Path:
     return Path(settings.DATA_DIR) / "jobs" / str(job.pk)
 
 
-def begin(action: str, given: Mapping[str, Any], *, corpus: str = "", by: User | None = None) -> Job:
+def begin(action: str, options: Mapping[str, Any], *, corpus: str = "", by: User | None = None) -> Job:
     """Queue an action.
 
     action: name of the action.
-    given: its options, as JSON values.
+    options: its options, as JSON values.
     corpus: name of the corpus that the action works on, "" if there is none.
     by: manager who starts it, None for the program itself.
     """
-    job = Job.objects.create(action=action, given=dict(given), corpus=corpus, by=by)
+    job = Job.objects.create(action=action, given=dict(options), corpus=corpus, by=by)
     transaction.on_commit(ring)
     return job
 
@@ -95,13 +95,13 @@ def cancel(job: Job) -> None:
 
     Raises WrongStage if it has ended.
     """
-    found = Job.objects.select_for_update().get(pk=job.pk)
-    if found.state == Job.WAITING:
-        _end(found, Job.CANCELLED, warned=["It was cancelled before it began."])
-    elif found.state == Job.RUNNING:
-        (folder(found) / "cancel").touch()
+    locked_job = Job.objects.select_for_update().get(pk=job.pk)
+    if locked_job.state == Job.WAITING:
+        _end(locked_job, Job.CANCELLED, warned=["The job was cancelled before it started."])
+    elif locked_job.state == Job.RUNNING:
+        (folder(locked_job) / "cancel").touch()
     else:
-        raise WrongStage("This job has ended already, so there is nothing to cancel.")
+        raise WrongStage("This job has already ended, so it cannot be cancelled.")
 
 
 @transaction.atomic
@@ -110,12 +110,12 @@ def remove(job: Job) -> None:
 
     Raises WrongStage unless it has ended.
     """
-    found = Job.objects.select_for_update().get(pk=job.pk)
-    if not found.has_ended:
+    locked_job = Job.objects.select_for_update().get(pk=job.pk)
+    if not locked_job.has_ended:
         raise WrongStage("This job has not ended. Cancel it first.")
-    where = folder(found)
-    found.delete()
-    transaction.on_commit(lambda: shutil.rmtree(where, ignore_errors=True))
+    job_folder = folder(locked_job)
+    locked_job.delete()
+    transaction.on_commit(lambda: shutil.rmtree(job_folder, ignore_errors=True))
 
 
 def is_left() -> bool:
@@ -143,9 +143,9 @@ def claim() -> tuple[Job, TextIO] | None:
 
 def _lock(job: Job) -> TextIO | None:
     """Take the job's lock, which child processes inherit, and return it. Returns None if another process holds it."""
-    where = folder(job)
-    where.mkdir(FOLDER, parents=True, exist_ok=True)
-    lock = (where / "lock").open("a")
+    job_folder = folder(job)
+    job_folder.mkdir(FOLDER, parents=True, exist_ok=True)
+    lock = (job_folder / "lock").open("a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -163,19 +163,19 @@ def settle() -> None:
 
 
 def _settle(job: Job) -> None:
-    where, told = folder(job), {}
+    job_folder, result = folder(job), {}
     with suppress(FileNotFoundError, ValueError):
-        told = json.loads((where / "ended.json").read_text(encoding="utf-8"))
-    if told:
-        _end(job, told.pop("state"), **told)
+        result = json.loads((job_folder / "ended.json").read_text(encoding="utf-8"))
+    if result:
+        _end(job, result.pop("state"), **result)
         return
     with suppress(FileNotFoundError):
-        told["log"] = (where / "log").read_text(encoding="utf-8", errors="replace")[-MOST_OF_LOG:].strip()
-    if (where / "cancel").exists():
+        result["log"] = (job_folder / "log").read_text(encoding="utf-8", errors="replace")[-MOST_OF_LOG:].strip()
+    if (job_folder / "cancel").exists():
         _end(job, Job.CANCELLED, warned=[STOPPED])
     else:
-        _end(job, Job.FAILED, warned=[told.get("log") or KILLED])
+        _end(job, Job.FAILED, warned=[result.get("log") or KILLED])
 
 
-def _end(job: Job, state: str, **told: Any) -> None:
-    Job.objects.filter(pk=job.pk, ended_at=None).update(state=state, ended_at=timezone.now(), **told)
+def _end(job: Job, state: str, **fields: Any) -> None:
+    Job.objects.filter(pk=job.pk, ended_at=None).update(state=state, ended_at=timezone.now(), **fields)

@@ -43,7 +43,7 @@ def systems_of(key: str) -> tuple[str, str]:
     """
     _, *systems = key.rsplit(BETWEEN, 2)
     if len(systems) < 2:
-        raise ValueError(f"The task {key[:40]!r} does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM.")
+        raise ValueError(f"The task {key[:40]!r} must have the form MESSAGE|SYSTEM|SYSTEM.")
     first, second = systems
     for system in systems:
         check_system(system)
@@ -81,16 +81,16 @@ def imported_task(
     check_task(task)
     if Corpus.objects.filter(name=name).exists() or read_manifest(name):
         raise TaskError(
-            f"There is a corpus {name!r}, and a task of imported judgments makes a corpus of its own name. Choose "
-            "another name."
+            f"The corpus {name!r} already exists, but a new task of imported judgments creates a corpus with the same "
+            "name. Choose another task name."
         )
     corpus = Corpus(name=name)
     save_new(task, corpus)
     # Record a draw that contains all items.
-    how = {"imported": source, "labels_in_order": in_order}
+    parameters = {"imported": source, "labels_in_order": in_order}
     sizes: dict[str, Any] = dict.fromkeys(("asked", "size", "frame_size"), len(items))
     task.draws.create(
-        corpus=corpus, design="records", parameters=how, seed="imported", parts=0, frame_digest=digest, **sizes
+        corpus=corpus, design="records", parameters=parameters, seed="imported", parts=0, frame_digest=digest, **sizes
     )
     fields: dict[str, Any] = {"corpus": corpus, "votes": {}, "letters": 0}
     add_units(task, insert(Item(key=key, text=key, language=code or UND, **fields) for key, code in items.items()))
@@ -106,11 +106,11 @@ def imported_task(
 KEYS = 5000
 # Stages in which a unit accepts no more judgments, each with the reason.
 CLOSED = {
-    stages.COPIED: "has the same text as another item and takes its label; give the judgments of that item",
-    stages.AGREED: "was labelled by the detectors, and nobody is asked about it",
-    stages.ADJUDICATION: "waits for an adjudicator, and takes no more answers",
-    stages.LABELLED: "has its label already; give all judgments of an item in one file",
-    stages.DISCARDED: "has been left out already; give all judgments of an item in one file",
+    stages.COPIED: "has the same text as another item and gets its label; import the judgments of that item",
+    stages.AGREED: "was labelled by the detectors and accepts no answers",
+    stages.ADJUDICATION: "is waiting for an adjudicator and accepts no more answers",
+    stages.LABELLED: "already has a label; import all judgments of an item in one file",
+    stages.DISCARDED: "has already been excluded; import all judgments of an item in one file",
 }
 
 Progress = Callable[[int], object]  # called with the number of rows stored; an exception from it rolls them back
@@ -164,7 +164,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _NewJudgment:
     row: Row
     unit: Unit
     annotator: Annotator
@@ -186,15 +186,15 @@ def add_judgments(
         if row.task not in units:
             rejects[row.line] = f"{row.task} is not an item of the task {task.name}."
         elif units[row.task].honeypot:
-            rejects[row.line] = f"{row.task} is a gold answer of the task {task.name}, and gets no label."
+            rejects[row.line] = f"{row.task} is a gold answer of the task {task.name} and cannot get judgments."
     rows = [row for row in rows if row.line not in rejects]
     annotators = _annotators(task, dict.fromkeys(row.worker for row in rows))
-    said = [_Said(row, units[row.task], annotators[row.worker]) for row in rows]
-    answers, repeats = _new(imported, said, keep_repeats)
+    judgments = [_NewJudgment(row, units[row.task], annotators[row.worker]) for row in rows]
+    answers, repeats = _new(imported, judgments, keep_repeats)
     _store(answers, repeats, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
-    imported.annotators = len({each.annotator.pk for each in [*answers, *repeats]})
-    touched = {each.unit.pk: each.unit for each in answers}
+    imported.annotators = len({judgment.annotator.pk for judgment in [*answers, *repeats]})
+    touched = {judgment.unit.pk: judgment.unit for judgment in answers}
     imported.units = len(touched)
     imported.stages = _decide(list(touched.values()), is_new=imported.is_new)
 
@@ -210,11 +210,13 @@ def _batches(keys: Iterable[K]) -> Iterator[list[K]]:
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
     """Return the unit of each item that is in the task, by the item's id, and lock the units' rows."""
-    found: dict[str, Unit] = {}
-    for some in _batches(keys):
-        units = task.units.filter(item__key__in=some).select_related("item", "task")
-        found |= {unit.item.key: unit for unit in units.order_by("pk").select_for_update(of=("self",), no_key=True)}
-    return found
+    units_by_key: dict[str, Unit] = {}
+    for batch in _batches(keys):
+        units = task.units.filter(item__key__in=batch).select_related("item", "task")
+        units_by_key |= {
+            unit.item.key: unit for unit in units.order_by("pk").select_for_update(of=("self",), no_key=True)
+        }
+    return units_by_key
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
@@ -223,29 +225,31 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
     Their user names contain a colon, which is not allowed in other user names, so they never clash with these.
     """
     names = {f"imported:{task.name}:{worker}": worker for worker in workers}
-    there: set[str] = set()
-    for some in _batches(names):
-        there |= set(User.objects.filter(username__in=some).values_list("username", flat=True))
-    new = [name for name in sorted(names) if name not in there]
+    existing: set[str] = set()
+    for batch in _batches(names):
+        existing |= set(User.objects.filter(username__in=batch).values_list("username", flat=True))
+    new = [name for name in sorted(names) if name not in existing]
     users = User.objects.bulk_create(
         [User(username=name, password=make_password(None), is_active=False) for name in new], batch_size=BATCH
     )
     Annotator.objects.bulk_create([Annotator(user=user) for user in users], batch_size=BATCH)
-    found = Annotator.objects.filter(user__username__startswith=f"imported:{task.name}:").select_related("user")
-    return {names[one.user.username]: one for one in found if one.user.username in names}
+    annotators = Annotator.objects.filter(user__username__startswith=f"imported:{task.name}:").select_related("user")
+    return {names[annotator.user.username]: annotator for annotator in annotators if annotator.user.username in names}
 
 
-def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[list[_Said], list[_Said]]:
+def _new(
+    imported: Imported, judgments: list[_NewJudgment], keep_repeats: bool
+) -> tuple[list[_NewJudgment], list[_NewJudgment]]:
     """Return the new answers that count, and the new repeated answers that are kept.
 
     Rows that an earlier import stored are counted in `imported`. All other rows are rejected.
     """
-    before = _before(each.unit for each in said)
+    earlier_answers = _earlier_answers(judgment_.unit for judgment_ in judgments)
     taken: Counter[tuple[int, int]] = Counter()
     answers, repeats = [], []
-    for each in said:
+    for each in judgments:
         row, pair = each.row, (each.unit.pk, each.annotator.pk)
-        earlier = before[pair]
+        earlier = earlier_answers[pair]
         if earlier[taken[pair] : taken[pair] + 1] == [row.label]:
             taken[pair] += 1
             imported.already += 1
@@ -254,7 +258,7 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
         elif earlier:
             imported.further.add(row.line)
             imported.rejects[row.line] = (
-                f"{row.worker} has answered {row.task} before, with {earlier[0]}; the first answer counts."
+                f"{row.worker} has already answered {row.task} with {earlier[0]}. The first answer counts."
             )
         elif each.unit.stage != stages.QUEUED:
             imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
@@ -266,56 +270,56 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
     return answers, repeats
 
 
-def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
+def _earlier_answers(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
     """Return the earlier answers of each annotator to each unit, in order. Voided answers are included.
 
     A key of the result is a (unit, annotator) tuple.
     """
-    found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    for some in _batches(unit.pk for unit in units):
-        said = Judgment.objects.filter(unit__in=some, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
-        for unit, annotator, label in said.values_list("unit_id", "annotator_id", "label"):
-            found[unit, annotator].append(label)
-    return found
+    earlier: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for batch in _batches(unit.pk for unit in units):
+        judgments = Judgment.objects.filter(unit__in=batch, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
+        for unit, annotator, label in judgments.values_list("unit_id", "annotator_id", "label"):
+            earlier[unit, annotator].append(label)
+    return earlier
 
 
-def _store(answers: list[_Said], repeats: list[_Said], progress: Progress) -> None:
+def _store(answers: list[_NewJudgment], repeats: list[_NewJudgment], progress: Progress) -> None:
     """Store each answer with a closed lease for the next free place of its unit. Store repeats without a lease."""
     places: Counter[int] = Counter()
-    for some in _batches(each.unit.pk for each in answers):
+    for some in _batches(answer.unit.pk for answer in answers):
         held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
         places.update(dict(held.values_list("unit_id").annotate(Max("place"))))
-    now = timezone.now()
-    at = {"opened_at": now, "expires_at": now, "closed_at": now, "outcome": "answered"}
+    current_time = timezone.now()
+    times = {"opened_at": current_time, "expires_at": current_time, "closed_at": current_time, "outcome": "answered"}
     for start in range(0, len(answers), BATCH):
         batch, leases = answers[start : start + BATCH], []
-        for said in batch:
-            unit, annotator = said.unit, said.annotator
+        for judgment in batch:
+            unit, annotator = judgment.unit, judgment.annotator
             places[unit.pk] += 1
             how = {"place": places[unit.pk], "round": unit.round, "queue": unit.language}
-            leases.append(Lease(unit=unit, annotator=annotator, **how, **at))
+            leases.append(Lease(unit=unit, annotator=annotator, **how, **times))
         insert(map(_judgment, batch, insert(leases)))
         progress(len(batch))
-    insert(_judgment(said, None) for said in repeats)
+    insert(_judgment(judgment, None) for judgment in repeats)
 
 
-def _judgment(said: _Said, lease: Lease | None) -> Judgment:
+def _judgment(new: _NewJudgment, lease: Lease | None) -> Judgment:
     kind = Judgment.ANSWER if lease else Judgment.REPEAT
-    whose = {"unit": said.unit, "annotator": said.annotator, "lease": lease}
-    return Judgment(**whose, kind=kind, label=said.row.label, answered_at=timezone.now())
+    references = {"unit": new.unit, "annotator": new.annotator, "lease": lease}
+    return Judgment(**references, kind=kind, label=new.row.label, answered_at=timezone.now())
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
     """Route the units that have all their answers. In a new task, these are all units, whatever their redundancy."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
-    for some in _batches(unit.pk for unit in units):
-        for judgment in Judgment.objects.live().answers().filter(unit__in=some).order_by("pk"):
+    for batch in _batches(unit.pk for unit in units):
+        for judgment in Judgment.objects.live().answers().filter(unit__in=batch).order_by("pk"):
             answers[judgment.unit_id].append(judgment)
     full = []
     for unit in units:
-        given = len(answers[unit.pk])
-        if is_new or given >= unit.redundancy:
-            unit.redundancy = given
+        count = len(answers[unit.pk])
+        if is_new or count >= unit.redundancy:
+            unit.redundancy = count
             full.append(unit)
     decide_all(full, answers)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():

@@ -29,7 +29,7 @@ _COUNT = sql("said")
 _answers = count(1)  # counts the judgments that this process stores
 COMMENT = 2000  # greatest length of a comment, in characters
 LONGEST = 10_000  # greatest length of an answer, in characters; an answer may list the ids of many labels
-GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
+GONE_ON = gettext_noop("This unit no longer needs your answer, so it was not counted. Please take the next one.")
 
 # After its lease has expired, an answer still counts for this long, unless somebody else has the unit.
 GRACE_MINUTES = 120
@@ -57,7 +57,7 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
     """
     tasks: list[Task] = _task_of(lease_id, annotator.pk)
     if not tasks:
-        raise refusals.NotFound(_("You have not been given such a unit."))
+        raise refusals.NotFound(_("You do not have this unit."))
     return tasks[0]
 
 
@@ -76,12 +76,12 @@ def judge_sheet(
     answers: the answer for each lease, by the lease's primary key; None to skip the unit.
     active_seconds: working time on the whole sheet.
     """
-    each = None if active_seconds is None else active_seconds / len(answers)
+    seconds_per_answer = None if active_seconds is None else active_seconds / len(answers)
     refused = []
     for lease_id, answer in answers.items():
         try:
             with acting(annotator.user, task.name) as permit:
-                close(permit, lease_id, answer, each)
+                close(permit, lease_id, answer, seconds_per_answer)
         except refusals.Refusal as refusal:
             refused.append(refusal)
     return refused
@@ -111,21 +111,17 @@ OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG:
 # judgment that was taken back, STANDS for one that is in force.
 TAKEN_BACK = {
     Judgment.ANSWER: gettext_noop(
-        "You answered %(answer)s here and took that back since. Please answer what is open now."
+        "You answered %(answer)s and then undid it. Please answer the unit that is open now."
     ),
-    Judgment.SKIP: gettext_noop("You skipped here and took that back since. Please answer what is open now."),
-    Judgment.FLAG: gettext_noop("You flagged this and took that back since. Please answer what is open now."),
+    Judgment.SKIP: gettext_noop("You skipped this unit and then undid it. Please answer the unit that is open now."),
+    Judgment.FLAG: gettext_noop("You flagged this unit and then undid it. Please answer the unit that is open now."),
 }
 STANDS = {
     Judgment.ANSWER: gettext_noop(
-        "You have already answered %(answer)s here, and that stands. To answer otherwise, go on and press Undo."
+        "You have already answered %(answer)s. To change your answer, continue and press Undo."
     ),
-    Judgment.SKIP: gettext_noop(
-        "You have already skipped here, and that stands. To answer otherwise, go on and press Undo."
-    ),
-    Judgment.FLAG: gettext_noop(
-        "You have already flagged this, and that stands. To answer otherwise, go on and press Undo."
-    ),
+    Judgment.SKIP: gettext_noop("You have already skipped this unit. To answer it, continue and press Undo."),
+    Judgment.FLAG: gettext_noop("You have already flagged this unit. To answer it, continue and press Undo."),
 }
 
 
@@ -152,53 +148,53 @@ def close(
     # transaction, while a control that locks the task would make this transaction wait for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
-        raise refusals.NotFound(_("You have not been given such a unit."))
+        raise refusals.NotFound(_("You do not have this unit."))
     [unit] = work
     unit.task = task
     # Read the leases after the unit is locked, in a separate statement, because the transaction that held the lock
     # before may have changed them.
-    found = [each for each in _around(annotator.pk, unit.pk, unit.shown) if each.unit.task_id == task.pk]
-    leases = [each for each in found if unit.pk in (each.unit_id, each.instead_of_id)]
-    lease = next(each for each in found if each.pk == lease_id)
-    shown = lease.unit
-    shown.task = task
-    own = [each for each in found if each.annotator_id == annotator.pk]
-    held = [each for each in own if each.closed_at is None and each.unit_id != shown.pk]
-    own = [each for each in own if each.unit_id == shown.pk]
+    leases_around = [other for other in _around(annotator.pk, unit.pk, unit.shown) if other.unit.task_id == task.pk]
+    leases = [other for other in leases_around if unit.pk in (other.unit_id, other.instead_of_id)]
+    lease = next(each for each in leases_around if each.pk == lease_id)
+    shown_unit = lease.unit
+    shown_unit.task = task
+    own_leases = [each for each in leases_around if each.annotator_id == annotator.pk]
+    held = [each for each in own_leases if each.closed_at is None and each.unit_id != shown_unit.pk]
+    own_leases = [each for each in own_leases if each.unit_id == shown_unit.pk]
     for control in task.controls if answer else ():
-        answer = control.stored(answer, shown, annotator)
+        answer = control.stored(answer, shown_unit, annotator)
     if first := getattr(lease, "judgment", None):
-        return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
+        return Closed(permit, _retried(first, kind, answer, shown_unit), False, lease, held)
     if permit.stopped:
         raise permit.stopped
     # If the lease expired, the same annotator may have been given the unit again in another tab. Use the open lease
     # then.
-    lease = next((each for each in own if each.closed_at is None), lease)
-    binding = (getattr(each, "judgment", None) for each in own)
-    if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(permit, _retried(before, kind, answer, shown), False, lease, held)
+    lease = next((each for each in own_leases if each.closed_at is None), lease)
+    binding = (getattr(each, "judgment", None) for each in own_leases)
+    if earlier := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
+        return Closed(permit, _retried(earlier, kind, answer, shown_unit), False, lease, held)
     # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
-    others = [each for each in leases if each.pk != lease.pk]
+    other_leases = [each for each in leases if each.pk != lease.pk]
     # As for a unit of work, others may have given all answers that are needed after this lease of a gold answer
     # expired.
     is_late_gold = lease.instead_of_id and is_late
-    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
+    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown_unit.pk, other_leases))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer:
-        check(task.kind, answer, shown)
+        check(task.kind, answer, shown_unit)
         # A gold answer holds no place. It is too late if an answer to the unit that it replaces would be too late. Both
         # cases run the same statements, because the lease changes only after the check.
         place = lease.place
         if is_late:
-            free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
+            free = free_place(unit, other_leases, stand_in=lease.instead_of_id and shown_unit.pk)
             place = place or free
             if place is None:
                 raise refusals.LeaseExpired(
-                    _("You had this one open for too long, and somebody else has it now. Please take the next.")
+                    _("You had this unit open for too long, and somebody else has it now. Please take the next one.")
                 )
         lease.place = None if lease.instead_of_id else place
     else:
@@ -209,7 +205,7 @@ def close(
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
     judgment = Judgment(
-        unit=shown,
+        unit=shown_unit,
         annotator=annotator,
         lease=lease,
         kind=kind,
@@ -226,10 +222,10 @@ def close(
     for control in task.controls:
         control.judged(judgment, answer)
     if is_disturbing:
-        _found_disturbing(shown, unit)
+        _mark_disturbing(shown_unit, unit)
     # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
     # statements nor the duration distinguish gold answers from work.
-    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
+    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown_unit.pk))
     standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
     after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.controls:
@@ -251,11 +247,11 @@ def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     today = timezone.localdate(timezone=zone)
     of_today = number if timezone.localdate(judgment.answered_at, zone) == today else 0
     answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
-    own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
-    tell(_COUNT, [number, today, answered, today, skipped, today, *own])
+    parameters = [permit.annotator.pk, permit.task.pk, max(number, 0)]
+    tell(_COUNT, [number, today, answered, today, skipped, today, *parameters])
 
 
-def _found_disturbing(shown: Unit, work: Unit) -> None:
+def _mark_disturbing(shown: Unit, work: Unit) -> None:
     """Restrict the unit that was shown to people who accept disturbing texts.
 
     If it is a gold answer, the unit of work that it replaced is marked as well, but not stored. It is then routed as if
@@ -271,8 +267,8 @@ def _work(lease: int, annotator: int, task: int) -> QuerySet[Unit]:
     leases = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
     units = Unit.objects.filter(pk__in=leases.values(of=Coalesce("instead_of_id", "unit_id")))
     is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
-    shown = Subquery(leases.values("unit_id"))
-    work = units.order_by().select_related("item").annotate(is_audit=is_audit, shown=shown)
+    shown_unit = Subquery(leases.values("unit_id"))
+    work = units.order_by().select_related("item").annotate(is_audit=is_audit, shown=shown_unit)
     return work.select_for_update(of=("self",), no_key=True)
 
 
@@ -283,8 +279,8 @@ def _around(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
     Each of the four conditions uses an index.
     """
     of_me = Q(annotator=annotator, closed_at=None) | Q(unit=shown, annotator=annotator)
-    found = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
-    return found.select_related("judgment", "unit__item", "instead_of")
+    leases = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
+    return leases.select_related("judgment", "unit__item", "instead_of")
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
@@ -302,33 +298,33 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
         if queue in permit.read_queues:
             raise refusals.NotQualified(
                 _(
-                    "You have to pass the test in %(language)s again before you go on there, so this was not counted. "
-                    "Look at the task's guidelines."
+                    "You must pass the test in %(language)s again before you continue, so this answer was not "
+                    "counted. See the task's guidelines."
                 )
                 % {"language": label_name(queue)}
             )
         raise refusals.NotAllowed(
-            _("You may not work in %(language)s any more, so this was not counted. The manager can tell you why.")
+            _("You can no longer work in %(language)s, so this answer was not counted. The manager can tell you why.")
             % {"language": label_name(queue)}
         )
     if not is_late:
         return
     if not permit.task.is_open:
         raise refusals.WrongStage(
-            _("This task was closed before you answered, and your time had run out. It was not counted.")
+            _("The task was closed before you answered, and your time was over, so your answer was not counted.")
         )
     if now > lease.expires_at + timedelta(minutes=GRACE_MINUTES):
         opened = timezone.localtime(lease.opened_at)
         raise refusals.LeaseExpired(
             _(
-                "You were given this one at %(time)s on %(day)s, which is too long ago, so it was not counted. Please "
-                "take the next."
+                "You received this unit at %(time)s on %(day)s, which is too long ago, so your answer was not "
+                "counted. Please take the next one."
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
     if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
         raise refusals.WrongStage(
-            _("As an adjudicator you could read meanwhile what others said here, so it was not counted.")
+            _("As an adjudicator, you could have seen other people's answers, so your answer was not counted.")
         )
 
 
@@ -337,9 +333,7 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
     [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
-        raise refusals.AlreadyAnswered(
-            _("Your answers in this task were set aside by the manager, who can tell you why.")
-        )
+        raise refusals.AlreadyAnswered(_("The manager has voided your answers in this task, and can tell you why."))
     if first.voided_at:
         raise refusals.AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
     if answer is None and first.kind == kind:
@@ -390,19 +384,19 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
     return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
 
-def check_words(*words: str) -> None:
+def check_words(*texts: str) -> None:
     """Check that text fields can be stored.
 
     words: the text fields. The last one is the comment.
 
     Raises InvalidAnswer otherwise.
     """
-    if len(words[-1]) > COMMENT:
+    if len(texts[-1]) > COMMENT:
         raise refusals.InvalidAnswer(
             _("The comment is longer than %(most)s characters. Please shorten it.") % {"most": intcomma(COMMENT)}
         )
-    if any("\x00" in word for word in words):
-        raise refusals.InvalidAnswer(_("The answer has a NUL character in it. Please remove it."))
+    if any("\x00" in text for text in texts):
+        raise refusals.InvalidAnswer(_("The answer contains a NUL character. Please remove it."))
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:

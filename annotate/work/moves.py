@@ -118,10 +118,10 @@ def begun(task: Task, first: int) -> None:
 
 def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
     """Return the labels of units as they are shown to an annotator."""
-    said = list(labelled)
-    for control in dict.fromkeys(control for unit, _ in said for control in unit.task.controls):
-        said = [(unit, label) for (unit, _), label in zip(said, control.seen(annotator, said), strict=True)]
-    return [label for _, label in said]
+    pairs = list(labelled)
+    for control in dict.fromkeys(control for unit, _ in pairs for control in unit.task.controls):
+        pairs = [(unit, label) for (unit, _), label in zip(pairs, control.seen(annotator, pairs), strict=True)]
+    return [label for _, label in pairs]
 
 
 def locked(task: Task) -> Task:
@@ -133,12 +133,12 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
     """Move units from the stage AGREED into queues. Returns their number."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
     # no_key prevents a deadlock with an extension that adds copies of the units.
-    found = list(units.select_for_update(of=("self",), no_key=True))
-    transitions = [to_people(unit, event, routes) for unit in found]
+    unit_list = list(units.select_for_update(of=("self",), no_key=True))
+    transitions = [to_people(unit, event, routes) for unit in unit_list]
     for control in routes.task.controls:
-        control.queued(routes.task, found, event)
-    save_all(found, transitions, CHANGED)
-    return len(found)
+        control.queued(routes.task, unit_list, event)
+    save_all(unit_list, transitions, CHANGED)
+    return len(unit_list)
 
 
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[str]) -> None:

@@ -18,7 +18,7 @@ from corpora.core.values import is_missing, is_respelled, tidy
 
 COLUMNS = ("username", "name", "languages")
 ADJUDICATES, EMAIL = "adjudicates", "email"  # optional columns
-NAMELESS = "one without a name, between or after commas"
+NAMELESS = "a column without a name, between or after commas"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
@@ -62,16 +62,16 @@ def read_table(text: str) -> list[Row]:
         if any(column not in columns for column in COLUMNS):
             raise BadTable(_missing(columns))
         if unknown := [column for column in columns if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
-            named = ", ".join(repr(column) if column else NAMELESS for column in unknown)
+            unknown_columns = ", ".join(repr(column) if column else NAMELESS for column in unknown)
             raise BadTable(
-                f"Columns that are not known here: {named}. There are {', '.join(COLUMNS)}, "
-                f"{ADJUDICATES} and {EMAIL}; rename them, or take them out."
+                f"Unknown columns: {unknown_columns}. The columns are {', '.join(COLUMNS)}, {ADJUDICATES} and "
+                f"{EMAIL}. Rename or remove the unknown columns."
             )
         for cells in reader:
-            row, wrong = _read_row(cells, usernames)
+            row, row_faults = _read_row(cells, usernames)
             rows.append(row)
             usernames.setdefault(row.username.casefold(), row.username)
-            faults += [f"Line {reader.line_num}: {fault}" for fault in wrong]
+            faults += [f"Line {reader.line_num}: {fault}" for fault in row_faults]
     except csv.Error as error:
         raise BadTable(*faults, f"Line {reader.line_num + 1}: this is not CSV: {error}.") from error
     if not rows:
@@ -93,17 +93,22 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
     return row
 
 
-def _missing(named: Sequence[str]) -> str:
+def _missing(columns: Sequence[str]) -> str:
     """Return the message for a table whose first line does not name all required columns.
 
     The message says so if the columns seem to be separated by semicolons or tabs, because spreadsheet programs in many
     countries save tables with semicolons.
     """
-    told = f"The first line must name the columns {', '.join(COLUMNS)}; it names {', '.join(named) or 'none'}."
-    for separator, words in OTHER_SEPARATORS.items():
-        if any(column.strip() in COLUMNS for cell in named if separator in cell for column in cell.split(separator)):
-            return f"{told} The columns seem to be separated by {words}: save the table with commas between them."
-    return told
+    message = (
+        f"The first line must contain the columns {', '.join(COLUMNS)}, but contains {', '.join(columns) or 'none'}."
+    )
+    for separator, separator_name in OTHER_SEPARATORS.items():
+        if any(column.strip() in COLUMNS for cell in columns if separator in cell for column in cell.split(separator)):
+            return (
+                f"{message} The columns seem to be separated by {separator_name}. Save the table with commas as "
+                "separators."
+            )
+    return message
 
 
 def twin(username: str, other: str) -> str:
@@ -111,42 +116,42 @@ def twin(username: str, other: str) -> str:
 
     Such names are refused because people would log in to the wrong account.
     """
-    return f"the user name {username} differs from {other} only in case; use {other} if it is the same person."
+    return f"the user name {username} differs from {other} only in case. Use {other} if it is the same person."
 
 
-def _read_row(cells: dict[str, Any], taken: Mapping[str, str]) -> tuple[Row, list[str]]:
+def _read_row(cells: dict[str, Any], used_names: Mapping[str, str]) -> tuple[Row, list[str]]:
     """Parse one annotator. Returns the row and its faults.
 
     cells: the cell in each column.
-    taken: user names of earlier rows, by their case-folded form.
+    used_names: user names of earlier rows, by their case-folded form.
     """
     # Normalize the name in the same way as Django's login form does.
     username = User.normalize_username((cells["username"] or "").strip())
     name = _written(cells["name"])
     faults = []
     if username and is_missing(username):
-        faults.append(f"the user name is {username}, which another program writes where there is none; give one.")
+        faults.append(f"the user name is {username}, which programs write for a missing value. Enter a user name.")
     elif is_respelled(username):
-        faults.append(f"the user name {username} is a number that another program has rewritten; save it as text.")
-    elif (other := taken.get(username.casefold(), username)) != username:
+        faults.append(f"the user name {username} is a number that another program has rewritten. Save it as text.")
+    elif (other := used_names.get(username.casefold(), username)) != username:
         faults.append(twin(username, other))
-    elif not _passes(UnicodeUsernameValidator(), username) or username.casefold() in taken:
-        faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
+    elif not _passes(UnicodeUsernameValidator(), username) or username.casefold() in used_names:
+        faults.append(f"{username!r} is not a valid user name (letters, digits and @.+-_), or occurs twice.")
     if len(name) > LONGEST or not name.isprintable():
-        faults.append(f"the name is longer than {LONGEST} characters, or has some that cannot be seen.")
+        faults.append(f"the name is longer than {LONGEST} characters or contains invisible characters.")
     email = _written(cells.get(EMAIL))
     if email and not _passes(validate_email, email):
-        faults.append(f"{email!r} is not a mail address.")
+        faults.append(f"{email!r} is not a valid mail address.")
     if None in cells:
-        faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
-    levels, wrong = _read_levels(_written(cells["languages"]))
-    faults += wrong
+        faults.append("there are more cells than columns. Separate languages by spaces, or quote them.")
+    levels, level_faults = _read_levels(_written(cells["languages"]))
+    faults += level_faults
     answer = cells.get(ADJUDICATES)
     adjudicates = None if answer is None else ANSWERS.get(_written(answer).lower())
     if answer is not None and adjudicates is None:
-        faults.append(f"adjudicates is {answer!r}; write yes or no.")
+        faults.append(f"adjudicates is {answer!r}, but must be yes or no.")
     elif not levels and not faults and not adjudicates:
-        faults.append("no language is named; write them like this: de:5 en:4.")
+        faults.append("no languages are given. Write them as in de:5 en:4.")
     return Row(username, name, levels, adjudicates, email), faults
 
 
@@ -172,12 +177,12 @@ def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
             faults.append(
-                f"{written!r} stands for several labels; name those that the person reads: {', '.join(finer)}."
+                f"{written!r} stands for several languages. Enter those that the person reads: {', '.join(finer)}."
             )
         elif level not in LEVELS:
-            faults.append(f"{word!r} has no level from 0 to 5; write it like {code}:5, where 5 is native.")
+            faults.append(f"{word!r} has no level from 0 to 5. Write it as in {code}:5, where 5 is native.")
         elif code in levels:
-            faults.append(f"{code!r} is named twice.")
+            faults.append(f"{code!r} occurs twice.")
         else:
             levels[code] = int(level)
     return levels, faults

@@ -37,10 +37,10 @@ from annotate.work.routes import Routes
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
 
-NO_ANNOTATOR = gettext_noop("Your account is not an annotator's. The manager can make it one.")
+NO_ANNOTATOR = gettext_noop("You are not an annotator. The manager can make you one.")
 NOT_AGREED = gettext_noop(
-    "What is read in this task may hurt, and it is given only to people who have agreed to that. Read the warning on "
-    "the task's page Agreement first."
+    "This task contains distressing content, and only people who have agreed to it receive units. First read the "
+    "warning on the task's page Agreement."
 )
 
 
@@ -79,10 +79,10 @@ class Permit:
         if sensitive and self.read_today >= sensitive.a_day:
             return EnoughToday(
                 ngettext(
-                    "That is enough for today: you have read %(number)s of these, and nobody is given more on one day. "
-                    "Thank you. There will be more tomorrow.",
-                    "That is enough for today: you have read %(number)s of these, and nobody is given more on one day. "
-                    "Thank you. There will be more tomorrow.",
+                    "That is enough for today: you have read %(number)s of these units, the daily limit. Thank you. "
+                    "There will be more tomorrow.",
+                    "That is enough for today: you have read %(number)s of these units, the daily limit. Thank you. "
+                    "There will be more tomorrow.",
                     self.read_today,
                 )
                 % {"number": intcomma(self.read_today)}
@@ -141,13 +141,13 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     read = _read_today(annotator, sensitive) if sensitive else {}
     issued = []
     for task in listed:
-        wanted, least = set(task.read_in), task.least_level
+        read_in, least_level = set(task.read_in), task.least_level
         permit = Permit(
             annotator=annotator,
             task=task,
             routes=Routes(rows, task),
             levels=levels,
-            reads=[code for code, level in levels.items() if level >= least and code in wanted],
+            reads=[code for code, level in levels.items() if level >= least_level and code in read_in],
             is_paused=task.pk in paused,
             majors=majors.get(task.pk, {}),
             passed=frozenset(passed.get(task.pk, ())),
@@ -195,10 +195,10 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
     Only tasks to which they consented are included.
     """
-    own = Judgment.objects.binding().filter(
+    judgments = Judgment.objects.binding().filter(
         annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
     )
-    counted = own.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
+    counted = judgments.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
     running = Consent.objects.filter(annotator=annotator, task__in=sensitive, withdrawn_at=None).order_by()
     return dict(running.values_list("task_id", Coalesce(Subquery(counted), 0)))
 
@@ -240,7 +240,7 @@ def acting(user: User, task: str) -> Iterator[Permit]:
         annotator.user = user
         tasks = _task(annotator.pk, task)
         if not tasks:
-            raise NotFound(_("There is no such task."))
+            raise NotFound(_("This task does not exist."))
         [permit] = permits(annotator, tasks)
         yield permit
 
@@ -271,7 +271,7 @@ def _routes() -> QuerySet[LanguageRoute]:
 
 
 PAUSED = gettext_noop(
-    "Your work in this task is paused, and the manager has been told. What you answered before is kept."
+    "Your work in this task is paused, and the manager has been notified. Your earlier answers are kept."
 )
 
 

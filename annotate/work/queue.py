@@ -66,8 +66,8 @@ def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[
 
 def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
     """Return a lease of the annotator in the task, whether or not it has expired, or None if there is none."""
-    own = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
-    return _of(own.select_related("unit__item").first(), task)
+    leases = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
+    return _of(leases.select_related("unit__item").first(), task)
 
 
 def _of(lease: L, task: Task) -> L:
@@ -101,12 +101,12 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
 
     find: the query to run, either _locked_head or _head_ids.
     """
-    now, own = timezone.now(), permit.annotator
-    task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
+    now, annotator = timezone.now(), permit.annotator
+    task = [permit.task.pk, annotator.takes_disturbing, annotator.pk, annotator.pk, annotator.adjudicates]
     for put_off in (True, False) if permit.queues else ():
-        aside = [own.pk, put_off, now, own.pk, BACK_AFTER[1], own.pk, put_off]
-        if found := find(*aside, json.dumps(permit.queues), *task, now, now, number):
-            return found
+        aside = [annotator.pk, put_off, now, annotator.pk, BACK_AFTER[1], annotator.pk, put_off]
+        if heads := find(*aside, json.dumps(permit.queues), *task, now, now, number):
+            return heads
     return []
 
 
@@ -218,8 +218,10 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     first = not_left_to_others(first, takes_disturbing=annotator.takes_disturbing)
     units = with_free_place(first).order_by("position")
     taken: list[Lease] = []
-    for asked in dict.fromkeys(units.values_list("asked", flat=True)):
-        locked = units.filter(asked=asked).select_related("item").select_for_update(of=("self",), skip_locked=True)
+    for language_asked in dict.fromkeys(units.values_list("asked", flat=True)):
+        locked = (
+            units.filter(asked=language_asked).select_related("item").select_for_update(of=("self",), skip_locked=True)
+        )
         taken = [lease for unit in locked[:size] if (lease := lease_locked(unit, permit, sheet=True))]
         if taken:
             break
@@ -242,8 +244,8 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     places = [] if sheet else [control.place(unit, permit) for control in permit.task.controls]
     leases = _leases(unit.pk)
     now = timezone.now()
-    own = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
-    for lease in own:
+    own_leases = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
+    for lease in own_leases:
         judgment = getattr(lease, "judgment", None)
         if lease.unit_id == unit.pk and lease.outcome == "answered" and judgment and judgment.voided_at is None:
             return None
@@ -256,12 +258,12 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     how = {"round": unit.round, "queue": unit.language, "sheet": sheet}
     place = next(filter(None, places), None)
     if place is None:
-        return _open(unit, unit, permit, number, times=len(own), **how)
-    found = place(leases, own)
+        return _open(unit, unit, permit, number, times=len(own_leases), **how)
+    placed = place(leases, own_leases)
     # Read the unit even if it is the unit of work itself, so that both cases run the same statements.
-    [shown] = _shown(found.shown)
-    shown.task = permit.task
-    return _open(shown, unit, permit, number, times=len(own), **how, **found.how)
+    [shown_unit] = _shown(placed.shown)
+    shown_unit.task = permit.task
+    return _open(shown_unit, unit, permit, number, times=len(own_leases), **how, **placed.how)
 
 
 @prepared
@@ -298,8 +300,8 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
     return lease
 
 
-def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
-    """Lease a unit to an annotator again who has just taken back their answer to it. The caller has locked the unit.
+def open_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
+    """Lease a unit again to an annotator who has just undone their answer to it. The caller has locked the unit.
 
     The annotator gets a place in addition to those that others hold, so a waiting unit may need one more answer
     afterwards. They answer in the queue and round of the earlier lease, wherever the unit is now.
@@ -309,14 +311,18 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
 
     unit: the unit.
     permit: the annotator's permit.
-    before: the lease of the answer that was taken back.
+    earlier_lease: the lease of the answer that was undone.
     """
     heads = _heads(permit, 1, _head_ids)
-    found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk))
-    waiting = [each for each in found.select_related("item") if each.stage == stages.QUEUED and not each.honeypot]
+    candidates = Unit.objects.filter(
+        Q(pk=earlier_lease.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk)
+    )
+    waiting = [
+        unit_ for unit_ in candidates.select_related("item") if unit_.stage == stages.QUEUED and not unit_.honeypot
+    ]
     work = unit
     if unit.honeypot and waiting:
-        work = min(waiting, key=lambda each: each.pk != before.instead_of_id)
+        work = min(waiting, key=lambda each: each.pk != earlier_lease.instead_of_id)
     leases = _leases(unit.pk)
     if not unit.honeypot:
         free_place(unit, leases)  # closes expired leases
@@ -330,10 +336,10 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
         work,
         permit,
         min(set(range(1, len(held) + 2)) - held),
-        round=before.round,
-        queue=before.queue,
+        round=earlier_lease.round,
+        queue=earlier_lease.queue,
         again=True,
-        in_place=before.in_place,
+        in_place=earlier_lease.in_place,
         sheet=False,
         times=times,
     )
@@ -376,26 +382,26 @@ def _give_back(leases: list[Lease], outcome: str) -> None:
         lease.closed_at, lease.place, lease.outcome = now, None, outcome
 
 
-def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:
+def close_others(leases_to_keep: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:
     """Close the annotator's open leases in the task except those to keep."""
-    others = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
-    close(others, kept, outcome)
+    open_leases_of_task = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
+    close(open_leases_of_task, leases_to_keep, outcome)
 
 
-def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
+def close(leases: Iterable[Lease], leases_to_keep: Iterable[Lease], outcome: str) -> None:
     """Close open leases of one annotator, except those to keep.
 
     This must be the last step of a transaction, because it changes leases without locking their units. It does not wait
     for locked leases: if two annotators are given each other's returned units, they would wait for each other. A
     transaction that has locked a lease is about to close it, so the lease can be skipped.
     """
-    stay = {lease.pk for lease in kept}
-    others = [lease.pk for lease in leases if lease.pk not in stay]
-    if not others:
+    stay = {lease.pk for lease in leases_to_keep}
+    to_close = [lease.pk for lease in leases if lease.pk not in stay]
+    if not to_close:
         return
-    open_still = Lease.objects.filter(pk__in=others, closed_at=None).select_for_update(skip_locked=True, of=("self",))
-    found = list(open_still.values_list("pk", flat=True))
-    Lease.objects.filter(pk__in=found).update(closed_at=timezone.now(), place=None, outcome=outcome)
+    open_still = Lease.objects.filter(pk__in=to_close, closed_at=None).select_for_update(skip_locked=True, of=("self",))
+    open_ids = list(open_still.values_list("pk", flat=True))
+    Lease.objects.filter(pk__in=open_ids).update(closed_at=timezone.now(), place=None, outcome=outcome)
 
 
 def release_all(annotator: Annotator, task: Task) -> None:
@@ -411,4 +417,4 @@ def release(annotator: Annotator, lease_id: int) -> None:
         closed_at=timezone.now(), place=None, outcome="released"
     )
     if not closed and not Lease.objects.filter(pk=lease_id, annotator=annotator).exists():
-        raise NotFound(_("You have not been given such a unit."))
+        raise NotFound(_("You do not have this unit."))

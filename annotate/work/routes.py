@@ -48,8 +48,8 @@ def unknown_code(code: str) -> str:
     near = hint(code) or "write a code such as de or zh-CN"
     stop = "" if near.endswith("?") else "."
     return (
-        f"{code!r} is not a language code known here; {near}{stop} A language that is not on the list is added by a "
-        "file with a table [languages.CODE]: give it to add_annotators as --languages, or to open_task as --kind."
+        f"{code!r} is not a known language code; {near}{stop} To add a language that is not on the list, use a file "
+        "with a table [languages.CODE]: pass it to add_annotators with --languages, or to open_task with --kind."
     )
 
 
@@ -64,10 +64,10 @@ def route_of(language: str) -> LanguageRoute:
 
     Raises NotFound if the language has its own queue.
     """
-    found = LanguageRoute.objects.filter(language=language).first()
-    if found is None:
-        raise NotFound(f"There is no route of {language!r}; it may have been deleted meanwhile.")
-    return found
+    route = LanguageRoute.objects.filter(language=language).first()
+    if route is None:
+        raise NotFound(f"There is no route of {language!r}. It may have been deleted.")
+    return route
 
 
 def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, never_agree: bool) -> LanguageRoute:
@@ -84,7 +84,7 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
     values = _values(queue, extra_candidates, never_agree=never_agree)
     route, new = LanguageRoute.objects.get_or_create(language=language, defaults=values)
     if not new:
-        raise InvalidAnswer(f"There is a route of {language} already; change that one.")
+        raise InvalidAnswer(f"A route of {language} already exists. Change that route.")
     return route
 
 
@@ -164,10 +164,10 @@ class Routes:
     @cached_property
     def labels(self) -> dict[str, list[str]]:
         """The languages of each queue. People who read one of these languages are the readers of the queue."""
-        found: dict[str, list[str]] = defaultdict(list)
+        languages_of_queue: dict[str, list[str]] = defaultdict(list)
         for language in self.task.languages or self.task.labels:
-            found[self.queue_in(language)].append(language)
-        return dict(found)
+            languages_of_queue[self.queue_in(language)].append(language)
+        return dict(languages_of_queue)
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
         """Return the candidates, each followed by the languages that its route says to try next, without duplicates."""
@@ -214,9 +214,9 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     readers = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
-        wanted, read_by = set(task.read_in), task.kind.routing.read_by
+        read_in, read_by = set(task.read_in), task.kind.routing.read_by
         for language, level, person in levels:
-            if language in wanted and level >= task.least_level:
+            if language in read_in and level >= task.least_level:
                 for queue in read_by(language, task, routes):
                     reads[queue].add(person)
         passed = dict(reads)

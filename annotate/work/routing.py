@@ -168,7 +168,7 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     That is so if more than half of the people who should be asked have given the same answer.
     """
     asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
-    return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
+    return len(answers) > 1 and majority([answer.label for answer in answers], asked=asked) is not None
 
 
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
@@ -251,8 +251,8 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
     if not unit.task.stop_early:
         return
     answers = unit.judgments.live().answers().count()
-    asked = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
-    unit.redundancy = min(asked, unit.redundancy)
+    needed = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
+    unit.redundancy = min(needed, unit.redundancy)
     update_one(unit, "redundancy", keep=keep)
 
 
@@ -265,8 +265,8 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
     task = unit.task
     if not task.kind.answered_here:
         return unit.stage != stages.QUEUED
-    enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
-    return task.stop_early and enough and not isinstance(_came_to(unit, answers), int)
+    is_enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
+    return task.stop_early and is_enough and not isinstance(_came_to(unit, answers), int)
 
 
 def is_settled(unit: Unit) -> bool:
@@ -334,8 +334,8 @@ def _not_asked(unit: Unit) -> set[int]:
         same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
         seen = Lease.objects.filter(unit__item__in=same).exclude(unit=unit).order_by()
         return set(judged.union(seen.values_list("annotator_id", flat=True)))
-    others = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
-    return set(others.order_by().values_list("pk", flat=True))
+    unwilling = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
+    return set(unwilling.order_by().values_list("pk", flat=True))
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
@@ -426,7 +426,8 @@ def reroute(task: Task) -> dict[str, int]:
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
     if task.kind.routing.waits and not counts["decided"]:
         raise WrongStage(
-            "Records are not sent on: they wait for people who read their language and pass the test. Invite readers, "
-            f"let some in without the test, or end the task without these: `assay close {task.name} --leave-out`."
+            "Records cannot be rerouted: they wait for people who read their language and pass the test. Invite "
+            f"readers, exempt some from the test, or close the task without these records: `assay close {task.name} "
+            "--leave-out`."
         )
     return counts

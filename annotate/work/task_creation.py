@@ -107,7 +107,7 @@ class Entry:
         """Let the quality controls change the entry, then create the units. Returns the number of units."""
         for control in self.task.kind.quality_controls:
             control.enter(self)
-        made = add_units(
+        counts = add_units(
             self.task,
             self.items,
             asked=self.asked,
@@ -116,8 +116,8 @@ class Entry:
             suggested=self.suggested,
             **how,
         )
-        self.opened.stages += made
-        return made.total()
+        self.opened.stages += counts
+        return counts.total()
 
 
 # --- new tasks
@@ -182,7 +182,7 @@ def open_task(
 
 def _drawn(
     name: str,
-    how: Design,
+    design: Design,
     wanted: Wanted,
     *,
     reuse: bool,
@@ -192,28 +192,29 @@ def _drawn(
 ) -> Opened:
     """Return the unsaved task and its samples."""
     kind, corpus = wanted.kind, wanted.corpus
-    if how.answers_from == SYSTEMS:
+    if design.answers_from == SYSTEMS:
         labels = labels_of([*systems_of(wanted.chosen["systems"])])
-    elif how.names_answers:
+    elif design.names_answers:
         labels = _classes_and_answers(kind, labels)
-    elif how.asks_each:
+    elif design.asks_each:
         labels = wanted.languages or labels
     task = new_task(name, kind, title, labels, options, reuse=reuse)
     if kind.fields:
         _check_fields(kind, corpus)
-    if how.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
+    if design.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
         raise TaskError(
-            "People label every document that a --predictor finds, so there is nothing to audit; leave --audit-share "
-            "and --audit-least out."
+            "With --predictor, people label all documents, so there is nothing to audit. Remove --audit-share and "
+            "--audit-least."
         )
-    unread_posts = _unread(wanted.chosen["of"], corpus) if how.of_uniform else {}
-    samples = how.draw(replace(wanted, labels=task.labels, unread=unread_posts))
+    unread_posts = _unread(wanted.chosen["of"], corpus) if design.of_uniform else {}
+    samples = design.draw(replace(wanted, labels=task.labels, unread=unread_posts))
     with_posts = [sample.language for sample in samples if sample.rows]
-    if how.asks_each and not with_posts:
+    if design.asks_each and not with_posts:
         raise TaskError(
-            f"No post of corpus {corpus.name} fits the {how.spelled} design for any of the languages. {how.none_found}"
+            f"No post of corpus {corpus.name} fits the {design.spelled} design for any of the languages. "
+            f"{design.none_found}"
         )
-    if how.asks_each:
+    if design.asks_each:
         task.labels = with_posts
         if kind.wording.titled_by_languages and not title and len(with_posts) <= FEW:
             task.title = question_about(with_posts)
@@ -224,21 +225,22 @@ def _drawn(
 
 
 def _check_fields(kind: Kind, corpus: Corpus) -> None:
-    there = manifest_of(corpus.name).fields
+    corpus_fields = manifest_of(corpus.name).fields
     needed = [*kind.exported_fields, *([kind.records.split] if kind.records.split else [])]
-    if there and (missing := [field for field in needed if field not in there]):
+    if corpus_fields and (missing := [field for field in needed if field not in corpus_fields]):
         raise TaskError(
-            f"A {kind.slug} task needs the fields {', '.join(needed)}; the records of corpus {corpus.name} have "
-            f"{', '.join(there)}, and no {', '.join(missing)}. Choose another kind, or import them with --column."
+            f"A {kind.slug} task needs the fields {', '.join(needed)}, but the records of corpus {corpus.name} have "
+            f"only {', '.join(corpus_fields)}. Choose another kind, or import the records again with --column for "
+            f"{', '.join(missing)}."
         )
 
 
 def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
     """Return the possible answers if the draw defines classes, which are the classes and the kind's own answers."""
-    if taken := [label for label in classes if label in kind.answers]:
+    if conflicts := [label for label in classes if label in kind.answers]:
         raise TaskError(
-            f"The class {taken[0]} is called as an answer of {kind.slug} that means something else; give the class "
-            "another label."
+            f"The class {conflicts[0]} has the same name as a different answer of {kind.slug}. Give the class another "
+            "name."
         )
     return [*classes, *kind.answers]
 
@@ -247,19 +249,19 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
     """Return the label on which the detectors agree for each unread post of a uniform task, by the post's id."""
     task = Task.objects.filter(name=name).first()
     if task is None:
-        raise TaskError(f"There is no task {name!r} whose posts could be drawn; name a uniform task of {corpus}.")
-    drawn = task.draw
-    if not DESIGNS[drawn.design].of_stream:
+        raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
+    draw = task.draw
+    if not DESIGNS[draw.design].of_stream:
         raise TaskError(
-            f"{name} is drawn by the {DESIGNS[drawn.design].spelled} design, and people read all of its posts; name a "
-            "uniform task."
+            f"People read all posts of {name}, because it is drawn by the {DESIGNS[draw.design].spelled} design. "
+            "Specify a uniform task."
         )
-    if drawn.corpus_id != corpus.pk:
-        raise TaskError(f"{name} is drawn from corpus {drawn.corpus}, not {corpus}; name a uniform task of {corpus}.")
+    if draw.corpus_id != corpus.pk:
+        raise TaskError(f"{name} is drawn from corpus {draw.corpus}, not {corpus}. Specify a uniform task of {corpus}.")
     return dict(unread(task).order_by().values_list("item__key", "agreed_label"))
 
 
-def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
+def _add_each(entry: Entry, design: Design, progress: Progress) -> None:
     """Create the units of a task that has a separate question for each language."""
     for sample in entry.opened.samples:
         draw, items = record(sample)
@@ -267,7 +269,7 @@ def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
         progress(replace(entry, items=items, asked=sample.language).add_units())
 
 
-def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
+def _add_all(entry: Entry, design: Design, progress: Progress) -> None:
     """Create the units of a task that asks the same question about all items."""
     task, samples = entry.task, entry.opened.samples
     hides = any(control.hides for control in task.kind.quality_controls)
@@ -282,9 +284,9 @@ def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
     predicted = {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})
-    progress(entry.add_units(predicted=predicted, asks_all=how.asks_all))
+    progress(entry.add_units(predicted=predicted, asks_all=design.asks_all))
     counts = entry.opened.stages
-    if how.not_extended and not counts[stages.QUEUED] + counts[stages.ADJUDICATION]:
+    if design.not_extended and not counts[stages.QUEUED] + counts[stages.ADJUDICATION]:
         # The task has no open questions, so it is closed and hidden from annotators.
         task.is_open = False
         task.save(update_fields=["is_open"])
@@ -304,7 +306,7 @@ def new_task(
     """
     if Task.objects.filter(name=name).exists():
         raise TaskError(
-            f"There is already a task {name!r}. Choose another name, or enlarge it with `assay extend_task`."
+            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`."
         )
     task = imagined_task(kind, labels, options, reuse=reuse)
     task.name, task.title = name, title or kind.title
@@ -340,8 +342,8 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises TaskError for an option that the kind does not have, and for an invalid value.
     """
-    if strange := [OPTIONS[name].spelled for name in given if name not in kind.options]:
-        raise TaskError(f"{', '.join(strange)}: not an option of {kind.slug} tasks. Leave it out.")
+    if inapplicable := [OPTIONS[name].spelled for name in given if name not in kind.options]:
+        raise TaskError(f"{', '.join(inapplicable)} is not an option of {kind.slug} tasks. Remove it.")
     values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | dict(given)
     try:
         checked = {name: OPTIONS[name].check(value) for name, value in values.items()}
@@ -349,8 +351,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
         raise TaskError(str(error)) from error
     if checked.get("aggregation", "") not in ("", *kind.form.aggregations):
         raise TaskError(
-            f"The labels of {kind.slug} are not grades, so they have no {checked['aggregation']}. Leave --aggregation "
-            "out."
+            f"The labels of {kind.slug} are not grades, so they have no {checked['aggregation']}. Remove --aggregation."
         )
     if fault := kind.rules.faults(checked):
         raise TaskError(fault)
@@ -365,27 +366,29 @@ def check_task(task: Task) -> None:
     try:
         task.full_clean()
     except ValidationError as error:
-        faults = (_fault(field, fault) for field, found in error.error_dict.items() for fault in found)
+        faults = (
+            _fault(field, fault) for field, faults_of_field in error.error_dict.items() for fault in faults_of_field
+        )
         raise TaskError(" ".join(faults)) from error
 
 
 # The message for each code of a Django validation error.
 FAULTS = {
-    "blank": "is empty; give it one.",
-    "null": "is missing; give it one.",
-    "invalid": "has characters that it cannot have; use letters, digits, hyphens and underscores.",
-    "null_characters_not_allowed": "holds a NUL character, which databases refuse.",
-    "unique": "is taken; choose another.",
+    "blank": "is empty. Enter a value.",
+    "null": "is missing. Enter a value.",
+    "invalid": "contains invalid characters. Use only letters, digits, hyphens and underscores.",
+    "null_characters_not_allowed": "contains a NUL character. Remove it.",
+    "unique": "is already in use. Choose another one.",
 }
 
 
 def _fault(field: str, fault: ValidationError) -> str:
-    what = f"The task's {field.replace('_', ' ')}"
+    subject = f"The task's {field.replace('_', ' ')}"
     if fault.code == "max_length":
         assert fault.params  # Django sets them for a limit of length
-        length, most = fault.params["show_value"], fault.params["limit_value"]
-        return f"{what} has {length:,} characters; at most {most:,} are allowed."
-    return f"{what} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{what}: {' '.join(fault.messages)}"
+        length, limit = fault.params["show_value"], fault.params["limit_value"]
+        return f"{subject} has {length:,} characters; at most {limit:,} are allowed."
+    return f"{subject} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{subject}: {' '.join(fault.messages)}"
 
 
 def save_new(task: Task, *others: Model) -> None:
@@ -398,14 +401,14 @@ def save_new(task: Task, *others: Model) -> None:
             for row in (task, *others):
                 row.save()
     except IntegrityError as error:
-        raise TaskError(f"Somebody else has just made a task {task.name!r}. Run the command again.") from error
+        raise TaskError(f"Somebody else has just created the task {task.name!r}. Choose another name.") from error
 
 
 def check_codes(kind: Kind, codes: Sequence[str]) -> None:
     if unknown := [code for code in codes if not kind.known(code)]:
         raise TaskError(
-            f"{', '.join(map(repr, unknown))}: not a language code known here, such as de, zh-CN or hi-Latn. A file "
-            "given with --kind can add languages, each in a table [languages.CODE]."
+            f"{', '.join(map(repr, unknown))}: unknown language code. Use codes such as de, zh-CN or hi-Latn. To add "
+            "a language, use a file with a table [languages.CODE] as --kind."
         )
 
 
@@ -429,14 +432,13 @@ def extend_task(
     Raises TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
     """
     draw = task.draw
-    how = DESIGNS[draw.design]
-    if how.not_extended:
+    design = DESIGNS[draw.design]
+    if design.not_extended:
         raise TaskError(
-            f"{task.name} is a task drawn by the {how.spelled} design, whose draws cannot be enlarged. "
-            f"{how.not_extended}"
+            f"{task.name} cannot be enlarged, because it is drawn by the {design.spelled} design. {design.not_extended}"
         )
     if size <= draw.size:
-        raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
+        raise TaskError(f"The task already has {draw.size:,} posts. Set --size to a larger number.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
         # Lock the task first. An answer to an audited post locks the post before the task.
@@ -464,20 +466,20 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
     task's vocabulary.
     """
     keys = list(ids)
-    if twice := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
-        raise TaskError(f"--suggest-from {twice[0]} is given twice; name each once.")
+    if duplicates := [predictor for number, predictor in enumerate(predictors) if predictor in predictors[:number]]:
+        raise TaskError(f"--suggest-from contains {duplicates[0]} twice. List each predictor once.")
     by_system = {str(find_imported(corpus, predictor)): ranked_for(corpus, predictor, keys) for predictor in predictors}
     assert task.vocabulary  # the action has checked it
-    known = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
+    is_deprecated = dict(task.vocabulary.concepts.values_list("key", "is_deprecated"))
     for system, rankings in by_system.items():
         for key, labels in rankings.items():
-            if unknown := [label for label in labels[:DEPTH] if label not in known]:
+            if unknown := [label for label in labels[:DEPTH] if label not in is_deprecated]:
                 raise TaskError(
-                    f"{system} suggests {unknown[0]!r} for document {key}, and {task.vocabulary} has no such concept; "
-                    "make its run without such labels and import it as another --version."
+                    f"{system} suggests {unknown[0]!r} for document {key}, but {task.vocabulary} does not contain "
+                    "this concept. Remove such labels from the run and import it as another --version."
                 )
     return {
-        system: {key: [label for label in labels if not known.get(label)] for key, labels in rankings.items()}
+        system: {key: [label for label in labels if not is_deprecated.get(label)] for key, labels in rankings.items()}
         for system, rankings in by_system.items()
     }
 
@@ -485,8 +487,8 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
     """Store the suggestions for each unit about which people may be asked, including hidden gold answers."""
     insert(
-        Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])
+        Suggestion(unit_id=unit, system=system, ranked=rankings_of_system[key][:DEPTH])
         for unit, key in task.units.filter(copy_of=None).values_list("pk", "item__key")
-        for system, of in rankings.items()
-        if of[key]
+        for system, rankings_of_system in rankings.items()
+        if rankings_of_system[key]
     )

@@ -48,31 +48,31 @@ def told(task: Task, name: str) -> str:
 
 
 @transaction.atomic
-def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Change settings of a task. Returns the names of those that changed.
 
     task: the task.
-    given: the new value of each setting, by name. The labels are codes, and options may be texts or values.
+    values: the new value of each setting, by name. The labels are codes, and options may be texts or values.
     was: the value of each setting that the manager was shown, as returned by `told`.
 
     Raises InvalidAnswer if a value is invalid, and WrongStage if somebody has changed a setting since it was shown.
     Nothing is changed in either case.
     """
-    found = locked(task)
-    if stale := [name for name in given if name in was and was[name] != told(found, name)]:
-        now = ", ".join(f"{name.replace('_', ' ')} ({told(found, name)})" for name in stale)
+    stored = locked(task)
+    if stale := [name for name in values if name in was and was[name] != told(stored, name)]:
+        changed_settings = ", ".join(f"{name.replace('_', ' ')} ({told(stored, name)})" for name in stale)
         raise WrongStage(
-            f"Somebody has changed {now} since you opened this page, so nothing was saved. What you typed is still "
-            "here: look at it, and save again if you mean it."
+            f"Somebody has changed {changed_settings} since you opened this page, so nothing was saved. Your input is "
+            "still here: check it, and save again."
         )
-    before = {name: getattr(found, name) for name in given}
-    for name, value in given.items():
-        setattr(found, name, _checked(found, name, value))
-    changed = [name for name in given if getattr(found, name) != before[name]]
-    for control in found.kind.quality_controls:
-        control.check_change(found, changed)
+    old_values = {name: getattr(stored, name) for name in values}
+    for name, value in values.items():
+        setattr(stored, name, _checked(stored, name, value))
+    changed = [name for name in values if getattr(stored, name) != old_values[name]]
+    for control in stored.kind.quality_controls:
+        control.check_change(stored, changed)
     if changed:
-        found.save(update_fields=[TITLE, LABELS, "options"])
+        stored.save(update_fields=[TITLE, LABELS, "options"])
     return changed
 
 
@@ -91,9 +91,9 @@ def _checked(task: Task, name: str, value: Any) -> Any:
 
 def _title(title: str) -> str:
     if not title.strip():
-        raise InvalidAnswer("The task needs a title, by which people know it.")
+        raise InvalidAnswer("The title is empty. Enter the title that annotators see.")
     if len(title) > LONGEST or not title.isprintable():
-        raise InvalidAnswer(f"The title is longer than {LONGEST} characters, or has some that cannot be seen.")
+        raise InvalidAnswer(f"The title is longer than {LONGEST} characters or contains invisible characters.")
     return title.strip()
 
 
@@ -101,7 +101,7 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
     if not may_relabel(task):
         raise InvalidAnswer("The labels were fixed when the task was opened.")
     if not codes:
-        raise InvalidAnswer("Name at least one label.")
+        raise InvalidAnswer("Enter at least one label.")
     codes = list(map(language_named, codes))
     for code in codes:
         if not is_language(code):

@@ -49,20 +49,21 @@ class Seen:
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
         """Return the keys of the given digests. Digests that were not added before are left out."""
-        asked = list(dict.fromkeys(digests))
-        first, second = _halves(asked)
-        found: dict[bytes, int] = {}
+        wanted_digests = list(dict.fromkeys(digests))
+        first, second = _halves(wanted_digests)
+        keys_found: dict[bytes, int] = {}
         for firsts, seconds, keys in self._runs:
-            at, places = np.searchsorted(firsts, first), np.arange(len(asked))
+            index, places = np.searchsorted(firsts, first), np.arange(len(wanted_digests))
             # Several digests may share their first half.
-            while len(places := places[at[places] < len(firsts)]):
-                places = places[firsts[at[places]] == first[places]]
-                there = places[seconds[at[places]] == second[places]]
-                found |= {
-                    asked[place]: key for place, key in zip(there.tolist(), keys[at[there]].tolist(), strict=True)
+            while len(places := places[index[places] < len(firsts)]):
+                places = places[firsts[index[places]] == first[places]]
+                is_match = places[seconds[index[places]] == second[places]]
+                keys_found |= {
+                    wanted_digests[place]: key
+                    for place, key in zip(is_match.tolist(), keys[index[is_match]].tolist(), strict=True)
                 }
-                at[places] += 1
-        return found
+                index[places] += 1
+        return keys_found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
         """Add digests and their keys. The digests must be new."""
@@ -70,9 +71,9 @@ class Seen:
             return
         self._runs.append(_in_order((*_halves([*keys]), np.fromiter(keys.values(), np.int64, len(keys)))))
         while len(self._runs) > 1 and len(self._runs[-2][0]) < _TIMES * len(self._runs[-1][0]):
-            last, before = self._runs.pop(), self._runs.pop()
-            first, second, of = (np.concatenate(pair) for pair in zip(before, last, strict=True))
-            self._runs.append(_in_order((first, second, of)))
+            last, previous = self._runs.pop(), self._runs.pop()
+            first, second, keys_merged = (np.concatenate(pair) for pair in zip(previous, last, strict=True))
+            self._runs.append(_in_order((first, second, keys_merged)))
 
 
 def _halves(digests: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -203,12 +204,12 @@ def _texts_of(task: Task, asked: str) -> Seen:
 
 def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
     """Return the unit that has each digest. Digests that no unit of the task has are left out."""
-    known = texts.find(digest for digest in digests if digest)
-    if not known:
+    keys = texts.find(digest for digest in digests if digest)
+    if not keys:
         return {}
-    units = Unit.objects.filter(pk__in=listed(known.values())).order_by()
+    units = Unit.objects.filter(pk__in=listed(keys.values())).order_by()
     labels = dict(units.values_list("pk", "agreed_label"))
-    return {digest: _Original(key, labels[key]) for digest, key in known.items()}
+    return {digest: _Original(key, labels[key]) for digest, key in keys.items()}
 
 
 def _questions(
@@ -232,10 +233,10 @@ def _questions(
 def _digest(unit: Any, sets: Compared | None) -> bytes:
     """Return a digest of what a reader sees. Units that look the same have the same digest."""
     item = unit.item
-    shown: tuple[Any, ...] = same(item)
+    content: tuple[Any, ...] = same(item)
     if sets is not None:
-        shown = item.language, *(item.fields[name] for name in unit.task.kind.fields), *map(str, sets)
-    return hashlib.blake2b(repr(shown).encode(), digest_size=16).digest()
+        content = item.language, *(item.fields[name] for name in unit.task.kind.fields), *map(str, sets)
+    return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:

@@ -135,17 +135,20 @@ def test_nothing_is_added_where_nothing_is_left_or_people_are_not_asked(make_tas
     add(task, 10, ["fr"])
     none, exhausted = {
         "audit": (
-            "on no post of task task in en; they do in: de, fr.",
+            "on no post of task task in en. Available languages: de, fr.",
             "task task, because people read every post in fr",
         ),
-        "checks": ("decide no unit of task task in en; they do in: de, fr.", "every unit in fr that a single reader"),
+        "checks": (
+            "decide no unit of task task in en. Available languages: de, fr.",
+            "every unit in fr that a single reader",
+        ),
     }[to]
     with pytest.raises(NotFound, match=none):
         add(task, 1, ["en"])
     with pytest.raises(WrongStage, match=exhausted):
         add(task, 1, ["fr"])
     close(task)
-    with pytest.raises(WrongStage, match=r"Open it again with `assay reopen task`\."):
+    with pytest.raises(WrongStage, match=r"To reopen it, run `assay reopen task`\."):
         add(task, 1)
 
 
@@ -158,7 +161,7 @@ def test_the_command_says_how_many_it_adds_by_language_and_who_is_lacking(make_t
     shown = capsys.readouterr()
     assert shown.out == (
         f"Drawn at random and added to the {to}: 9 posts: 6 of de, 3 of fr.\n"
-        "This was a dry run: nothing was kept of it. Without --dry-run the same is done.\n"
+        "This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n"
     )
     if to == "audit":
         assert "lack readers: fr (3)" in shown.err
@@ -175,18 +178,18 @@ def test_the_command_refuses_what_makes_no_sense(make_task, make_records_task, c
     make_records_task(gold=[])
     for words, why in (
         ("task --add 0", r"--add is 0; it must be 1 or more\."),
-        ("task --languages de", r"--languages: an option of --add, which is not given\. Say with it how many to add\."),
-        ("task --dry-run", r"--dry-run: an option of --add"),
-        ("task --checks", r"--checks: an option of --add, which is not given\."),
-        ("task --add 3 --contest", r"--add and --contest are two steps"),
-        ("verify --add 1", "verify has no audit to add to: none of its labels is the detectors'"),
-        ("crowd --add 1 --checks", "crowd has no checks to add to: its kind of question asks several people"),
+        ("task --languages de", r"--languages requires --add\. Specify with --add how many posts to add\."),
+        ("task --dry-run", r"--dry-run requires --add"),
+        ("task --checks", r"--checks requires --add\."),
+        ("task --add 3 --contest", r"--add and --contest cannot be used together"),
+        ("verify --add 1", "Cannot add audits to task verify: none of its labels come from the detectors"),
+        ("crowd --add 1 --checks", "Cannot add checks to task crowd: only tasks that ask one person"),
     ):
         with pytest.raises(CommandError, match=why):
             call_command("audit", *words.split())
     call_command("audit", "crowd")
     assert capsys.readouterr().out == (
-        "Task crowd: its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them.\n"
+        "Task crowd: its kind of question has no audits, decoys or checks, so there is nothing to show.\n"
     )
 
 
@@ -195,10 +198,10 @@ def test_nobody_is_advised_to_reopen_a_task_whose_secret_was_told(make_task):
     close(task)
     tell_secret(task)
     task.refresh_from_db()
-    with pytest.raises(WrongStage, match=r"cannot be opened again, .* open a new task for the rest\."):
+    with pytest.raises(WrongStage, match=r"cannot be reopened, .* Open a new task for the rest\."):
         add_audits(task, 1)
     call_command("tasks", stdout=(out := io.StringIO()))
-    assert "reopen" not in out.getvalue()
+    assert "assay reopen" not in out.getvalue()
 
 
 # --- to the audit

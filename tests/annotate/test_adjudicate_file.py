@@ -48,7 +48,7 @@ def test_decisions_are_taken_as_the_page_takes_them_and_run_again_only_what_is_m
     path = file('id,label,reason,comment\n1,de,I read it,"Bavarian, surely"\n2,discard,Nothing found,\n3,,,\n')
     call_command("adjudicate", "task", str(path), **{"as": "ada"})
     assert capsys.readouterr().out == (
-        "Task task: ada settled 1 and discarded 1; 0 were decided so already, 1 has no label yet, 0 were rejected.\n"
+        "Task task: ada settled 1 and discarded 1; 0 were decided already, 1 has no label yet, 0 were rejected.\n"
     )
     assert labels(task) == {"1": GERMAN, "2": (stages.DISCARDED, ""), "3": WAITS}
     settled = Judgment.objects.get(kind=Judgment.SETTLE)
@@ -67,9 +67,9 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason_and_the_other
     outcome = run(file=path)
     assert [(row["line"], row["reason"]) for row in outcome.data["rejects"]] == [
         (3, "'ja' is not on this task's list of languages."),
-        (4, "Say in a few words how you know, so that others can follow the decision."),
-        (5, "The task has no post with the id 4."),
-        (6, "Line 2 decides on 1 in another way; keep one of them."),
+        (4, "Enter a short reason, so that others can follow the decision."),
+        (5, "The task does not contain a post with the id 4."),
+        (6, "Line 2 contains a different decision on 1. Keep only one of the two lines."),
         (7, "The row has 1 field, but the header has 3."),
         (8, "The id is empty."),
     ]
@@ -87,10 +87,10 @@ def test_of_a_file_of_which_no_row_can_be_taken_a_script_sees_the_status_and_the
         call_command("adjudicate", "task", path, json=True, **{"as": "ada"})
     assert (caught.value.returncode, str(caught.value)) == (3, "")
     out, err = capsys.readouterr()
-    assert json.loads(out)["rejects"] == [{"line": 2, "reason": "The task has no post with the id x."}]
-    assert err == "Line 2: The task has no post with the id x.\n"
+    assert json.loads(out)["rejects"] == [{"line": 2, "reason": "The task does not contain a post with the id x."}]
+    assert err == "Line 2: The task does not contain a post with the id x.\n"
     (sentence,) = run(file=path).said
-    assert sentence.startswith(f"Nothing of {path} was decided; 1 row was rejected, listed in ")
+    assert sentence.startswith(f"No decision of {path} was imported; 1 row was rejected, listed in ")
     assert labels(task)["1"] == WAITS
 
 
@@ -110,12 +110,12 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_decided(skipped, ada
     task, good = skipped(), file("id,label,reason\n1,de,known\n")
     for options, sentence in (
         ({"as": "nobody", "list": True}, "There is no annotator 'nobody', or the account is locked"),
-        ({"as": "reader", "list": True}, "reader is no adjudicator; say so in the column adjudicates"),
+        ({"as": "reader", "list": True}, "reader is not an adjudicator. To make them one, set the column adjudicates"),
         ({"task": "other", "list": True}, "There is no task 'other'; available: task."),
-        ({}, "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits"),
-        ({"file": "x.csv", "list": True}, "Name either a FILE of decisions"),
+        ({}, "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide"),
+        ({"file": "x.csv", "list": True}, "Specify either a FILE of decisions"),
         ({"file": "x.csv"}, "x.csv does not exist"),
-        ({"out": "list.xlsx"}, "give it a name that ends in .csv, .tsv, .jsonl"),
+        ({"out": "list.xlsx"}, "its name must end in .csv, .tsv, .jsonl"),
         ({"file": file("id,label\n1,de\n", "no_reason.csv")}, "has no column reason"),
         ({"file": good}, "paused"),
     ):
@@ -175,8 +175,8 @@ def test_what_waits_is_written_filled_in_and_taken_back_in_and_no_spreadsheet_ru
         skip(ann, lease.pk)
     out = tmp_path / f"waiting.{ending}"
     assert run(out=out).said == [
-        f"Task task: 6 posts to be decided by ada. Written to {out}: fill in label (or discard) and reason, and give "
-        "the file to adjudicate."
+        f"Task task: 6 posts to be decided by ada. They were written to {out}. Fill in the columns label (or "
+        "discard) and reason, and run adjudicate with the file."
     ]
     *dangerous, left = rows = read(out)
     if ending == "jsonl":
@@ -191,7 +191,7 @@ def test_what_waits_is_written_filled_in_and_taken_back_in_and_no_spreadsheet_ru
     write(out, rows)
     assert run(file=out).data == {"settled": 5, "discarded": 0, "already": 0, "open": 1, "rejects": []}
     assert labels(task) == dict.fromkeys(keys[:-1], GERMAN) | {"left": WAITS}
-    with pytest.raises(ActionError, match="is there already, and there may be decisions in it"):
+    with pytest.raises(ActionError, match="already exists and may contain decisions"):
         run(out=out)
 
 
@@ -199,7 +199,7 @@ def test_of_a_list_for_which_the_disk_has_no_room_nothing_is_left(skipped, ada, 
     skipped()
     out = tmp_path / "waiting.csv"
     (tmp_path / ".waiting.csv.new").symlink_to("/dev/full")
-    with pytest.raises(ActionError, match=r"waiting\.csv cannot be written: No space left on device\."):
+    with pytest.raises(ActionError, match=r"Cannot write .*waiting\.csv: No space left on device\."):
         run(out=out)
     assert list(tmp_path.iterdir()) == []
 
@@ -215,7 +215,7 @@ def test_the_list_is_shown_and_says_what_is_left_to_others(make_task, person, ad
     call_command("adjudicate", "task", list=True, **{"as": "both"})
     assert capsys.readouterr() == (
         "Task task: 0 posts to be decided by both.\n",
-        "1 post more must be decided by somebody else: both has judged them.\n",
+        "Another adjudicator must decide 1 post that both has already judged.\n",
     )
 
 
@@ -233,6 +233,6 @@ def test_a_post_that_is_asked_about_with_two_languages_is_decided_for_one(make_t
     while lease := take(ann, task):
         skip(ann, lease.pk)
     outcome = run(file=file("id,asked,label,reason\n1,en,not-en,known\n1,,de,known\n1,fr,de,known\n"))
-    sentence = "1 is asked about with: de, en. Say in the column asked which of them is meant."
+    sentence = "The task asks about several languages of 1: de, en. Enter one of them in the column asked."
     assert outcome.warned == [f"Line 3: {sentence}", f"Line 4: {sentence}"]
     assert dict(task.units.values_list("asked", "label")) == {"de": "", "en": "not-en"}

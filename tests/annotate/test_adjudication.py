@@ -59,7 +59,7 @@ def test_a_decision_is_kept_with_its_reason_and_can_be_taken_back_and_made_anew(
 def test_a_decision_that_cannot_be_kept_is_refused(skipped, ada):
     unit = skipped().units.get()
     for reason, sentence in (
-        (" ", "Say in a few words how you know"),
+        (" ", "Enter a short reason"),
         ("x" * 201, "longer than 200 characters"),
         ("a\x00b", "NUL"),
     ):
@@ -91,13 +91,13 @@ def test_only_units_that_wait_for_an_adjudicator_can_be_decided_and_the_second_i
 ):
     with pytest.raises(WrongStage, match="is not waiting for an adjudicator"):
         settle(ada, make_task([DISPUTED], name="open").units.get().pk, GERMAN)
-    with pytest.raises(NotFound, match="There is no such unit"):
+    with pytest.raises(NotFound, match="This unit does not exist"):
         settle(ada, 0, GERMAN)
     unit = skipped().units.get()
     settle(ada, unit.pk, GERMAN)
     for annotator, other in ((eve, GERMAN), (ada, Answer("en", GERMAN.reason)), (ada, Answer("de", "another reason"))):
         for attempt in (lambda: settle(annotator, unit.pk, other), lambda: discard(annotator, unit.pk, "odd")):  # noqa: B023
-            with pytest.raises(WrongStage, match="somebody may have decided it meanwhile"):
+            with pytest.raises(WrongStage, match="Another adjudicator may have decided it"):
                 attempt()
     assert Judgment.objects.filter(lease=None).count() == 1
     assert where(unit) == (stages.LABELLED, "de")
@@ -106,7 +106,7 @@ def test_only_units_that_wait_for_an_adjudicator_can_be_decided_and_the_second_i
 def test_only_a_decision_of_ones_own_that_stands_is_taken_back(skipped, make_task, ada, eve, person):
     unit = skipped().units.get()
     settle(ada, unit.pk, GERMAN)
-    with pytest.raises(NothingToUndo, match="There is no decision of yours"):
+    with pytest.raises(NothingToUndo, match="You have no decision here to undo"):
         unsettle(eve, unit.pk)
     unsettle(ada, unit.pk)
     with pytest.raises(NothingToUndo):
@@ -139,7 +139,10 @@ def test_the_list_has_what_waits_in_the_order_of_the_draw_and_can_be_cut_to_a_qu
 def test_what_waits_for_another_adjudicator_is_told_once_the_task_is_closed(make_task, person, client):
     task, both = make_task([DISPUTED, DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     client.force_login(both.user)
-    for sentence in ("1 case waits for another adjudicator, since you have judged it.", "2 cases wait for another"):
+    for sentence in (
+        "1 case is waiting for another adjudicator, because you have judged it.",
+        "2 cases are waiting for another",
+    ):
         skip(both, take(both, task).pk)
         for is_open in (True, False):
             Task.objects.update(is_open=is_open)
@@ -175,7 +178,7 @@ def test_whose_answers_were_voided_does_not_decide_what_they_had_answered(differ
     with pytest.raises(Paused):
         settle(first, unit.pk, Answer("4", "I know"))
     lift(running(first, task), by=manager)
-    with pytest.raises(NotAllowed, match="judged this one"):
+    with pytest.raises(NotAllowed, match="judged this case"):
         settle(first, unit.pk, Answer("4", "I know"))
 
 

@@ -210,11 +210,11 @@ def test_a_task_without_answers_or_overlap_says_so_and_how_it_gets_one(make_reco
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
     assert second_opinions(fitted(task)) == {}
-    assert told("agreement", task.name).startswith("Task crowd: no answer counts yet")
+    assert told("agreement", task.name).startswith("Task crowd: no answers count yet")
     judged(people(1)[0], make_task([DISPUTED], name="alone").units.get(), "de")
     assert "--redundancy 1.1" in told("agreement", "alone")
     make_task([DISPUTED], name="overlap", redundancy=1.5)
-    assert "no answer counts yet" in told("agreement", "overlap")
+    assert "no answers count yet" in told("agreement", "overlap")
 
 
 def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):
@@ -277,7 +277,7 @@ def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task,
 def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):
     file = tmp_path / "gold.tsv"
     for text, sentence in [
-        ("task\tlabel\na\t1\na\t0\n", "line 3: a is 0 here and 1 before; keep one"),
+        ("task\tlabel\na\t1\na\t0\n", "line 3: a has the label 0 here and 1 in an earlier line"),
         ("task\tlabel\na\t\n", "line 2: The label is empty"),
         ("task\tlabel\na\n", "line 2: The row has 1 field, but the header has 2"),
     ]:

@@ -63,7 +63,7 @@ def test_the_whole_way(make_task, program):
         program.post(f"leases/{program.next()['id']}/judge/", label="de")
     assert program.post("tasks/task/next/").json() == {
         "lease": None,
-        "why": "All done. Everything in this task has been read.",
+        "why": "All done. All units of this task have been read.",
     }
     labels = list(task.units.values_list("stage", "label"))
     assert labels == [
@@ -149,12 +149,12 @@ def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
     for path in ("tasks/other/", "tasks/other/progress/"):
         response = program.get(path)
         assert refusal(response) == (404, "not_found")
-        assert "no such task" in response.json()["detail"]
+        assert "task or unit does not exist" in response.json()["detail"]
     assert "this page" not in program.get("tasks/task/adjudication/").json()["detail"]
     assert program.get("tasks/task/?format=json").json()["name"] == "task"
     other = program.get("tasks/task/?format=xml")
     assert refusal(other) == (404, "not_found")
-    assert other.json()["detail"] == "There is no format 'xml' here. Leave ?format= out."
+    assert other.json()["detail"] == "The format 'xml' does not exist. Remove ?format= from the address."
     for address in ("/api/", "/api/v1/nothing/", "/api/v2/tasks/"):
         response = client.get(address)
         assert response.status_code == 404
@@ -210,7 +210,7 @@ def test_a_request_of_the_wrong_form_is_refused_with_what_to_send(make_task, pro
     assert "non_field" not in detail
     assert send_json(json.dumps({"label": "de", "comment": "x" * 3_000_000})) == (
         (400, "invalid_answer"),
-        "The body of the request holds more than the site takes, so nothing was done. Send less.",
+        "The request body is too large, so nothing was saved. Send less data.",
     )
     assert "Use a method" in program.get("tasks/task/next/").json()["detail"]
 

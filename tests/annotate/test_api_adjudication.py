@@ -61,10 +61,13 @@ def test_the_list_is_cut_to_a_language_and_into_pages(skipped, program, monkeypa
     french = program.get(f"{LIST}?language=fr").json()
     assert (french["waiting"], french["units"]) == (2, [])
     beyond = program.get(f"{LIST}?page=3")
-    assert (refusal(beyond), beyond.json()["detail"]) == ((404, "not_found"), "There is no such page: the list has 2.")
+    assert (refusal(beyond), beyond.json()["detail"]) == (
+        (404, "not_found"),
+        "This page does not exist: the list has 2 pages.",
+    )
     strange = program.get(f"{LIST}?language=xx-none")
     assert refusal(strange) == (400, "invalid_answer")
-    assert "'xx-none' is not a language code known here; write a code such as de or zh-CN." in strange.json()["detail"]
+    assert "'xx-none' is not a known language code; write a code such as de or zh-CN." in strange.json()["detail"]
 
 
 def test_a_unit_is_settled_discarded_and_taken_back_and_a_retry_is_answered_as_before(skipped, program):

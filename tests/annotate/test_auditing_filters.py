@@ -66,7 +66,7 @@ def read_all(task, annotator, is_toxic):
 
 
 def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited, ann):
-    with pytest.raises(Exception, match="--size: not an option of toxic_pairs tasks drawn by the filtered design"):
+    with pytest.raises(Exception, match="--size is not an option of toxic_pairs tasks drawn by the filtered design"):
         audited(size=5)
     task = audited()
     dropped = dropped_of(task)
@@ -158,7 +158,7 @@ def test_an_audit_of_an_earlier_filter_says_so_wherever_it_is_told(audited, ann,
     scores = tmp_path / "other.tsv"
     scores.write_text("".join(f"{key}\t0.9\n" for key in sorted(keys(task))[:2]), encoding="utf-8")
     call_command("import_scores", "talk", scores, name="other", threshold="0.5", of="pair")
-    assert "What was drawn before (draws: 1) tells of the filter as it was" in capsys.readouterr().err
+    assert "Earlier draws (1) audit the old filter" in capsys.readouterr().err
     assert not filter_precision.report(task)["is_current"]
     call_command("audit", "audit")
     assert OLD_FILTER in capsys.readouterr().out

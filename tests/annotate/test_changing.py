@@ -133,7 +133,7 @@ def test_a_person_changes_so_many_answers_a_day_in_all_tasks_and_no_more(make_ta
     first, second, third = (answer(ann, task) for task in tasks)
     change(ann, tasks[0], first.pk, ENGLISH)
     change(ann, tasks[1], second.pk, ENGLISH)
-    with pytest.raises(EnoughToday, match="You have changed 2 answers today, so your answer stands"):
+    with pytest.raises(EnoughToday, match="You have changed 2 answers today, so this answer was not changed"):
         change(ann, tasks[2], third.pk, ENGLISH)
     Change.objects.update(at=midnight() - timedelta(seconds=1))
     change(ann, tasks[2], third.pk, ENGLISH)
@@ -143,19 +143,19 @@ def test_what_cannot_be_changed_is_refused_in_a_sentence_and_nothing_is_kept(mak
     task = make_task([DISPUTED])
     first = answer(ann, task)
     bea = person("bea", "de")
-    with pytest.raises(NotFound, match="no such answer of yours"):
+    with pytest.raises(NotFound, match="You do not have this answer"):
         change(bea, task, first.pk, ENGLISH)
-    with pytest.raises(InvalidAnswer, match="That is what you have said"):
+    with pytest.raises(InvalidAnswer, match="This is your current answer"):
         change(ann, task, first.pk, Answer("de"))
     with pytest.raises(InvalidAnswer):
         change(ann, task, first.pk, Answer("tlh"))
     language = ann.languages.get()
     ann.languages.all().delete()
-    with pytest.raises(NotAllowed, match="may not work in German any more"):
+    with pytest.raises(NotAllowed, match="can no longer work in German"):
         change(ann, task, first.pk, ENGLISH)
     language.save(force_insert=True)
     Task.objects.update(is_open=False)
-    with pytest.raises(WrongStage, match="closed, so your answer stands"):
+    with pytest.raises(WrongStage, match="closed, so your answer cannot be changed"):
         change(ann, task, first.pk, ENGLISH)
     Task.objects.update(is_open=True)
     pause(ann, task, by=manager, reason="asleep")
@@ -169,7 +169,7 @@ def test_a_change_can_be_changed_again_and_what_was_taken_back_is_not_changed(ma
     task = make_task([DISPUTED])
     first = answer(ann, task)
     change(ann, task, first.pk, ENGLISH)
-    with pytest.raises(InvalidAnswer, match="That is what you have said"):
+    with pytest.raises(InvalidAnswer, match="This is your current answer"):
         change(ann, task, first.pk, ENGLISH)
     change(ann, task, first.pk, FRENCH)
     undo(ann, task, first.pk)

@@ -240,7 +240,7 @@ def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, a
     call_command("status")
     told = capsys.readouterr().out
     assert NO_SECOND in told
-    assert "Make another person an adjudicator. These tasks ask for one: asks.\n" in told
+    assert "Make another person an adjudicator. Tasks that need one: asks.\n" in told
     person("eve", adjudicates=True)
     call_command("status")
     assert NO_SECOND not in capsys.readouterr().out
@@ -261,9 +261,11 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, ada, per
         with transaction.atomic():
             shown = opened(dry_run=dry)
             transaction.set_rollback(True)
-        assert re.search(r"One reader decides \d+ units\. Of these an adjudicator decides \d+ again, by lot", shown)
+        assert re.search(
+            r"A single reader decides \d+ units\. An adjudicator decides a random \d+ of these again", shown
+        )
         assert NO_SECOND in shown
-        assert "a second adjudicator decides" not in shown
+        assert "second adjudicator decides" not in shown
     person("eve", adjudicates=True)
     foretold, real = (json.loads(opened(json=True, dry_run=dry))["checks"] for dry in (True, False))
     # Of which decisions there are two nobody foresees, a dry run neither.

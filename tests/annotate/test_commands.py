@@ -54,12 +54,12 @@ def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, c
     task = make_task([DISPUTED, ("fr", "fr he", "he"), DISPUTED])
     person("ben", "en")
     call_command("reroute", "task")
-    assert capsys.readouterr().out == "Sent on: 2 to readers of their next language, 1 to adjudication.\n"
+    assert capsys.readouterr().out == "Moved: 2 to the queue of the next language, 1 to adjudication.\n"
     ended = [("ADJUDICATION", "fr"), ("QUEUED", "en"), ("QUEUED", "en")]
     assert sorted(task.units.values_list("stage", "language")) == ended
     moves = Transition.objects.count()
     call_command("reroute", "task")
-    assert "Sent on: 0 to readers" in capsys.readouterr().out
+    assert "Moved: 0 to the queue" in capsys.readouterr().out
     assert Transition.objects.count() == moves
     for command in ("reroute", "audit"):
         with pytest.raises(CommandError, match="There is no task 'none'; available: task"):
@@ -69,7 +69,7 @@ def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, c
 def test_reroute_counts_no_decoy_since_no_adjudicator_sees_it(make_task, capsys):
     task = make_task([DISPUTED] * 3, asked="de", decoys=2)
     call_command("reroute", "task")
-    assert capsys.readouterr().out == "Sent on: 0 to readers of their next language, 1 to adjudication.\n"
+    assert capsys.readouterr().out == "Moved: 0 to the queue of the next language, 1 to adjudication.\n"
     assert list(task.units.order_by("position").values_list("stage", flat=True)) == [
         stages.ADJUDICATION,
         stages.DISCARDED,
@@ -81,11 +81,14 @@ def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, perso
     task = make_task([DISPUTED, DISPUTED], rounds=1)
     with_manifest()
     both = person("both", "de", adjudicates=True)
-    for told in ("1 post waits for an adjudicator who has not read it", "2 posts wait for .* who has not read them"):
+    for told in (
+        "1 post is waiting for an adjudicator who has not read it",
+        "2 posts are waiting for .* who has not read them",
+    ):
         skip(both, take(both, task).pk)
         for command, options in (("reroute", {}), ("export_gold", {"out": tmp_path / "gold"})):
             call_command(command, "task", **options)
-            assert re.search(f"{told}; make another person an adjudicator.\n", capsys.readouterr().err)
+            assert re.search(f"{told}. Make another person an adjudicator.\n", capsys.readouterr().err)
     person("ada", adjudicates=True)
     call_command("reroute", "task")
     assert capsys.readouterr().err == ""
@@ -152,7 +155,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
     assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in told
-    with pytest.raises(CommandError, match="task has no agreement to contest: none of its labels is the detectors'"):
+    with pytest.raises(CommandError, match="Cannot contest labels of task task: none of them come from the detectors"):
         call_command("audit", "task", "--contest")
 
 

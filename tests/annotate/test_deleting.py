@@ -63,19 +63,19 @@ def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, p
     ann, ben = person("ann", "de"), person("ben", "de")
     held = take(ann, task)
     assert told("close", "task") == (
-        "Task task is closed now: nobody is given its units. Without a label yet: 2 units. What people have open now "
-        "(1 unit) may still be answered.\n"
+        "Task task has been closed, so annotators no longer receive its units. Units without a label: 2. "
+        "Annotators can still answer the units that they have open (1 unit).\n"
     )
     task.refresh_from_db()
     assert take(ben, task) is None
     judge(ann, held.pk, Answer("de"))
-    assert told("close", "task") == "Task task was closed already. Without a label yet: 1 unit.\n"
+    assert told("close", "task") == "Task task was already closed. Units without a label: 1.\n"
     assert told("reopen", "task") == (
-        "Task task is open again: people are given its units. Without a label yet: 1 unit.\n"
+        "Task task has been reopened, so annotators receive its units. Units without a label: 1.\n"
     )
     task.refresh_from_db()
     assert take(ben, task)
-    assert told("reopen", "task").startswith("Task task was open already.")
+    assert told("reopen", "task").startswith("Task task was already open.")
     make_task([("fr", "en", "fr")], is_open=False, name="unread")
     capsys.readouterr()
     call_command("reopen", "unread")
@@ -86,7 +86,7 @@ def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
     file = tmp_path / "judgments.tsv"
     file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\n", encoding="utf-8")
     told("import_judgments", "crowd", str(file))
-    with pytest.raises(CommandError, match="crowd holds judgments that were made elsewhere, so nobody can be given"):
+    with pytest.raises(CommandError, match="crowd contains imported judgments, so annotators cannot receive"):
         told("reopen", "crowd")
     assert not Task.objects.get().is_open
 
@@ -115,7 +115,7 @@ def test_what_another_task_asks_about_or_has_taken_labels_from_stays(demo_corpus
     delete("one")
     first, second = make_task([DISPUTED], name="first"), make_task([DISPUTED], name="second")
     second.units.update(reused_from=first.units.get())
-    with pytest.raises(CommandError, match="another task has taken labels from it"):
+    with pytest.raises(CommandError, match="another task has reused its labels"):
         delete("first")
     delete("second")
     delete("first")
@@ -145,7 +145,9 @@ def test_a_task_of_which_somebody_has_said_something_stays_even_if_that_counts_n
         say(take(ann, make_task([DISPUTED, DISPUTED], name=name)).pk)
         Judgment.objects.update(voided_at=timezone.now())
         before = counts()
-        with pytest.raises(CommandError, match=r"people have said something of its units \(1 time\), and that is kept"):
+        with pytest.raises(
+            CommandError, match=r"people have answered its units \(1 time\), and these records must be kept"
+        ):
             delete(name)
         assert counts() == before
 
@@ -154,7 +156,7 @@ def test_a_task_whose_test_somebody_took_stays(make_records_task, person):
     gold = {"practice": ["1"], "test": ["1", "0", "1", "0"]}
     task, ann = make_records_task(gold=gold, test_items=2), person("ann", "en")
     acts.begin(ann, task, "en", "practice")
-    with pytest.raises(CommandError, match="practised for it or taken its test"):
+    with pytest.raises(CommandError, match="taken its practice or test"):
         delete("crowd")
     assert Task.objects.filter(pk=task.pk).exists()
 
@@ -164,7 +166,7 @@ def test_a_task_of_which_somebody_has_a_unit_open_stays_until_that_is_over(make_
     take(ann, task)
     with pytest.raises(
         CommandError,
-        match=r"somebody has a unit of it open just now\. Close it with `assay close task`, and delete it once",
+        match=r"an annotator has one of its units open\. Close the task with `assay close task`, and delete it after",
     ):
         delete("task")
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -288,11 +290,11 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
 
 @pytest.mark.django_db
 def test_what_is_not_clear_is_refused(data_dir):
-    one = "Name one task to delete, or one corpus with --corpus NAME."
+    one = "Specify either one task to delete, or one corpus with --corpus NAME."
     for arguments, options, sentence in (
         ([], {}, one),
         (["t"], {"corpus": "c"}, one),
-        (["t"], {"predictor": "p@1"}, "A predictor is one of a corpus: name that with --corpus, and no task."),
+        (["t"], {"predictor": "p@1"}, "--predictor requires --corpus and cannot be used with a task."),
         (["t"], {}, "There is no task 't'; available: none."),
         ([], {"corpus": "../x"}, "'../x' is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or"),
         (
@@ -322,19 +324,19 @@ def test_it_asks_first_on_a_terminal(make_task, monkeypatch, capsys):
         if goes:
             call_command("delete", task.name)
         else:
-            with pytest.raises(CommandError, match=r"^Nothing was changed\.$"):
+            with pytest.raises(CommandError, match=r"^Cancelled\. Nothing was changed\.$"):
                 call_command("delete", task.name)
         assert Task.objects.filter(pk=task.pk).exists() is not goes
         assert capsys.readouterr().err == (
-            f"This deletes task {task.name} with 1 unit and 1 draw. Nobody has said anything of it yet. "
-            "It cannot be taken back.\nGo on? Type yes: "
+            f"This deletes task {task.name} with 1 unit and 1 draw. The task has no answers. "
+            "This cannot be undone.\nContinue? Type yes: "
         )
 
 
 def test_without_a_terminal_it_is_refused_unless_it_was_said(make_task, monkeypatch):
     make_task([DISPUTED])
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
-    with pytest.raises(CommandError, match=r"there is no terminal to ask on\. Add --yes if you mean it\.$"):
+    with pytest.raises(CommandError, match=r"stdin is not a terminal\. Add --yes to confirm\.$"):
         call_command("delete", "task")
     assert Task.objects.exists()
     delete("task")
@@ -384,5 +386,5 @@ def test_people_at_work_are_not_waited_for(make_task):
 
     _, refused = at_once(work, delete)
     assert isinstance(refused, WrongStage)
-    assert str(refused) == "Somebody is at work in task just now. Close it with `assay close task`, and try again."
+    assert str(refused) == "Somebody is working in task. Close it with `assay close task`, and try again."
     assert Unit.objects.filter(task=task).exists()

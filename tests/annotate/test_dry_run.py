@@ -83,10 +83,10 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     audit = opened(dry_run=True, **given)[0]["audit"]
     told = " ".join(out.getvalue().split())
     assert audit["hours"] == pytest.approx(audit["chosen"] * 12 / 3600)
-    assert f"That is {audit['hours']:.1f} hours at the supposed pace." in told
+    assert f"This takes {audit['hours']:.1f} hours at the assumed pace." in told
     mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
     assert 0 < len(mostly) < len(audit["languages"])
-    assert f"It takes a third or more of the posts in: {' '.join(mostly)}." in told
+    assert f"The audit includes a third or more of the posts in: {' '.join(mostly)}." in told
 
 
 def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs(demo_corpus):
@@ -103,8 +103,8 @@ def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs
         assert of["contested"] == pytest.approx(of["chance"] * (of["posts"] - of["chosen"]))
     told = " ".join(out.getvalue().split())
     able = sum(of["chosen"] >= 3 for of in audit["languages"].values())
-    assert f"The audit can test the limit of 85.0% in {able} of {len(audit['languages'])} languages;" in told
-    assert "fails the audit by chance, and is read in full, in <0.1% of cases" in told
+    assert f"The audit can test the limit of 85.0% in {able} of {len(audit['languages'])} languages." in told
+    assert "fails the audit by chance in <0.1% of cases" in told
     without, _ = opened(dry_run=True, **UNIFORM)
     assert without["audit"]["contested"] == 0
 
@@ -134,9 +134,9 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
     assert sum(real["stages"].values()) == 100
     # What the real one would be refused, the dry run is too.
     before = contents(data_dir)
-    with pytest.raises(CommandError, match="There is already a task 't'"):
+    with pytest.raises(CommandError, match="The task 't' already exists"):
         opened(dry_run=True, **UNIFORM)
-    with pytest.raises(CommandError, match="--size must be larger than that"):
+    with pytest.raises(CommandError, match="Set --size to a larger number"):
         opened("extend_task", dry_run=True, size=100)
     assert contents(data_dir) == before
     assert not User.objects.exists()
@@ -148,7 +148,7 @@ def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_
     call_command("open_task", "t", dry_run=True, redundancy=1.2, stdout=out, stderr=io.StringIO(), **UNIFORM)
     units = int(re.search(r"^en +English +(\d+) ", out.getvalue(), re.MULTILINE)[1])
     several = re.search(
-        rf"^\* en: (\d+) of {units} units ask for 2 people, and fewer read it$", out.getvalue(), re.MULTILINE
+        rf"^\* en: (\d+) of {units} units need 2 people, but fewer read it$", out.getvalue(), re.MULTILINE
     )
     assert 0 < int(several[1]) < units / 2
 
@@ -178,10 +178,10 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     told = out.getvalue()
     assert re.search(r"^language +name +units +answers +readers +passed the test +may work now$", told, re.MULTILINE)
-    assert "* de, en: each unit asks for 3 people, and fewer read it\n" in told
-    assert "Nobody who may log in reads 1 queue with 30 units: fr.\n" in told
-    assert "There is no adjudicator for what readers cannot settle.\n" in told
-    assert told.endswith("This was a dry run: nothing was kept of it. Without --dry-run the same is done.\n")
+    assert "* de, en: each unit needs 3 people, but fewer read it\n" in told
+    assert "No active annotator reads 1 queue with 30 units: fr.\n" in told
+    assert "There is no adjudicator for units on which readers disagree.\n" in told
+    assert told.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
 
 
 def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, person):
@@ -199,8 +199,8 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **options)
     printed = " ".join(out.getvalue().split())
-    assert "The work that has readers is expected to be done about" in printed
-    assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in printed
+    assert "All work with readers is expected to be finished about" in printed
+    assert "The dates assume 12 seconds per answer and 10 hours per week for each reader" in printed
 
 
 def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):

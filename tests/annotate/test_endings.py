@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from annotate import exit_status
-from annotate.actions.commands import in_our_words
+from annotate.actions.commands import reworded
 from tests import running
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "/data/gold")
@@ -33,20 +33,20 @@ def raising(error):
         (FULL, 1, f"/data/gold cannot be written: the disk is full; {exit_status.KEPT}"),
         (OSError(errno.EDQUOT, "x"), 1, f"A file cannot be written: the quota is used up; {exit_status.KEPT}"),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "/x cannot be used: Permission denied."),
-        (ImproperlyConfigured("ASSAY_DEBUG is\n'x'."), 1, "Wrong settings: ASSAY_DEBUG is 'x'."),
+        (ImproperlyConfigured("ASSAY_DEBUG is\n'x'."), 1, "Invalid settings: ASSAY_DEBUG is 'x'."),
         (OperationalError("database or disk is full"), 1, "Free space on its disk"),
         (OperationalError("could not extend file: No space left on device"), 1, "Free space on its disk"),
-        (OperationalError("no such table: x"), 1, "has `assay serve` been run?"),
-        (OperationalError('database "blocked_users" does not exist'), 1, "has `assay serve` been run?"),
-        (OperationalError('could not translate host name "fullerton"'), 1, "has `assay serve` been run?"),
-        (InterfaceError("connection already closed"), 1, "has `assay serve` been run?"),
-        (ProgrammingError('relation "x" does not exist'), 1, "has `assay serve` been run?"),
-        (DatabaseError("file is not a database"), 1, "has `assay serve` been run?"),
-        (IntegrityError("UNIQUE constraint failed"), 70, "A fault of the program: IntegrityError: UNIQUE"),
-        (DataError("value too long"), 70, "A fault of the program: DataError: value"),
-        (OperationalError("database is locked"), 1, "being written to by another program"),
-        (MemoryError(), 1, "Memory ran out: what was finished is kept"),
-        (KeyError("x"), 70, "A fault of the program: KeyError: 'x'."),
+        (OperationalError("no such table: x"), 1, "whether `assay serve` has been run"),
+        (OperationalError('database "blocked_users" does not exist'), 1, "whether `assay serve` has been run"),
+        (OperationalError('could not translate host name "fullerton"'), 1, "whether `assay serve` has been run"),
+        (InterfaceError("connection already closed"), 1, "whether `assay serve` has been run"),
+        (ProgrammingError('relation "x" does not exist'), 1, "whether `assay serve` has been run"),
+        (DatabaseError("file is not a database"), 1, "whether `assay serve` has been run"),
+        (IntegrityError("UNIQUE constraint failed"), 70, "Internal error: IntegrityError: UNIQUE"),
+        (DataError("value too long"), 70, "Internal error: DataError: value"),
+        (OperationalError("database is locked"), 1, "Another program is writing to the database"),
+        (MemoryError(), 1, "Out of memory: finished work is kept"),
+        (KeyError("x"), 70, "Internal error: KeyError: 'x'."),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
     ],
     ids=repr,
@@ -102,21 +102,21 @@ def test_a_signal_that_a_library_swallows_does_not_make_the_program_unstoppable(
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        ("the following arguments are required: task, --out", "Something is missing: task, --out."),
-        ("one of the arguments --a --b is required", "One of these is needed: --a --b."),
-        ("argument --k: expected one argument", "--k needs a value after it."),
-        ("argument --x: expected 2 arguments", "--x needs 2 values after it."),
-        ("argument --a: not allowed with argument --b", "--a and --b exclude each other; give one of them."),
+        ("the following arguments are required: task, --out", "Required arguments are missing: task, --out."),
+        ("one of the arguments --a --b is required", "One of these arguments is required: --a --b."),
+        ("argument --k: expected one argument", "--k requires a value."),
+        ("argument --x: expected 2 arguments", "--x requires 2 values."),
+        ("argument --a: not allowed with argument --b", "--a and --b cannot be used together."),
         ("argument --port: invalid int value: 'x'", "--port cannot be 'x'."),
-        ("argument c: invalid choice: 'x' (choose from 'a', 'b')", "c cannot be 'x'; it is one of 'a', 'b'."),
+        ("argument c: invalid choice: 'x' (choose from 'a', 'b')", "c cannot be 'x'. Valid values: 'a', 'b'."),
         ("something new", "Something new."),
     ],
 )
 def test_what_argparse_says_is_said_in_our_words(theirs, ours):
-    assert in_our_words(theirs) == ours
+    assert reworded(theirs) == ours
 
 
-NONE, UNKNOWN = '{\n  "corpora": []\n}\n', "There is no command 'nosuch'. `assay --help` lists all.\n"
+NONE, UNKNOWN = '{\n  "corpora": []\n}\n', "There is no command 'nosuch'. See `assay --help`.\n"
 
 
 @pytest.mark.slow

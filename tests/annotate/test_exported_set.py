@@ -275,7 +275,7 @@ def test_the_card_counts_the_posts_in_which_mentions_are_masked_if_there_are_any
 def test_where_the_text_may_not_leave_no_file_holds_it_or_what_leads_to_it(finished, out, capsys):
     write_manifest(SMALL, replace(manifest_of(SMALL), text_may_leave=False))
     call_command("export_gold", "gold", out=out)
-    assert "The licence keeps the text here" in capsys.readouterr().err
+    assert "The licence does not allow publishing the text" in capsys.readouterr().err
     content = everything_in(out)
     for item in (unit.item for unit in finished.units.select_related("item")):
         for line in item.text.splitlines():

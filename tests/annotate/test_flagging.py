@@ -281,7 +281,7 @@ def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
     assert not flags.replies(asked.annotator).exists()
     # A task with a flag, settled or not, is not deleted.
     Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
-    with pytest.raises(WrongStage, match="told something of its units \\(1 time\\)"):
+    with pytest.raises(WrongStage, match="flagged its units \\(1 time\\)"):
         delete_task(asked.unit.task)
 
 
@@ -299,7 +299,7 @@ def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(m
     flag(ann, second)  # nobody else reads it
     settle(ada, second.unit.pk, Answer("de", "I read it"))
     flags.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
-    with pytest.raises(WrongStage, match="manager has left this one out"):
+    with pytest.raises(WrongStage, match="manager has excluded this case"):
         unsettle(ada, second.unit.pk)
     flags.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
     assert [move.event for move in second.unit.transitions.all()].count("withdrawn") == 1
@@ -326,7 +326,7 @@ def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_recor
         flags.discard(asked.pk, by=manager)
     assert Flag.objects.open().exists()
     flags.reply(asked.pk, "Since …", by=manager)
-    with pytest.raises(NotAllowed, match="give itself away"):
+    with pytest.raises(NotAllowed, match="reveal the answer"):
         flags.make_example(asked.pk, by=manager)
 
 
@@ -388,7 +388,7 @@ def test_what_is_disturbing_is_hidden_at_once_and_handed_on_by_two_keys(at_work,
     assert before not in page.content()
     assert stored() == [("disturbing", "")]
     assert "0 answered and 0 skipped today" in page.inner_text("footer.progress")
-    assert "Passed on as disturbing" in page.inner_text("footer.progress")
+    assert "Flagged as disturbing" in page.inner_text("footer.progress")
     console_errors.clear()  # of the line
     # While the flags are shown, digits mean them, and Escape closes them.
     let_guard_pass(page)
@@ -412,7 +412,7 @@ def test_a_question_is_asked_by_keys_alone_and_the_unit_and_its_comment_stay(at_
     page.wait_for_selector("#flag textarea:focus")
     page.keyboard.type("Is this 1 language?")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=The manager has it now")
+    page.wait_for_selector("text=The manager has received your flag")
     assert (hands.post, page.input_value("[name=comment]")) == (before, "a comment")
     assert stored() == [("question", "Is this 1 language?")]
     assert page.locator("#flag[open]").count() == 0
@@ -438,7 +438,7 @@ def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, an
     page.click("#flag > summary")
     page.fill("#flag textarea", "Why?")
     page.click("#flag [value=question]")
-    assert "The manager has it now" in page.inner_text("#flagged")
+    assert "The manager has received your flag" in page.inner_text("#flagged")
     assert (page.inner_text("#post"), page.input_value("[name=comment]")) == (before, "a comment")
     page.click("#flag > summary")
     page.click("#flag [value=disturbing]")

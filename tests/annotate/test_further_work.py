@@ -149,14 +149,14 @@ def test_the_report_names_the_predictor_and_the_width_as_it_was_typed(task):
         call_command("audit", "task", *options, stdout=(out := io.StringIO()))
         return " ".join(out.getvalue().split())
 
-    assert "which is as narrow as wished." in report("--width", "100")
+    assert "which is as narrow as desired." in report("--width", "100")
     page = report("--width", "3.25")
-    assert "For a predictor that is right in 95.0% of the posts, the 95% interval of accuracy will be about" in page
-    assert "Further work for 3.25 points, at" in page
+    assert "For a predictor with an accuracy of 95.0%, the 95% interval of accuracy will be about" in page
+    assert "Further work to reach 3.25 points, at" in page
     by_default = further_work(task)
     typed = further_work(task, float(in_points(by_default["wished"]).split()[0]) / 100)
     assert [row["amount"] for row in typed["rows"]] == [row["amount"] for row in by_default["rows"]]
-    with pytest.raises(CommandError, match=r"--width is an option of the report"):
+    with pytest.raises(CommandError, match=r"--width applies only to the report"):
         report("--add", "5", "--width", "3")
 
 
@@ -181,5 +181,5 @@ def test_counting_asks_the_database_as_often_for_more_posts(make_task, django_as
 
 def test_a_task_for_one_language_has_no_accuracy_to_narrow(make_task):
     assert further_work(make_task([DISPUTED] * 3, asked="de")) is None
-    with pytest.raises(CommandError, match=r"^Task task measures no accuracy of a stream.*Leave out --width\.$"):
+    with pytest.raises(CommandError, match=r"^Task task does not measure accuracy on a stream.*Remove --width\.$"):
         call_command("audit", "task", "--width", "3")

@@ -72,9 +72,9 @@ def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_
     said = run(PUBLISHED / "uniformly_sampled.tsv")
     assert "       61  the id 0, which is no post's\n" in said
     assert "1,818 of 1,879 rows written" in said
-    assert said.endswith("17 languages have at least 100 posts, und apart.\n")
+    assert said.endswith("17 languages other than und have at least 100 posts.\n")
     assert "ar_LATN -> ar-Latn (2)" in said
-    assert "Kept, though not among the languages known here: ar-Latn (2), dv-Latn (1)," in said
+    assert "Labels that are not in the language list were kept: ar-Latn (2), dv-Latn (1)," in said
     assert {entry["row"].partition("\t")[2] for entry in rejects(out)} == {"0"}
     assert len(rejects(out)) == 61
     assert {row.asked for row in read_gold_set(out).rows} == {""}

@@ -127,7 +127,7 @@ def test_of_two_workers_each_job_is_done_by_one(installed):
     workers = [worker(), worker()]
     assert [each.wait(HANGS) for each in workers] == [0, 0]
     assert [state(job) for job in asked] == [Job.DONE] * 3
-    assert asked[2].said == ["Corpus one: nothing is new; it has 1,525 posts."]
+    assert asked[2].said == ["Corpus one: no new files; it contains 1,525 posts."]
 
 
 def test_the_database_refuses_two_running_jobs_of_one_corpus_and_impossible_times(db):
@@ -170,7 +170,7 @@ def test_what_has_ended_is_not_cancelled_and_what_has_not_is_not_removed(db, dat
     now = timezone.now()
     Job.objects.update(state=Job.DONE, began_at=now, ended_at=now)
     job.refresh_from_db()
-    with pytest.raises(WrongStage, match="has ended already"):
+    with pytest.raises(WrongStage, match="has already ended"):
         job_store.cancel(job)
     job_store.remove(job)
     assert (list(Job.objects.all()), job_store.folder(job).exists()) == ([], False)

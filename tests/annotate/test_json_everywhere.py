@@ -55,9 +55,9 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert asked("add_annotators", people) == {"links": {}, "updated": ["ann", "ben"], "mailed": {}}
     # A warning stands beside the document, not in it.
     assert asked.err == (
-        "Updated, as the file has them now (names, languages): ann, ben.\n"
-        "Adjudicators among them: ben.\n"
-        "No password set yet: ann, ben; --again prints new links for them.\n"
+        "Names and languages updated: ann, ben.\n"
+        "Adjudicators among the updated annotators: ben.\n"
+        "No password yet: ann, ben. To print new links, use --again.\n"
     )
 
     posts = settings.BASE_DIR / "fixtures/demo_posts.jsonl"
@@ -86,7 +86,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("status")
     assert told["installation"]["data_folder"] == str(settings.DATA_DIR)
     assert told["people"] == {"annotators": 2, "adjudicators": 1, "invited": 2, "managers": 0}
-    assert told["next"][0] == "Make an account for the manager: `assay add_manager NAME`."
+    assert told["next"][0] == "Create an account for a manager: `assay add_manager NAME`."
     assert [row["corpus"] for row in asked("corpora")["corpora"]] == [NAME]
     [row] = asked("tasks")["tasks"]
     assert values(row, "name", "units", "answers_today") == ("t", 100, 1)

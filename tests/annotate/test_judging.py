@@ -48,7 +48,7 @@ def test_nobody_can_answer_with_the_lease_of_somebody_else(make_task, readers):
     task, (ann, bea) = make_task([DISPUTED]), readers("ann bea")
     lease = take(ann, task)
     for attempt in (lambda: judge(bea, lease.pk, GERMAN), lambda: skip(bea, lease.pk), lambda: judge(bea, 0, GERMAN)):
-        with pytest.raises(NotFound, match="You have not been given such a unit"):
+        with pytest.raises(NotFound, match="You do not have this unit"):
             attempt()
     assert not Judgment.objects.exists()
 
@@ -57,7 +57,7 @@ def test_an_answer_for_a_unit_that_has_gone_on_is_refused(make_task, readers):
     task, (ann, bea) = make_task([DISPUTED], redundancy=2, rounds=1), readers("ann bea")
     lease = take(ann, task)
     pass_on(bea, task)
-    with pytest.raises(WrongStage, match="has gone on without your answer"):
+    with pytest.raises(WrongStage, match="no longer needs your answer"):
         judge(ann, lease.pk, GERMAN)
     assert where(task) == (stages.ADJUDICATION, "")
 
@@ -115,11 +115,11 @@ def test_the_same_again_returns_the_first_and_anything_else_is_refused_with_the_
         lambda: judge(ann, lease.pk, Answer("und", "mixed")),
         lambda: skip(ann, lease.pk),
     ):
-        with pytest.raises(AlreadyAnswered, match="You have already answered German here, and that stands"):
+        with pytest.raises(AlreadyAnswered, match="You have already answered German"):
             attempt()
     lease = take(bea, task)
     assert skip(bea, lease.pk) == skip(bea, lease.pk)
-    with pytest.raises(AlreadyAnswered, match="You have already skipped here"):
+    with pytest.raises(AlreadyAnswered, match="You have already skipped this unit"):
         judge(bea, lease.pk, GERMAN)
     assert Judgment.objects.count() == 2
     assert (len(history(task)), where(task)) == (1, (stages.QUEUED, ""))
@@ -132,7 +132,7 @@ def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
     judge(ann, lease.pk, GERMAN)
     undo(ann, task)
     for attempt in (lambda: judge(ann, lease.pk, GERMAN), lambda: skip(ann, lease.pk)):
-        with pytest.raises(AlreadyAnswered, match="You answered German here and took that back since"):
+        with pytest.raises(AlreadyAnswered, match="You answered German and then undid it"):
             attempt()
     assert where(task) == (stages.QUEUED, "")
 

@@ -70,7 +70,7 @@ def test_workers_become_annotators_of_one_task_who_cannot_log_in_and_bear_a_name
     assert [user.username for user in users] == ["imported:crowd:w/2", "imported:crowd:w1", "imported:crowd:w3"]
     assert not any(user.is_active or user.has_usable_password() or user.is_staff for user in users)
     assert all(one.pseudonym.startswith("annotator-") for one in Annotator.objects.all())
-    with pytest.raises(BadTable, match="is not a user name"):
+    with pytest.raises(BadTable, match="is not a valid user name"):
         read_table("username,name,languages\nimported:crowd:w1,W,de:5\n")
     # Each answer has a closed lease and a place of its own.
     assert list(Lease.objects.values_list("place", "outcome")) == [(n, "answered") for n in (1, 2, 3)]
@@ -114,10 +114,10 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
         3: "The label is empty.",
         4: "The worker is empty.",
         5: "The worker has 71 characters; at most 70 are allowed.",
-        6: "The worker holds a tab, a newline or another character that cannot be seen.",
+        6: "The worker contains a tab, a newline or another invisible character.",
         7: "The row has 2 fields, but the header has 3.",
         8: "The task is empty.",
-        9: "The label 'z' is not one of the task's: x y.",
+        9: "The label 'z' is not one of the task's labels: x y.",
     }
     assert imported.judgments == 1
 
@@ -140,7 +140,7 @@ def test_json_may_have_numbers_be_one_array_and_have_other_names_for_its_columns
         2: "The label is neither a string nor an integer.",
         3: "The label is missing.",
         4: "The worker is neither a string nor an integer.",
-        6: "The label is nan, which another program writes where there is none.",
+        6: "The label is nan, which programs write for a missing value.",
     }
     for name in ("array.json", "array.jsonl"):
         (tmp_path / name).write_text(json.dumps([rows[0], rows[4]], indent=1))
@@ -154,7 +154,7 @@ def test_a_column_may_say_the_language_of_each_item(file_of):
     assert imported.task.languages == ["de", "fr"]
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
     assert reasons(imported) == {
-        3: "a was in de in an earlier row.",
+        3: "a has the language de in an earlier row.",
         5: "The language 'klingon' is not a known code; write a code such as de, zh-CN or hi-Latn.",
     }
 
@@ -180,10 +180,10 @@ def test_the_units_of_a_task_there_is_get_the_judgments_and_wait_for_those_that_
     assert lease.unit in (done, open_one, split)
     imported = import_judgments(task.name, file)
     assert reasons(imported) == {
-        10: f"{labelled.item.key} has its label already; give all judgments of an item in one file.",
-        11: f"{pot.item.key} is a gold answer of the task crowd, and gets no label.",
+        10: f"{labelled.item.key} already has a label; import all judgments of an item in one file.",
+        11: f"{pot.item.key} is a gold answer of the task crowd and cannot get judgments.",
         12: "elsewhere is not an item of the task crowd.",
-        13: "The label 'Good' is not one of the task's: 1 0.",
+        13: "The label 'Good' is not one of the task's labels: 1 0.",
     }
     for unit in (done, open_one, split):
         unit.refresh_from_db()
@@ -261,7 +261,7 @@ def test_of_too_many_rejects_the_first_that_counts_is_said_and_no_task_is_made(f
     ):
         with pytest.raises(TooManyRejected, match=sentence):
             import_judgments("crowd", file, labels=labels, max_rejects=most)
-    with pytest.raises(JudgmentFileError, match="holds no rows"):
+    with pytest.raises(JudgmentFileError, match="contains no rows"):
         import_judgments("crowd", file_of())
     assert not Task.objects.exists()
     assert import_judgments("crowd", file_of("a w1 x", "a w1 x"), max_rejects=0).judgments == 1
@@ -274,10 +274,10 @@ def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, 
     Corpus.objects.create(name="taken")
     for name, options, sentence in [
         ("verify", {}, "verify asks about one language at a time"),
-        ("crowd", {"labels": ["0", "1"]}, "crowd has the labels 1 0; leave --labels out"),
-        ("taken", {}, "There is a corpus 'taken'"),
-        ("../crowd", {}, "cannot be a task's name"),
-        ("new", {"labels": ["x", "x"]}, "--labels names a label twice"),
+        ("crowd", {"labels": ["0", "1"]}, "crowd already has the labels 1 0. Remove --labels"),
+        ("taken", {}, "The corpus 'taken' already exists"),
+        ("../crowd", {}, "is not a valid task name"),
+        ("new", {"labels": ["x", "x"]}, "--labels contains the same label twice"),
         ("new", {"labels": ["x" * 65]}, "more than 64 characters"),
     ]:
         with pytest.raises(TaskError if name == "taken" else JudgmentFileError, match=sentence):
@@ -292,11 +292,11 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     told = said(capsys)
     assert told.startswith(
         "Task crowd is new: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; "
-        "0 rows were there already, 1 was rejected, listed in "
+        "0 rows were imported before, 1 was rejected, listed in "
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
     assert said(capsys) == (
-        "Task crowd: no new judgment, 1 repeat kept for analysis; 3 rows were there already, 0 were rejected."
+        "Task crowd: no new judgments, 1 repeat kept for analysis; 3 rows were imported before, 0 were rejected."
     )
     with pytest.raises(CommandError, match="The fields are: task, worker, label"):
         call_command("import_judgments", "crowd", str(file), "--column", "item=a")
@@ -307,8 +307,8 @@ def test_a_word_for_none_is_no_answer_unless_labels_name_it(file_of, capsys):
     imported = import_judgments("crowd", file_of(*rows))
     assert imported.task.labels == ["1", "2"]
     assert reasons(imported) == {
-        4: "The label is None, which another program writes where there is none.",
-        9: "The label is nan, which another program writes where there is none.",
+        4: "The label is None, which programs write for a missing value.",
+        9: "The label is nan, which programs write for a missing value.",
     }
     call_command("agreement", "crowd", json=True)
     assert json.loads(said(capsys))["all"]["nominal"]["value"] == 1.0
@@ -336,8 +336,8 @@ def test_a_missing_worker_is_nobody_and_101_0_is_101(file_of):
     imported = import_judgments("crowd", file_of(*rows))
     assert imported.annotators == 2
     assert reasons(imported) == {
-        4: "The worker is nan, which another program writes where there is none.",
-        5: "The worker is nan, which another program writes where there is none.",
+        4: "The worker is nan, which programs write for a missing value.",
+        5: "The worker is nan, which programs write for a missing value.",
         7: "The worker 9.06E+17 is a number that another program has rewritten; save it as text.",
     }
 

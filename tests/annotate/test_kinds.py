@@ -72,7 +72,10 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
     path = tmp_path / "ad_fit.toml"
     for text, sentence in (
         (AD_FIT.replace("style", "stile", 1), f"{path}, line 6: 'stile' is not a key of [[layout]]. Did you mean s"),
-        ('title = "Made elsewhere"\nform = "choice"\n', f"{path} has no [[layout]], so nobody can be asked"),
+        (
+            'title = "Made elsewhere"\nform = "choice"\n',
+            f"The kind {path} has no [[layout]], so it cannot be annotated",
+        ),
     ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(CommandError) as refused:

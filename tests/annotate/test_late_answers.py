@@ -126,13 +126,13 @@ def nothing(ann, task):
 
 # What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
 # What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
-AGAIN = "You have to pass the test in English again"
+AGAIN = "You must pass the test in English again"
 REFUSED = [
-    (withdraw_language, None, 403, "You may not work in English any more"),
-    (withdraw_language, 1, 403, "You may not work in English any more"),
+    (withdraw_language, None, 403, "You can no longer work in English"),
+    (withdraw_language, 1, 403, "You can no longer work in English"),
     (withdraw_qualification, 1, 403, AGAIN),
     (new_major_version, None, 403, AGAIN),
-    (close_task, 1, 409, "This task was closed before you answered"),
+    (close_task, 1, 409, "The task was closed before you answered"),
     (nothing, 121, 409, "which is too long ago"),
 ]
 COUNTED = [(nothing, 119), (close_task, None)]
@@ -199,7 +199,7 @@ def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_tas
         judge(other, take(other, task).pk, Answer("1"))
     let_guard_pass(page)
     hands.press("Digit2")
-    page.wait_for_selector("#notice:has-text('has gone on without your answer')")
+    page.wait_for_selector("#notice:has-text('no longer needs your answer')")
     assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
     assert "you can still copy it below" in page.inner_text("#notice")
     hands.press_and_wait("Enter")

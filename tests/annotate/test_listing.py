@@ -54,22 +54,18 @@ def next_of(name):
 
 @pytest.mark.django_db
 def test_an_empty_installation_says_what_to_do_first(data_dir):
-    assert printed("corpora").startswith(
-        "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME"
-    )
-    assert printed("tasks").startswith(
-        "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS"
-    )
-    assert printed("draws").startswith("Nothing was drawn yet. A draw is made when a task is opened")
-    assert printed("predictors").startswith("There is no predictor: no posts have votes")
+    assert printed("corpora").startswith("There are no corpora yet. Import a file of posts: `assay import_corpus NAME")
+    assert printed("tasks").startswith("There are no tasks yet. Open one: `assay open_task NAME --corpus CORPUS")
+    assert printed("draws").startswith("There are no draws yet. Opening a task creates one")
+    assert printed("predictors").startswith("There are no predictors yet. Create detector votes")
     status = printed("status")
     assert f"Data folder  {data_dir} (" in status
-    assert "People       0 annotators, of these 0 adjudicators; 0 managers\n" in status
-    _, _, todo = status.partition("What to do next\n---------------\n")
+    assert "People       0 annotators, including 0 adjudicators; 0 managers\n" in status
+    _, _, todo = status.partition("Next steps\n----------\n")
     assert [line[:30] for line in todo.splitlines()] == [
-        "Make an account for the manage",
-        "There is no corpus yet. Make o",
-        "Nobody is there to annotate: `",
+        "Create an account for a manage",
+        "There are no corpora yet. Impo",
+        "Add annotators: `assay add_anno",
     ]
 
 
@@ -83,7 +79,7 @@ def test_status_serve_and_the_pages_agree_on_who_is_a_manager(data_dir, monkeypa
         client.force_login(clerk)
         assert (client.get(reverse("manage")).status_code == 200) is is_one
         assert ("1 manager\n" in printed("status")) is is_one
-        assert ("Make an account for the manager" in printed("status")) is not is_one
+        assert ("Create an account for a manager" in printed("status")) is not is_one
         assert ("There is no manager yet" in printed("serve", port=0)) is not is_one
 
 
@@ -93,7 +89,7 @@ def test_a_database_that_lacks_a_migration_is_said_to_lack_it_and_nothing_is_rea
         cursor.execute("DELETE FROM django_migrations WHERE app = 'annotate'")
     status = printed("status")
     assert status.endswith(
-        "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date.\n"
+        "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it.\n"
     )
     assert "Tasks" not in status
     there = list((settings.BASE_DIR / "annotate" / "migrations").glob("0*.py"))
@@ -105,9 +101,9 @@ def test_a_database_that_lacks_a_migration_is_said_to_lack_it_and_nothing_is_rea
 
 def test_a_corpus_is_listed_with_what_is_to_be_done_next(demo_corpus, data_dir):
     listed = printed("corpora")
-    assert re.search(r"^demo +1,525  posts +100\.0% +83\.9%  CC-BY-4\.0  may leave +0$", listed, re.MULTILINE)
+    assert re.search(r"^demo +1,525  posts +100\.0% +83\.9%  CC-BY-4\.0  publishable +0$", listed, re.MULTILINE)
     next_step = f"`assay open_task TASK --corpus {NAME} --seed 1 …`"
-    assert listed.endswith(f"Nothing was drawn from corpus {NAME} yet: {next_step}.\n")
+    assert listed.endswith(f"No items have been drawn from corpus {NAME}: {next_step}.\n")
     [row] = report("corpora")["corpora"]
     assert (row["rows"], row["voted"], row["agreed"], row["draws"], row["fault"]) == (1525, 1525, 1279, 0, "")
     path = data_dir / "corpora" / NAME / "manifest.json"
@@ -159,8 +155,8 @@ def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path
     assert (rows["m@1"]["posts"], rows["m@1"]["of"], rows["m@1"]["complete"]) == (1525, 1526, False)
     assert rows["m@1"]["classes"] == ["zh"]
     listed = printed("predictors")
-    assert "* langid, cld2, fasttext, majority: posts lack votes; run `assay prelabel demo`\n" in listed
-    assert "* m@1: the corpus has grown since" in listed
+    assert "* langid, cld2, fasttext, majority: some posts have no votes; run `assay prelabel demo`\n" in listed
+    assert "* m@1: the corpus has grown" in listed
     with pytest.raises(CommandError, match=f"The corpus 'none' does not exist. Available corpora: {NAME}"):
         printed("predictors", "none")
 
@@ -180,44 +176,44 @@ def test_a_command_to_copy_stays_on_one_line():
 def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     task = make_task([DISPUTED, FRENCH])
     assert next_of("task") == (
-        "2 units wait in queues that stand still (German, French), since nobody reads them: invite readers with "
-        "`assay add_annotators FILE`, or send them on with `assay reroute task`."
+        "2 units are waiting in stalled queues (German, French), because nobody reads them. Invite readers with "
+        "`assay add_annotators FILE`, or move the units with `assay reroute task`."
     )
     ann = person("ann", "de fr")
-    assert next_of("task") == "People may go on: 2 answers are missing."
+    assert next_of("task") == "In progress: 2 answers are missing."
     skip(ann, take(ann, task).pk)
     judge(ann, take(ann, task).pk, Answer("fr"))
-    assert next_of("task") == "1 unit waits for an adjudicator, and there is none: make somebody one."
+    assert next_of("task") == "1 unit is waiting for an adjudicator, but there is none. Make somebody an adjudicator."
     person("ada", adjudicates=True)
-    assert next_of("task") == "1 unit waits for an adjudicator."
+    assert next_of("task") == "1 unit is waiting for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
-        "1 unit without a label, and the task is closed. Open it again with `assay reopen task`. To end the task "
+        "1 unit without a label, and the task is closed. To reopen it, run `assay reopen task`. To end the task "
         "without these units: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
-    assert next_of("task") == f"All is done. Look at `assay audit task`, then publish it: {publish}."
+    assert next_of("task") == f"All units are finished. Check `assay audit task`, then publish the gold set: {publish}."
 
 
 def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_language(make_task):
     task = make_task([AGREED])
     job_store.begin("audit", {"task": task.name, "contest": True}, corpus="corpus")
     [job] = Job.objects.all()
-    assert next_of("task").startswith(f"An audit has failed, and job {job.pk} sends what the detectors agreed on there")
+    assert next_of("task").startswith(f"An audit has failed, and job {job.pk} will send the agreed posts to people")
 
 
 def test_only_what_has_labels_is_to_be_published_and_only_what_two_people_read_to_be_reported(make_task, person):
     make_task([], name="empty")
-    empty = "Nothing was drawn, so nobody has anything to read. Delete it with `assay delete e"
+    empty = "The draw is empty, so there is nothing to read. Delete the task with `assay delete e"
     assert next_of("empty").startswith(empty)
     make_task([DISPUTED], name="unread")
     call_command("close", "unread", leave_out=True, stdout=io.StringIO())
     assert next_of("unread") == (
-        "None of its 1 unit has a label, so a gold set would be empty. Open it again with `assay reopen unread`."
+        "None of the 1 unit has a label, so a gold set would be empty. To reopen it, run `assay reopen unread`."
     )
     make_task([AGREED])
-    assert next_of("task") == "All is done. Publish it: `assay export_gold task --out FOLDER`."
+    assert next_of("task") == "All units are finished. Publish the gold set: `assay export_gold task --out FOLDER`."
     task, ann = make_task([DISPUTED], name="asked", asked="de"), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
     assert "agreement" not in next_of("asked")
@@ -227,9 +223,9 @@ def test_who_was_paused_and_seen_by_no_manager_comes_first(make_records_task, pe
     task = make_records_task()
     ann = person("ann", "en")
     Pause.objects.create(task=task, annotator=ann, at=timezone.now(), right=2, asked=8)
-    assert next_of("crowd") == "1 person was paused, and no manager has looked at it: see the task's page People."
+    assert next_of("crowd") == "1 person was paused, and no manager has reviewed this. See the task's page People."
     status = printed("status")
-    assert "Pauses that nobody has looked at\n" in status
+    assert "Unreviewed pauses\n" in status
     assert f"crowd  ann                    2 of 8  {timezone.localtime():%Y-%m-%d}" in status
     assert [(row["task"], row["name"], row["right"]) for row in report("status")["pauses"]] == [("crowd", "ann", 2)]
 
@@ -255,18 +251,18 @@ def test_status_says_what_waits_for_whom(make_task, person):
     rows = [(row["queue"], row["waiting"], row["able"], row["stuck"]) for row in report("status")["waits"]]
     assert sorted(rows) == [("", 1, 0, True), ("de", 1, 1, False), ("fr", 1, 0, True)]
     status = printed("status")
-    assert "task  readers of French      1                1        0  stands still\n" in status
-    assert "task  adjudicators           1                1        0  stands still\n" in status
+    for readers in ("readers of French", "adjudicators"):
+        assert re.search(rf"^task  {readers} +1 +1 +0  stalled$", status, re.MULTILINE)
 
 
 def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
     file = tmp_path / "judgments.tsv"
     file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\nb\tcal\tx\n", encoding="utf-8")
     call_command("import_judgments", "crowd", str(file), stdout=io.StringIO())
-    assert next_of("crowd").startswith("All is done. Look at `assay agreement crowd`, ")
+    assert next_of("crowd").startswith("All units are finished. Check `assay agreement crowd`, ")
     task = Task.objects.get()
     task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
-    assert next_of("crowd").startswith("Judgments of 1 unit are missing, and made elsewhere: import more")
+    assert next_of("crowd").startswith("1 unit without enough judgments. Import more")
     assert report("status")["waits"] == []
     assert [(row["holds"], row["rows"], row["fault"]) for row in report("corpora")["corpora"]] == [
         ("judged items", 2, "")
@@ -292,7 +288,7 @@ def test_draws_are_those_of_a_task_or_of_a_corpus(demo_corpus):
     ]
     assert rows[0]["chance"] == 60 / 1525
     assert "(enlarged)" in printed("draws")
-    with pytest.raises(CommandError, match="There is no task and no corpus 'none'; `assay tasks` and"):
+    with pytest.raises(CommandError, match="There is no task or corpus 'none'"):
         printed("draws", "none")
 
 

@@ -173,7 +173,7 @@ def test_the_command_prints_a_table_and_a_verdict(posts):
     with pytest.raises(CommandError):
         call_command("verify_lots", posts, stdout=said)
     assert "No: " in said.getvalue()
-    assert "The first that differs: " in said.getvalue()
+    assert "First difference: " in said.getvalue()
 
 
 # --- one thing changed
@@ -278,7 +278,7 @@ def test_whoever_knows_the_secret_can_fix_other_outcomes_and_the_digest_publishe
     assert verified(posts)[0] == 0
     with pytest.raises(CommandError):
         call_command("verify_lots", posts, published=[published], stdout=(said := io.StringIO()))
-    assert f"No: the set does not have the published digest {published}" in said.getvalue()
+    assert f"No: the set does not contain the published digest {published}" in said.getvalue()
 
 
 def _outcome_of(row, asked):

@@ -147,7 +147,7 @@ def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, man
     row = {"language": "en", "queue": "en", "extra_candidates": "pcm"}
     LanguageRoute.objects.filter(language="en").delete()
     page = client.post("/manage/routes/new/", row)
-    assert "&#x27;pcm&#x27; is not a language code known here" in page.text
+    assert "&#x27;pcm&#x27; is not a known language code" in page.text
     small_task([], name="earlier")
     forget()
     assert client.post("/manage/routes/new/", row).status_code == 302
@@ -186,7 +186,7 @@ def people(tmp_path, languages="pcm:5 en:5"):
 
 def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task, which):
     table = people(tmp_path)
-    with pytest.raises(CommandError, match=r"added by a file with a table \[languages\.CODE\]"):
+    with pytest.raises(CommandError, match=r"use a file with a table \[languages\.CODE\]"):
         call_command("add_annotators", table)
     small_task([])
     forget()
@@ -219,7 +219,7 @@ def test_a_kind_or_a_task_without_the_file_does_not_know_what_another_adds(
     small_task, make_task, corpus, client, manager, which
 ):
     small_task([])
-    with pytest.raises(CommandError, match=r"'pcm': not a language code known here.*A file given with --kind can add"):
+    with pytest.raises(CommandError, match=r"'pcm': unknown language code.*To add a language"):
         call_command("open_task", "t", size=2, labels=["pcm"], corpus="naija", seed="1", verbosity=0)
     client.force_login(manager)
     page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pcm"})

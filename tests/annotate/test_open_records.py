@@ -65,12 +65,11 @@ def test_gold_answers_are_never_work_nor_is_a_record_with_the_same_text(corpus, 
     assert task.gold_answers.count() == 52
     printed = capsys.readouterr()
     assert re.search(r"27 records queued \(.*\), each for 3 people", printed.out)
-    assert "Invite some; they take the test first.\n" in printed.err
+    assert "Invite some; they must pass the test first.\n" in printed.err
     with pytest.raises(CommandError) as refused:
         call_command("extend_task", "t", "--size", "40")
     assert str(refused.value) == (
-        "t is a task drawn by the records design, whose draws cannot be enlarged. Open another task for further "
-        "records."
+        "t cannot be enlarged, because it is drawn by the records design. Open another task for further records."
     )
 
 
@@ -113,12 +112,12 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
     said = capsys.readouterr().err
     assert "run out" not in said
-    assert "somebody who labels all of en meets 6 hidden gold answers, and the rule pauses from the 8th on" in said
+    assert "labels all units of en meets only 6 hidden gold answers, but the pause rule needs 8" in said
     open_task(corpus, "--gold-share", "0.4", name="other")
     said = capsys.readouterr().err
-    assert "--gold-share 0.4 is 0.5: one in 2 units." in said
+    assert "--gold-share 0.4 is rounded to 0.5, which is one in 2 units." in said
     assert "labels all of en meets 8" not in said
-    assert "the 8 gold answers hidden in en run out for people given more than 16 units there" in said
+    assert "the 8 gold answers hidden in en run out for people who label more than 16 units there" in said
     assert "hidden in de" not in said
 
 
@@ -154,7 +153,11 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
         (rows, "--aggregation=median", "The labels of qa_match are not grades, so they have no median."),
         (rows, "--aggregation=mean", "--aggregation is 'mean'; it is one of majority, median."),
         (rows, "--redundancy=3.5", "Make redundancy a whole number."),
-        (rows, "--audit-share=0.1", "--audit-share: not an option of qa_match tasks drawn by the records design. Lea"),
+        (
+            rows,
+            "--audit-share=0.1",
+            "--audit-share is not an option of qa_match tasks drawn by the records design. Rem",
+        ),
         (rows, "--design=recall", "qa_match tasks are not drawn by the recall-oriented design; choose --design of re"),
         (rows, "--languages=xx", "xx"),
         (rows, "--kind=web_ranking", fields),

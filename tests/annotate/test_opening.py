@@ -26,7 +26,7 @@ pytestmark = pytest.mark.both_databases
 
 
 POSTS = 1525
-NONE_OF_UNIFORM = "not an option of language tasks drawn by the uniform design. Leave it out."
+NONE_OF_UNIFORM = "is not an option of language tasks drawn by the uniform design. Remove it."
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_an_extension_to_the_whole_corpus_leaves_out_later_posts_and_makes_copie
     Task.objects.update(is_open=False)
     out, err = extend("t", 9999)
     assert told_counts(out)[0] == POSTS - 800
-    assert "Task t is closed, so nobody is asked. Open it again with `assay reopen t`.\n" in err
+    assert "Task t is closed, so annotators do not receive the units. To reopen it, run `assay reopen t`.\n" in err
     task = Task.objects.get(name="t")
     assert "new" not in keys("t")
     copies = task.units.filter(stage=stages.COPIED).select_related("item", "copy_of__item")
@@ -255,19 +255,19 @@ def refused(run, *arguments, **options):
 
 
 def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
-    bad_name = "The task's name has characters that it cannot have"
+    bad_name = "The task's name contains invalid characters"
     for name, size, options, sentence in (
         ("t", 0, "", "--size is 0; it must be 1 or more."),
         (
             "t",
             10,
             "--corpus=none",
-            "There is no corpus 'none'; available: demo. See `assay import_corpus --help`.",
+            "There is no corpus 'none'; available: demo. To import one, see `assay import_corpus --help`.",
         ),
         ("t", 10, "--seed=", "--seed is needed to open a task by the uniform design."),
         ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters. It must have 1 to 64."),
         ("t", 10, "--corpus=", "--corpus is needed to open a task by the uniform design."),
-        ("t", 10, "--labels=de,xx,q", "'xx', 'q': not a language code known here"),
+        ("t", 10, "--labels=de,xx,q", "'xx', 'q': unknown language code"),
         ("two words", 10, "", bad_name),
         ("täsk", 10, "", bad_name),
         ("x" * 65, 10, "", "The task's name has 65 characters; at most 64 are allowed"),
@@ -277,17 +277,17 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
         ("t", 10, "--skip-limit=0", "--skip-limit is 0; it must be 1 to 99."),
         ("t", 10, "--least-level=6", "--least-level is 6; it must be 0 to 5."),
         ("t", 10, "--audit-limit=2", "--audit-limit is 2; it must be 0 to 1."),
-        ("t", 10, "--window=2014-07-01..2014-07-02", f"--window: {NONE_OF_UNIFORM}"),
-        ("t", 10, "--predictor=cld2", f"--predictor: {NONE_OF_UNIFORM}"),
-        ("t", 10, "--reuse", f"--reuse: {NONE_OF_UNIFORM}"),
+        ("t", 10, "--window=2014-07-01..2014-07-02", f"--window {NONE_OF_UNIFORM}"),
+        ("t", 10, "--predictor=cld2", f"--predictor {NONE_OF_UNIFORM}"),
+        ("t", 10, "--reuse", f"--reuse {NONE_OF_UNIFORM}"),
         ("t", 10, "--on-conflict=LOST", "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
         ("t", 10, "--design=none", "'none'; it is one of uniform, recall, precision, triggers, records, compare, bal"),
         ("t", 10, "--kind=none", "There is no kind 'none'; available: language, verify, ad_relevance"),
-        ("t", 10, "--guidelines=none.md", "The guidelines none.md cannot be read: "),
+        ("t", 10, "--guidelines=none.md", "Cannot read the guidelines none.md: "),
     ):
         assert sentence in refused(open_task, name, size, *options.split()), (name, size, options)
     open_task("t", 10)
-    again = "There is already a task 't'. Choose another name, or enlarge it with `assay extend_task`."
+    again = "The task 't' already exists. Choose another name, or enlarge the task with `assay extend_task`."
     assert refused(open_task, "t", 20) == again
 
 
@@ -299,7 +299,7 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
         if not first:
             first.append(task_creation.open_task("t", demo_corpus, KIND, seed="1", **how).task)
 
-    with pytest.raises(TaskError, match=r"Somebody else has just made a task 't'\. Run the"):
+    with pytest.raises(TaskError, match=r"Somebody else has just created the task 't'\. Choose"):
         task_creation.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
     assert list(Task.objects.all()) == first
     assert [draw.seed for draw in Draw.objects.all()] == ["1"]
@@ -307,7 +307,7 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
 
 def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, extend):
     open_task("t", 50)
-    small = "The task has 50 posts already; --size must be larger than that."
+    small = "The task already has 50 posts. Set --size to a larger number."
     for options, sentence in (
         (["t", 30], small),
         (["t", 50], small),

@@ -186,7 +186,7 @@ def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_e
         flags.flag(permit, take(ann, task).pk, "disturbing")
     page = as_ann.get("/history/").text
     assert "hidden, since you found it disturbing" in page
-    assert "passed on as disturbing" in page
+    assert "flagged as disturbing" in page
     assert "ein Satz zum Wegsehen" not in page
     assert "ein Satz zum Wegsehen" in row_of_bea() == before
 

@@ -79,12 +79,12 @@ def test_a_table_from_any_program_gives_a_row_for_each_person(text, rows):
 
 
 UNKNOWN = (
-    "Columns that are not known here: {}. There are username, name, languages, adjudicates and email; "
-    "rename them, or take them out."
+    "Unknown columns: {}. The columns are username, name, languages, adjudicates and email. "
+    "Rename or remove the unknown columns."
 )
-MISSING = "The first line must name the columns username, name, languages; it names {}."
-REWRITTEN = "Line 2: the user name {} is a number that another program has rewritten; save it as text."
-SEPARATED = "{} The columns seem to be separated by {}: save the table with commas between them."
+MISSING = "The first line must contain the columns username, name, languages, but contains {}."
+REWRITTEN = "Line 2: the user name {} is a number that another program has rewritten. Save it as text."
+SEPARATED = "{} The columns seem to be separated by {}. Save the table with commas as separators."
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ SEPARATED = "{} The columns seem to be separated by {}: save the table with comm
         ),
         (
             "username,name,languages,\nann,Ann,de,\n",
-            UNKNOWN.format("one without a name, between or after commas"),
+            UNKNOWN.format("a column without a name, between or after commas"),
         ),
         ("user,languages\nann,de\n", MISSING.format("user, languages")),
         *((text, MISSING.format("none")) for text in ("", "\ufeff", "\n")),
@@ -109,7 +109,7 @@ SEPARATED = "{} The columns seem to be separated by {}: save the table with comm
         ),
         (
             f"{HEADER}Gus,Gus,de:5\ngus,Gus,de:5\n",
-            "Line 3: the user name gus differs from Gus only in case; use Gus if it is the same person.",
+            "Line 3: the user name gus differs from Gus only in case. Use Gus if it is the same person.",
         ),
     ],
 )
@@ -132,19 +132,19 @@ def test_all_faults_are_said_at_once_each_with_its_line():
         + "hal,Ha\u0000l,de:5\n"
         + "ida,Ida,zh:5\n"
     )
-    name = "is not a user name (letters, digits and @.+-_), or stands here twice."
+    name = "is not a valid user name (letters, digits and @.+-_), or occurs twice."
     assert told == [
         f"Line 2: 'an n' {name}",
         f"Line 3: {unknown_code('xx')}",
-        "Line 4: 'de:6' has no level from 0 to 5; write it like de:5, where 5 is native.",
-        "Line 4: 'en:five' has no level from 0 to 5; write it like en:5, where 5 is native.",
-        "Line 5: no language is named; write them like this: de:5 en:4.",
+        "Line 4: 'de:6' has no level from 0 to 5. Write it as in de:5, where 5 is native.",
+        "Line 4: 'en:five' has no level from 0 to 5. Write it as in en:5, where 5 is native.",
+        "Line 5: no languages are given. Write them as in de:5 en:4.",
         f"Line 6: 'dora' {name}",
         f"Line 7: {'e' * 151!r} {name}",
-        "Line 8: there are more cells than columns; separate languages by spaces, or quote them.",
-        "Line 9: the name is longer than 150 characters, or has some that cannot be seen.",
-        "Line 10: the name is longer than 150 characters, or has some that cannot be seen.",
-        "Line 11: 'zh' stands for several labels; name those that the person reads: zh-CN, zh-TW.",
+        "Line 8: there are more cells than columns. Separate languages by spaces, or quote them.",
+        "Line 9: the name is longer than 150 characters or contains invisible characters.",
+        "Line 10: the name is longer than 150 characters or contains invisible characters.",
+        "Line 11: 'zh' stands for several languages. Enter those that the person reads: zh-CN, zh-TW.",
     ]
 
 
@@ -197,30 +197,30 @@ def test_the_command_prints_links_for_new_people_and_again_for_those_without_a_p
     printed = add(table)
     name, first = printed.out.splitlines()[0].split("\t")
     assert (name, first.startswith("http://localhost:8000/invite/")) == ("ann", True)
-    assert "1 annotator made, 2 updated." in printed.out
+    assert "1 annotator created, 2 updated." in printed.out
     changed = [line for line in printed.err.splitlines() if line.startswith("Languages of")]
     assert changed == ["Languages of old: de:5 nl:5 → de:5 en:4."]
     first = first.removeprefix("http://localhost:8000")
     assert client.get(first).status_code == 200
     printed = add(table)
-    assert printed.out == "0 annotators made, 3 updated.\n"
+    assert printed.out == "0 annotators created, 3 updated.\n"
     assert "Languages of" not in printed.err
-    assert "No password set yet: ann; --again prints new links for them.\n" in printed.err
-    assert "With a password of their own, which stays: old, same. Whoever has lost it gets a new link on" in printed.err
+    assert "No password yet: ann. To print new links, use --again.\n" in printed.err
+    assert "Passwords unchanged: old, same. If somebody has lost their password" in printed.err
     printed = add(table, "--again", "--site", "https://assay.example.org:8101/")
     [line, counted] = printed.out.splitlines()
     assert re.fullmatch(r"ann\thttps://assay\.example\.org:8101/invite/\S+/", line)
-    assert counted.startswith("0 annotators made, 3 updated. Each link sets a password once")
-    assert "No password set yet" not in printed.err
+    assert counted.startswith("0 annotators created, 3 updated. Each link can be used once")
+    assert "No password yet" not in printed.err
     assert client.get(line.split("8101")[1]).status_code == 200
     assert client.get(first).status_code == 404
 
 
 def test_an_address_that_is_only_assumed_is_said_to_be(db, add, capsys, settings):
-    elsewhere = "If people reach the site elsewhere than at http://localhost:8000, run it with --again --site URL."
+    elsewhere = "If the address of the site is not http://localhost:8000, run the command with --again --site URL."
     assert elsewhere in add("ann,Ann,de:5").out
     assert elsewhere not in add("ann,Ann,de:5", "--again", "--site", "http://localhost:8101").out
-    assumed = "(assumed; set ASSAY_SITE if people reach the site at another)"
+    assumed = "(the default; set ASSAY_SITE if the site has another address)"
     call_command("add_manager", "mo")
     assert f"Log in at http://localhost:8000/ {assumed} with the password  " in capsys.readouterr().out
     call_command("status")
@@ -236,19 +236,19 @@ def test_an_address_that_is_only_assumed_is_said_to_be(db, add, capsys, settings
 def test_who_has_an_account_becomes_a_manager_only_when_that_is_confirmed(person, capsys, monkeypatch, client):
     ann = person("ann", "de")
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
-    with pytest.raises(CommandError, match=r"^There is an account ann already\. .* Add --yes if you mean it\.$"):
+    with pytest.raises(CommandError, match=r"^The account ann already exists\. .* Add --yes to confirm\.$"):
         call_command("add_manager", "ann")
     ann.user.refresh_from_db()
     assert not ann.user.is_staff
     call_command("add_manager", "ann", "--yes")
-    assert "take the ticks off “Staff status” and “Superuser status”" in capsys.readouterr().out
+    assert "clear the checkboxes “Staff status” and “Superuser status”" in capsys.readouterr().out
     client.force_login(User.objects.get())
     page = client.get(reverse("admin:auth_user_change", args=[ann.user.pk])).content.decode()
     assert "Staff status" in page
     assert "Superuser status" in page
     call_command("add_manager", "ann")  # changes nothing, so nothing is asked
     User.objects.update(is_superuser=False)
-    with pytest.raises(CommandError, match="There is an account ann already"):
+    with pytest.raises(CommandError, match="The account ann already exists"):
         call_command("add_manager", "ann")
 
 
@@ -256,10 +256,10 @@ def test_the_command_refuses_a_table_with_all_its_faults_and_changes_nothing(db,
     with pytest.raises(CommandError) as caught:
         add("ann,Ann,de:5\nbob,Bob,xx\ncleo,Cleo,de:9")
     assert re.search(r"Line 3.*\nLine 4.*\nNothing was changed\.$", str(caught.value))
-    with pytest.raises(CommandError, match=r"none\.csv cannot be read"):
+    with pytest.raises(CommandError, match=r"Cannot read .*none\.csv"):
         call_command("add_annotators", str(tmp_path / "none.csv"))
     (tmp_path / "latin.csv").write_bytes((HEADER + "zoe,Zoé,fr\n").encode("latin-1"))
-    with pytest.raises(CommandError, match=r"latin\.csv is not UTF-8"):
+    with pytest.raises(CommandError, match=r"latin\.csv is not in UTF-8"):
         call_command("add_annotators", str(tmp_path / "latin.csv"))
     assert not User.objects.exists()
 
@@ -332,12 +332,12 @@ def test_a_table_makes_adjudicators_and_what_it_leaves_empty_stays(db):
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("ann,Ann,de:5,maybe,", "adjudicates is 'maybe'; write yes or no."),
-        ("ben,Ben,,no,", "no language is named; write them like this: de:5 en:4."),
-        ("cleo,Cleo,de:5 de:3,,", "'de' is named twice."),
+        ("ann,Ann,de:5,maybe,", "adjudicates is 'maybe', but must be yes or no."),
+        ("ben,Ben,,no,", "no languages are given. Write them as in de:5 en:4."),
+        ("cleo,Cleo,de:5 de:3,,", "'de' occurs twice."),
         # Another program writes "nan" for what is not there.
-        ("nan,Ann,de:5,,", "the user name is nan, which another program writes where there is"),
-        ("ann,Ann,nan,,", "no language is named"),
+        ("nan,Ann,de:5,,", "the user name is nan, which programs write for a missing value"),
+        ("ann,Ann,nan,,", "no languages are given"),
     ],
 )
 def test_a_line_that_says_nothing_usable_is_refused(line, fault):

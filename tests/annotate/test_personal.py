@@ -49,8 +49,8 @@ def test_what_was_set_is_on_every_page_from_each_log_in_on_for_that_person_alone
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"time_zone": "Mars/Olympus"}, "There is no such time zone"),
-        ({"time_zone": "../../etc/passwd"}, "There is no such time zone"),
+        ({"time_zone": "Mars/Olympus"}, "This time zone does not exist"),
+        ({"time_zone": "../../etc/passwd"}, "This time zone does not exist"),
         ({"theme": "pink"}, "Select a valid choice"),
         ({"language": "xx"}, "Select a valid choice"),
         ({"goal": "0"}, "greater than or equal to 1"),
@@ -157,8 +157,8 @@ def test_a_language_that_is_refused_changes_nothing_and_may_be_asked_for_again(a
 @pytest.mark.parametrize(
     ("language", "level", "sentence"),
     [
-        ("xx", 5, "Choose one of the languages"),
-        ("", 5, "Choose one of the languages"),
+        ("xx", 5, "Choose a language from the list"),
+        ("", 5, "Choose a language from the list"),
         ("fr", None, "from 1"),
         ("fr", 9, "from 1"),
         ("de", 5, "already"),
@@ -225,7 +225,7 @@ def test_beside_letters_of_the_left_hand_f_still_flags_and_the_letters_choose_am
     hands.press("KeyF")
     assert hands.page.locator("#flag .sheet kbd").all_inner_texts() == ["A", "S", "D", "E"]
     hands.press("KeyS")
-    hands.page.wait_for_selector("text=The manager has it now")
+    hands.page.wait_for_selector("text=The manager has received your flag")
     assert [each.kind for each in Flag.objects.all()] == ["personal"]
     assert not Judgment.objects.exists()
 
@@ -237,8 +237,8 @@ def test_a_question_mark_shows_all_keys_of_the_page_and_again_hides_them(make_ta
     assert not page.locator("#keys dl").is_visible()
     page.keyboard.press("?")
     listed = " ".join(page.inner_text("#keys dl").split())
-    assert "F tells the manager of it" in listed
-    assert "Z takes the last answer back" in listed
+    assert "F flags the unit for the manager" in listed
+    assert "Z undoes the last answer" in listed
     assert faults(page) == []
     page.keyboard.press("Escape")
     assert not page.locator("#keys dl").is_visible()

@@ -82,8 +82,10 @@ def test_a_plan_keeps_nothing_and_the_command_of_its_last_line_opens_that_draw(d
     assert draw["suits"] > sum(bool(row["needs"]) for row in found["rows"]) / 2
     # Languages that no draw suits are named with what helps.
     told = planned_for(NAME, languages="de cy", measure=["error"], width="0.5")
-    assert re.search(r"^No uniform draw suits de cy: the corpus has too few posts .* Take a larger corpus", told, re.M)
-    assert told.endswith("or take a larger corpus.\n")
+    assert re.search(
+        r"^No uniform draw is sufficient for de cy: the corpus has too few posts .* Use a larger corpus", told, re.M
+    )
+    assert told.endswith("or use a larger corpus.\n")
 
 
 def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
@@ -97,7 +99,7 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     assert 296 < 0.6 * swedish["alone"] < 400
     assert swedish["alone"] > swedish["decoys"] > 100
     assert swedish["needs"]["reading"] > 30 * (swedish["alone"] + swedish["decoys"])
-    assert "For sv, a recall-oriented set takes a tenth of that reading or less." in plan_report.missing(
+    assert "For sv, a recall-oriented set requires at most a tenth of this reading." in plan_report.missing(
         found, "recall"
     )
     [sentence] = plan_report.without_decoys(found)
@@ -126,7 +128,7 @@ def test_what_is_read_where_the_audit_fails_by_chance_is_told(demo_corpus):
 @pytest.mark.django_db
 def test_what_cannot_be_planned_is_one_sentence(demo_corpus):
     for options, sentence in (
-        ({"languages": "de xx"}, "The detectors take no post of corpus demo for xx; leave it out. There is: "),
+        ({"languages": "de xx"}, "The detectors label no post of corpus demo as xx. Remove it; available languages: "),
         ({"width": "5%"}, "--width: '5%' is not a number of points; write it as 5 or 2.5."),
         ({"width": "0"}, "--width is 0; it must be 0.1 to 100."),
     ):

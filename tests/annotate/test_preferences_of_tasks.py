@@ -89,7 +89,7 @@ def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("1 ann A", "The task '1' does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM."),
+        ("1 ann A", "The task '1' must have the form MESSAGE|SYSTEM|SYSTEM."),
         ("1|a|a ann A", "The task '1|a|a' compares a with itself."),
         ("1|a|tie ann A", "tie has a special meaning and cannot be the name of a system. Choose another name."),
         ("1|a|b ann C", "The label 'C' is not A, B or tie."),
@@ -281,12 +281,12 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, 
 
 def test_a_task_that_compares_nothing_takes_and_has_no_pairs(file_of, capsys):
     import_judgments("crowd", file_of("a ann 1"))
-    with pytest.raises(JudgmentFileError, match="Nobody compares systems in the task crowd; leave --pairs out"):
+    with pytest.raises(JudgmentFileError, match="The task crowd does not compare systems"):
         import_judgments("crowd", file_of("1|a|b ann A"), pairs=True)
-    with pytest.raises(JudgmentFileError, match="With --pairs the labels are A, B and tie; leave --labels out"):
+    with pytest.raises(JudgmentFileError, match="--labels cannot be used with --pairs"):
         import_judgments("pairs", file_of("1|a|b ann A"), pairs=True, labels=["A", "B"])
     with pytest.raises(CommandError, match=r"The task crowd does not compare systems: its kind is imported"):
         call_command("preferences", "crowd")
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
-    assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
+    assert told(capsys, "pairs") == "Task pairs: no answers count yet.\n"

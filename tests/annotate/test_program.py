@@ -51,7 +51,7 @@ def headings_of(told):
 def test_every_command_is_in_the_list_once_with_a_line_on_what_it_does():
     listed = [name for group in registry.COMMANDS.values() for name in group]
     assert sorted(listed) == sorted(FILES)
-    lines = registry.overview().splitlines()
+    lines = registry.help_text().splitlines()
     groups = iter(lines)
     for group, commands_of_group in registry.COMMANDS.items():
         assert f"{group}:" in groups
@@ -72,7 +72,7 @@ def ended(capfd, *words):
 
 def test_the_list_is_shown_without_a_command_and_the_version_where_it_is_asked_for(capfd):
     for words in ((), ("--help",), ("-h",), ("help",), ("help", "--help")):
-        assert ended(capfd, *words) == (f"{registry.overview()}\n", "", 0)
+        assert ended(capfd, *words) == (f"{registry.help_text()}\n", "", 0)
     for words in (("version",), ("--version",), ("reroute", "--version")):
         out, _, status = ended(capfd, *words)
         assert (out.split()[-1], status) == (VERSION, 0)
@@ -80,7 +80,7 @@ def test_the_list_is_shown_without_a_command_and_the_version_where_it_is_asked_f
 
 def test_nothing_is_made_for_the_list(tmp_path):
     done = assay(tmp_path)
-    assert (done.stdout, done.stderr, done.returncode) == (f"{registry.overview()}\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (f"{registry.help_text()}\n", "", 0)
     assert not (tmp_path / DATA).exists()
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(capfd):
         ("xyzzy", ""),
         ("--port", ""),
     ):
-        assert ended(capfd, word) == ("", f"There is no command '{word}'.{near} `assay --help` lists all.\n", 2)
+        assert ended(capfd, word) == ("", f"There is no command '{word}'.{near} See `assay --help`.\n", 2)
 
 
 def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
@@ -160,7 +160,7 @@ def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
 
 
 def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
-    said = "Something is missing: --design, --name. `assay import_gold --help` says more.\n"
+    said = "Required arguments are missing: --design, --name. See `assay import_gold --help`.\n"
     assert ended(capfd, "import_gold", "a.tsv", "--out", str(tmp_path / "gold")) == ("", said, 2)
     assert not (tmp_path / "gold").exists()
 
@@ -169,16 +169,16 @@ def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
 
 
 def test_two_commands_at_once_may_be_the_first_and_one_says_that_it_is(tmp_path):
-    new = f"Nothing was here yet: the data are kept in {tmp_path / DATA} from now on.\n"
+    new = f"Created a new data folder: {tmp_path / DATA}.\n"
     both = {name: begin(tmp_path, "add_manager", name) for name in ("ann", "bob")}
     said = {name: (*process.communicate(), process.returncode) for name, process in both.items()}
     assert sorted(each[1:] for each in said.values()) == [("", 0), (new, 0)]
-    log_in = "Log in at http://localhost:8000/ (assumed; set ASSAY_SITE if "
+    log_in = "Log in at http://localhost:8000/ (the default; set ASSAY_SITE if "
     assert all(out.startswith(f"{name} is a manager. {log_in}") for name, (out, _, _) in said.items())
     again = assay(tmp_path, "add_manager", "ann")
     assert again.stderr == ""
     assert again.stdout.startswith(
-        "ann is a manager. The password stays as it was; `assay django changepassword ann` sets another. "
+        "ann is a manager. The password is unchanged; to change it, run `assay django changepassword ann`. "
     )
 
 

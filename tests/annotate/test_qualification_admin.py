@@ -119,9 +119,9 @@ def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk,
     page = desk.get(f"{ADMIN}/goldanswer/").text
     rows = re.findall(r'field-purpose">(\w+)</td>.*?field-right">([^<]*)</td>', page)
     assert sorted(rows) == [
-        *(("practice", "not asked yet"), ("queue", "1 of 2 (50%)")),
+        *(("practice", "no answers yet"), ("queue", "1 of 2 (50%)")),
         *(("test", "1 of 1 (100%)"),) * 2,
-        *(("test", "not asked yet"),) * 2,
+        *(("test", "no answers yet"),) * 2,
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_label_is_corrected_at_the_desk_which_says_what_follows(desk, honeypot
     assert honeypot.item.fields["passage"] in page
     assert re.findall(r'<option value="(\w)"[^>]*>([^<]*)</option>', page) == [("1", "Yes"), ("0", "No")]
     after = desk.post(path, {"label": "0", "explanation": "Looked at again."}, follow=True)
-    assert "Of the answers given to it 1 are right now and 1 wrong" in words(after)
+    assert "1 of the existing answers are now right and 1 wrong" in words(after)
     assert GoldAnswer.objects.get(pk=honeypot.pk).label == "0"
     assert "Select a valid choice" in words(desk.post(path, {"label": "5", "explanation": ""}))
     assert desk.get(f"{ADMIN}/goldanswer/add/").status_code == 403

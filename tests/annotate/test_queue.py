@@ -50,7 +50,7 @@ def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_no
 def test_a_released_unit_goes_to_the_next_who_asks_and_nobody_releases_one_of_somebody_else(make_task, readers):
     task, (ann, bea) = make_task([DISPUTED] * 2), readers("ann bea")
     lease = take(ann, task)
-    with pytest.raises(NotFound, match="You have not been given such a unit"):
+    with pytest.raises(NotFound, match="You do not have this unit"):
         release(bea, lease.pk)
     assert as_stored(lease) == ("", 1)
     release(ann, lease.pk)
@@ -97,7 +97,7 @@ def test_a_late_answer_is_refused_where_the_unit_has_gone_to_a_queue_that_its_re
     skip(bea, other.pk)
     lost.refresh_from_db()
     assert (task.units.get().language, lost.closed_at) == ("en", None)
-    with pytest.raises(WrongStage, match="has gone on without your answer"):
+    with pytest.raises(WrongStage, match="no longer needs your answer"):
         judge(ann, lost.pk, GERMAN)
 
 
@@ -160,7 +160,7 @@ def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, r
     assert as_stored(left) == ("expired", None)
 
 
-NO_LANGUAGE = "You are not down as a reader of any language of this task. The manager can add your languages."
+NO_LANGUAGE = "You do not read any language of this task. The manager can add your languages."
 
 
 @pytest.mark.parametrize(
@@ -172,18 +172,19 @@ NO_LANGUAGE = "You are not down as a reader of any language of this task. The ma
         (
             "de:3 en:2 ja",
             True,
-            "This task asks for readers of level 4 or more, and you are down with less in German, English. The manager "
-            "can change that.",
+            "This task requires reading level 4 or higher, but your level is lower in German, English. The manager can "
+            "change your level.",
         ),
         (
             "de",
             True,
-            "What is left in your languages is open with other readers. What they leave comes back within 10 minutes.",
+            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "become available within 10 minutes.",
         ),
         (
             "en",
             True,
-            "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you.",
+            "No units are waiting in your languages now. You may receive units that readers of other languages skip.",
         ),
     ],
 )
@@ -194,7 +195,7 @@ def test_who_is_given_nothing_is_told_why(make_task, person, languages, is_open,
     assert why_empty(bea, task) == why
     judge(ann, lease.pk, GERMAN)
     if is_open:
-        assert why_empty(ann, task) == "All done. Everything in this task has been read."
+        assert why_empty(ann, task) == "All done. All units of this task have been read."
 
 
 # --- what somebody may not answer any more is not handed out again

@@ -78,7 +78,7 @@ def test_records_wait_for_readers_of_their_language_who_have_passed_the_test(
     with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
         call_command("reroute", task.name)
     client.force_login(manager)
-    assert "send on units of queues" not in client.get(reverse("manage-settings", args=[task.name])).text
+    assert "move units from queues" not in client.get(reverse("manage-settings", args=[task.name])).text
     assert set(task.units.work().values_list("stage", flat=True)) == {stages.QUEUED}
     qualify(ann, task, "de", manager)
     assert list(queues_of(ann, task)) == ["de"]
@@ -96,7 +96,7 @@ def test_who_passed_under_earlier_guidelines_is_given_nothing_and_takes_nothing_
     other = make_records_task(count=1, name="other")
     assert queues_of(ann, task) == {}
     assert queues_of(ann, other) == {"en": ["en"]}
-    with pytest.raises(NotAllowed, match="may not work in English any more"):
+    with pytest.raises(NotAllowed, match="can no longer work in English"):
         undo(ann, task)
     assert not ann.leases.filter(closed_at=None).exists()
     assert task.units.filter(judgments__voided_at=None, judgments__annotator=ann).count() == 1

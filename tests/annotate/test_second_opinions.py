@@ -165,7 +165,7 @@ def test_the_first_cannot_decide_twice(seconded, ada, eve):
     _, (unit,) = seconded()
     made = settle(ada, unit.pk, Answer("de", "I read it"))
     assert settle(ada, unit.pk, Answer("de", "I read it")) == made
-    with pytest.raises(NotAllowed, match="take your decision back"):
+    with pytest.raises(NotAllowed, match="To change your decision, undo it first"):
         settle(ada, unit.pk, Answer("fr", "I read it"))
     settle(eve, unit.pk, Answer("de", "I read it"))
     with pytest.raises(WrongStage):

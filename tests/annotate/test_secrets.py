@@ -36,7 +36,7 @@ def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(mak
     call_command("close", "task", stdout=(said := io.StringIO()))
     call_command("export_gold", "task", out=out, stdout=io.StringIO())
     [first] = manifest_of(out)["lots"]["outcomes"]
-    assert f"Publish this digest of what became of its drawn units: {first['digest']}." in said.getvalue()
+    assert f"Publish this digest of the outcomes of randomly drawn units: {first['digest']}." in said.getvalue()
     settle_all([ada], task)
     tell(task, out)
     digests = [each["digest"] for each in manifest_of(out)["lots"]["outcomes"]]
@@ -46,6 +46,6 @@ def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(mak
 
 def test_an_open_task_does_not_tell_its_secret(make_records_task, out):
     make_records_task(count=1)
-    with pytest.raises(CommandError, match=r"crowd is open, and whoever knows its secret.*Close it first"):
+    with pytest.raises(CommandError, match=r"crowd is open, so its secret.*Close the task first"):
         call_command("export_gold", "crowd", out=out, tell_secret=True)
     assert not out.exists()

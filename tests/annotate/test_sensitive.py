@@ -68,7 +68,7 @@ def test_nobody_gets_a_unit_before_they_agreed_on_a_page_that_says_what_may_hurt
     task, ann = hurting(), person("ann", "en")
     client, address = signed_in(ann), f"/tasks/{task.name}/consent/"
     page = client.post(f"/tasks/{task.name}/start/", follow=True).text
-    assert "given only to people who have agreed" in page
+    assert "only people who have agreed to it receive units" in page
     assert (address in page, TEXT in page) == (True, False)
     assert client.post(address, {"do": "decline"}).url == "/"
     assert client.post(address, {"do": "perhaps"}).status_code == 400
@@ -96,12 +96,13 @@ def test_the_warning_is_in_the_language_that_a_person_reads_best_and_has_one(hur
 def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a_day(hurting, person, manager):
     task, ann = hurting(a_day=7, redundancy=1), person("ann", "en")
     bea, client, page = person("bea", "en"), signed_in(manager), "/manage/tasks/crowd/"
-    assert "2 people read English, but nobody has agreed to work that may hurt." in client.get(page).text
+    assert "2 people read English, but nobody has agreed to work with distressing content." in client.get(page).text
     assert "Nobody has agreed yet." in client.get(f"{page}people/").text
     interventions.agree(ann, task.name)
     overview = client.get(page).text
     assert (
-        "1 person may work on 4 units; 4 answers are missing. Each of them is given at most 7 on one day." in overview
+        "1 person may work on 4 units; 4 answers are missing. Each of them receives at most 7 units per day."
+        in overview
     )
     people = client.get(f"{page}people/").text
     assert "Not agreed: bea." in people

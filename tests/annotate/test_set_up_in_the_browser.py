@@ -97,7 +97,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.fill("[name=seed]", "2014")
     page.click("button:has-text('Only say')")
     done(page)
-    assert "This was a dry run: nothing was kept of it." in page.inner_text(".job")
+    assert "This was a dry run: nothing was stored." in page.inner_text(".job")
     assert not Task.objects.exists()
     page.click("button:has-text('Do it')")
     done(page)
@@ -140,7 +140,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     [loaded] = load_dataset(str(tmp_path / "gold"), cache_dir=str(tmp_path / "cache")).values()
     assert len(loaded) == manifest["counts"]["labelled"]
 
-    page.click("text=Measure a classifier on it")
+    page.click("text=Measure a classifier on this set")
     page.select_option("[name=predictions]", "fasttext")
     page.locator("summary", has_text="The gold sets").click()
     page.check("[name=unfinished]")

@@ -85,11 +85,11 @@ def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_i
         (
             "posts.jsonl",
             b"x" * ((1 << 20) + 1),
-            "posts.jsonl is larger than 1 MB, which is as much as may be uploaded. Lay it into the folder",
+            "posts.jsonl is larger than 1 MB, the maximum for uploads. Copy it into the folder",
         ),
-        ("posts.jsonl", b"", "is empty; choose another file"),
-        (".hidden", b"x", "rename it"),
-        ("x" * 130, b"x", "rename it"),
+        ("posts.jsonl", b"", "is empty. Choose another file"),
+        (".hidden", b"x", "Rename the file"),
+        ("x" * 130, b"x", "Rename the file"),
     ],
     ids=["large", "empty", "hidden", "long name"],
 )
@@ -149,7 +149,7 @@ def test_records_need_fields_and_are_imported_with_them(desk):
     lay("r.csv", b"id,query,title,lang\n1,a,b,en\n")
     form = {"file": "r.csv", "holds": "records", "column-text": "", "column-language": "lang"}
     response = importing(desk, **form)
-    assert (response.status_code, "name their columns, in order" in words(response)) == (400, True)
+    assert (response.status_code, "Enter the fields' columns in order" in words(response)) == (400, True)
     importing(desk, **form, fields="query title")
     by_name()["import_corpus"].perform(Job.objects.get().given)
     assert manifest_of("july").fields == ("query", "title")
@@ -230,7 +230,7 @@ def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_s
     assert "“K”: 'none' is not a whole number" in words(response)
     assert 'value="none"' in response.text
     response = desk.post(reverse("manage-do", args=["import_predictions"]), {"corpus": "x", "file": "/etc/passwd"})
-    assert (response.status_code, "cannot be chosen here" in words(response)) == (400, True)
+    assert (response.status_code, "is no longer available" in words(response)) == (400, True)
     assert not Job.objects.exists()
 
 
@@ -247,7 +247,7 @@ def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, 
     if option in action_forms.deed_named(name)[0].hidden:
         assert action_forms.given_by(name, form) == {}
         return
-    with pytest.raises(ActionError, match="cannot be chosen here any more"):
+    with pytest.raises(ActionError, match="is no longer available"):
         action_forms.given_by(name, form)
 
 
@@ -265,7 +265,7 @@ def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
     address = reverse("manage-do", args=["delete"])
     response = desk.post(address, {"corpus": demo_corpus.name})
     assert response.status_code == 200
-    assert "It cannot be taken back." in words(response)
+    assert "This cannot be undone." in words(response)
     assert not Job.objects.exists()
     assert desk.post(address, {"corpus": demo_corpus.name, "sure": "yes"}).status_code == 302
     assert Job.objects.get().given == {"corpus": demo_corpus.name}
@@ -342,7 +342,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     person("ann", "de en fr")
     page = foreseen(desk, demo_corpus)
     assert "Nobody reads" in page
-    assert "is expected to be done about" in page
+    assert "is expected to be finished about" in page
     assert "all are drawn" not in page
     assert "fewer than 999,999: all are drawn." in foreseen(desk, demo_corpus, size="999999")
     assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")

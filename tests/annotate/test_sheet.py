@@ -85,7 +85,7 @@ def test_marks_are_saved_once_with_equal_times_and_the_reply_has_the_next_sheet(
         assert "20 answers saved." in page
         assert positions(page) == [21, 22]
     page = send(as_ann, form(task, ann), headers=HTMX).text
-    assert "All done. Everything in this task has been read." in page
+    assert "All done. All units of this task have been read." in page
     assert "2 answers saved." in page
     assert "All done" in as_ann.get(SHEET_PAGE).text
 
@@ -101,7 +101,7 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         answer = send(as_ann, fields, headers=headers)
         assert answer.status_code == 200
         assert "2 of 5 answers were saved." in answer.text
-        assert "<li>2 not saved: You had this one open for too long" in answer.text
+        assert "<li>2 not saved: You had this unit open for too long" in answer.text
         assert (
             "<li>1 not saved: &#x27;sv&#x27; is not a valid answer. Valid answers: de, not-de and und.</li>"
             in answer.text
@@ -118,7 +118,7 @@ def test_a_second_sheet_with_other_marks_is_refused_and_one_answer_can_be_taken_
     send(as_ann, fields)
     page = send(as_ann, fields | {f"answer-{fields['lease'][0]}": "not-de"}).text
     assert "2 of 3 answers were saved." in page
-    assert "You have already answered German here, and that stands." in page
+    assert "You have already answered German." in page
     assert said_by(ann) == ["de"] * 3
     judgment = Judgment.objects.get(unit__position=2)
     assert as_ann.post("/tasks/task/undo/", {"judgment": judgment.pk}).url == "/tasks/task/"
@@ -129,10 +129,10 @@ def test_a_second_sheet_with_other_marks_is_refused_and_one_answer_can_be_taken_
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda fields: {}, "did not say which posts"),
-        (lambda fields: fields | {"lease": ["x"]}, "did not say which posts"),
-        (lambda fields: {"lease": fields["lease"]}, "without an answer, so nothing was saved"),
-        (lambda fields: fields | {f"answer-{fields['lease'][1]}": ""}, "without an answer, so nothing was saved"),
+        (lambda fields: {}, "does not identify its posts"),
+        (lambda fields: fields | {"lease": ["x"]}, "does not identify its posts"),
+        (lambda fields: {"lease": fields["lease"]}, "has no answer, so nothing was saved"),
+        (lambda fields: fields | {f"answer-{fields['lease'][1]}": ""}, "has no answer, so nothing was saved"),
         (lambda fields: fields | {f"answer-{fields['lease'][1]}": "de\x00"}, "NUL character"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
     make_task([DISPUTED] * 3)
     for answer in (as_ann.get(SHEET_PAGE), as_ann.post(f"{SHEET_PAGE}start/"), send(as_ann, {"lease": ["1"]})):
         assert answer.status_code == 404
-        assert "This task has no sheets; its units come one by one." in answer.text
+        assert "This task has no sheets. Its units are shown one at a time." in answer.text
     assert not Lease.objects.exists()
 
 

@@ -23,7 +23,7 @@ from tests.running import DATA, DATABASE, ROOT, assay, environment
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.django_db(transaction=True)]
 
-SENTENCE = "The server cannot save anything just now."
+SENTENCE = "The server cannot save anything at the moment."
 PASSWORD = "a long password"
 
 
@@ -74,7 +74,7 @@ def test_pages_and_programs_are_told_that_nothing_can_be_saved(ann, faulty):
     for path in ("/", "/history/", "/tasks/task/"):
         answer = client.get(path)
         assert told(answer) in {(507, True), (200, False)}, path
-        assert "holds more than the site takes" not in answer.text
+        assert "is too large" not in answer.text
     assert told(other.post("/login/", {"username": "ann", "password": PASSWORD})) in allowed
     assert told(client.post("/tasks/task/start/")) in allowed
     assert Judgment.objects.count() == 0
@@ -135,8 +135,8 @@ def test_working_off_jobs_ends_where_the_database_stays_away(ann, served, tmp_pa
         connections["default"].close()
         os.rename(tmp_path / "away", path)
     told = capsys.readouterr().err
-    assert told.count("The database is away") == 1
-    assert "waiting up to 0.04 s for it." in told
+    assert told.count("The database is unavailable") == 1
+    assert "Waiting up to 0.04 s." in told
     job_worker.work_off()
 
 
@@ -175,7 +175,7 @@ def test_of_an_input_output_error_it_is_said_that_the_server_is_to_be_restarted(
 
     assert exit_status.run(fail) == exit_status.REFUSED
     assert "disk I/O error. " in (said := capsys.readouterr().err)
-    assert "restart the server (`assay serve`)" in said
+    assert "Restart the server (`assay serve`)" in said
 
 
 def held(data):
@@ -265,7 +265,7 @@ def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp
     killed(tmp_path, 9)
     status = assay(tmp_path, "status")
     assert status.returncode == 0, status.stderr
-    assert "Nobody is there to annotate" in status.stdout
+    assert "Add annotators: " in status.stdout
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_of_an_empty_database_beside_corpora_it_is_not_said_that_nothing_was_the
     (corpus / "manifest.json").touch()
     (tmp_path / DATA / "assay.sqlite3").touch()
     said = assay(tmp_path, "tasks").stderr
-    assert said == f"The database was empty, and has no task: what {tmp_path / DATA} holds stays as it is.\n"
+    assert said == f"Created a new, empty database. The files in {tmp_path / DATA} are unchanged.\n"
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def test_undo_goes_further_back_each_time_or_to_a_named_answer(make_task, person
     with pytest.raises(NothingToUndo):
         undo(ann, task, first.pk)
     assert [undo(ann, task).unit for _ in range(2)] == [last.unit, skipped.unit]
-    with pytest.raises(NothingToUndo, match="There is no answer of yours to take back"):
+    with pytest.raises(NothingToUndo, match="You have no answer to undo"):
         undo(ann, task)
     assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
     assert Lease.objects.filter(closed_at=None).count() == 1
@@ -142,13 +142,13 @@ def test_an_answer_can_be_taken_back_for_some_minutes_in_an_open_task(make_task,
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
     judgment, lease = answer(ann, task), take(ann, task)
     long_ago(judgment, minutes=4)
-    with pytest.raises(TooLateToUndo, match="You said that more than 3 minutes ago, so it stands"):
+    with pytest.raises(TooLateToUndo, match="You gave this answer more than 3 minutes ago, so it cannot be undone"):
         undo(ann, task)
     assert open_lease(ann, task) == lease  # a refusal keeps what is open
     long_ago(judgment, minutes=2)
     task.is_open = False
     task.save()
-    with pytest.raises(WrongStage, match="closed, so your answer stands"):
+    with pytest.raises(WrongStage, match="closed, so your answer cannot be changed"):
         undo(ann, task)
     task.is_open = True
     task.save()

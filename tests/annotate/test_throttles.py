@@ -55,7 +55,7 @@ def test_what_a_person_sends_beyond_the_rate_is_refused_until_the_next_minute(an
     refused = ann.get("tasks/")
     assert (refused.json()["code"], refused["Retry-After"]) == ("throttled", "50")
     assert refused.json()["detail"].startswith(
-        "More requests came within a minute than the API accepts from one account"
+        "The account, or the address if there is no token, has sent more requests in a minute"
     )
     assert "Retry-After" in refused.json()["detail"]
     clock.now = BEGUN + 59.9

@@ -30,11 +30,11 @@ def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(
         assert name in NO_PAGES or 'lang="en' in page.text[:300], name
         page.getvalue()  # which closes those that are files
     told = world.client("guest", headers=GERMAN).get("/api/v1/tasks/").json()
-    assert told == {"code": "not_allowed", "detail": "Your account is not an annotator's. The manager can make it one."}
+    assert told == {"code": "not_allowed", "detail": "You are not an annotator. The manager can make you one."}
     nothing = world.client("ann", headers=GERMAN).post(
         "/api/v1/leases/999999/skip/", {}, content_type="application/json"
     )
-    assert nothing.json()["detail"] == "You have not been given such a unit."
+    assert nothing.json()["detail"] == "You do not have this unit."
 
 
 def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):  # noqa: F811

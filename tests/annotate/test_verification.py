@@ -24,7 +24,7 @@ from tests.annotate.test_opening import everything, refused
 # The demo's posts are of July 2014.
 WINDOWS = ["--history", "2014-07-01..2014-07-16", "--window", "2014-07-16..2014-08-01"]
 PRECISION = ["--design", "precision", "--predictor", "cld2"]
-NONE_OF_PRECISION = "not an option of verify tasks drawn by the precision-oriented design. Leave it out."
+NONE_OF_PRECISION = "is not an option of verify tasks drawn by the precision-oriented design. Remove it."
 RECALL = ["--design", "recall", "--predictor", "fasttext", *WINDOWS]
 
 
@@ -106,7 +106,7 @@ def test_all_languages_are_those_of_the_label_list_or_with_readers_and_a_note_na
     assert labels <= {*ARTICLE_LABELS, "zh", outside[0]}
     assert {outside[0], "zh", "de"} <= labels or design == "recall"
     assert f" with {outside[1]}, {outside[2]}" in " ".join(notes.split())
-    assert "to draw for one of these too, name all languages with --languages" in " ".join(notes.split())
+    assert "To draw for these too, specify all languages with --languages" in " ".join(notes.split())
     if design == "precision":
         assert len(labels) > 50
         assert sorted(task.draws.values_list("language", flat=True)) == task.labels
@@ -258,13 +258,13 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
     [
         (["--design", "precision"], "de", "--predictor is needed to open a task by the precision-oriented design."),
         (PRECISION, None, "--languages is needed to open a task by the precision-oriented design."),
-        ([*PRECISION, "--labels", "de"], "de", f"--labels: {NONE_OF_PRECISION}"),
+        ([*PRECISION, "--labels", "de"], "de", f"--labels {NONE_OF_PRECISION}"),
         ([*PRECISION, "--window", "2014-07-05..2014-07-05"], "de", "is empty. Its end must be after its start."),
         ([*RECALL, "--window", "2014-07-10..2014-08-01"], "de", "must end before the window"),
         ([*RECALL, "--history", "2013-07-01..2013-08-01"], "de", "in the history"),
         (["--design", "precision", "--predictor", "mine@2"], "de", "mine"),
-        (PRECISION, "xx", "'xx': not a language code known here"),
-        (PRECISION, "und", "'und': not a language code known here"),
+        (PRECISION, "xx", "'xx': unknown language code"),
+        (PRECISION, "und", "'und': unknown language code"),
         ([*PRECISION, "--decoy-share", "2"], "de", "--decoy-share is 2; it must be 0 to 1."),
     ],
 )
@@ -292,7 +292,7 @@ def test_a_design_that_finds_nothing_opens_no_task_and_one_that_verifies_cannot_
     assert sentence.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
-    sentence = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged. Open another"
+    sentence = "t cannot be enlarged, because it is drawn by the precision-oriented design. Open another"
     with pytest.raises(CommandError, match=sentence):
         call_command("extend_task", "t", size=20)
     assert everything() == before

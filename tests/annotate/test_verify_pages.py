@@ -153,7 +153,7 @@ def dossier(client, unit):
 
 TOLD = (
     *("langid", "cld2", "fasttext", "reader<", "a comment of", "Votes", "Judgments", "History"),
-    *("QUEUED", "doubted", "waits for readers", "does not confirm"),
+    *("QUEUED", "doubted", "waiting for readers", "does not confirm"),
 )
 
 

@@ -91,7 +91,10 @@ def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first()
         assert all(row["accuracy"] <= found["accuracy"] + 1e-4 for row in found["next"])
     more = [row["more"] for row in few["next"]]
     assert max(more) < 1.2 * min(more)
-    assert plan_report.next_words(few) == "For as many more posts to read, audits would narrow accuracy most:"
+    assert (
+        plan_report.next_words(few)
+        == "With the same amount of further reading, audits would narrow the interval of accuracy most:"
+    )
 
 
 def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
@@ -129,7 +132,7 @@ def test_plan_and_a_dry_run_say_the_same_widths_of_a_draw(demo_corpus):
 
 def test_a_plan_of_a_size_that_no_draw_can_have_or_that_gives_no_interval_says_so(demo_corpus):
     with pytest.raises(
-        CommandError, match=r"^A draw of 1 post is too small for any interval of accuracy\. Raise --size\.$"
+        CommandError, match=r"^A draw of 1 post is too small to estimate accuracy\. Set --size to a larger number\.$"
     ):
         call_command("plan", NAME, size=1)
     err = io.StringIO()

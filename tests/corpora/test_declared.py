@@ -21,7 +21,7 @@ def test_labels_that_come_with_records_are_kept_one_or_several(write, import_cor
     topics = ["CCAT", ["CCAT", "MCAT", "CCAT"], [], " ECAT; GCAT ;", ""]
     output = stories(import_corpus, write("a.jsonl", [story(str(n), topic) for n, topic in enumerate(topics)]))
     assert [row["declared"] for row in posts("c")] == [["CCAT"], ["CCAT", "MCAT"], [], ["ECAT", "GCAT"], []]
-    assert "Of all records of the corpus 1 came with one label: CCAT 1; 2 with several, 2 with none." in output
+    assert "Records of the corpus with one label: 1 (CCAT 1); with several labels: 2; without labels: 2." in output
     assert "by language" not in output
 
 

@@ -259,7 +259,7 @@ def test_the_same_files_give_the_same_bytes_and_leftovers_of_a_crash_are_swept(w
     (folder / "manifest.draft").write_text("half")
     output = import_corpus("one", paths[0])
     assert "a.jsonl: already imported." in output
-    assert f"Corpus one: nothing is new; it has {len(POSTS) + 1} posts." in output
+    assert f"Corpus one: no new files; it contains {len(POSTS) + 1} posts." in output
     assert bytes_of("one") == before
 
 
@@ -314,8 +314,8 @@ def test_ids_that_a_spreadsheet_would_run_are_taken_with_a_warning(write):
     outcome = ACTION.perform({"corpus": "c", "files": files, "licence": "CC0-1.0"})
     assert [post["id"] for post in posts()][: len(ids)] == [key.strip() for key in ids]
     assert outcome.warned == [
-        "a.jsonl: 5 ids begin with one of = + - @, the first is =1+1. A spreadsheet that opens an exported file takes "
-        "these for formulas and runs them: open such files as text."
+        "a.jsonl: 5 ids begin with one of the characters = + - @, for example =1+1. Spreadsheets run such ids as "
+        "formulas, so open exported files as text."
     ]
 
 
@@ -328,4 +328,4 @@ def test_a_missing_author_is_none_and_a_number_whose_digits_are_lost_is_refused(
     assert len(set(hashes[7:])) == 2
     sentence = "The author 9.06E+17 is a number that another program has rewritten; save it as text."
     assert rejects()[0]["reason"] == sentence
-    assert "a.csv: 6 rows name no author; they have nan (2), NULL (1)" in output
+    assert "a.csv: 6 rows have no author; the column contains nan (2), NULL (1)" in output

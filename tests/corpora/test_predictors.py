@@ -120,7 +120,7 @@ def test_columns_and_labels_may_have_other_names_and_unknown_ids_are_left_out(co
     file = write("p.csv", "tweet,lang\n" + tsv(labels).replace("\t", ","))
     renamed = ["nb=no", "nn=no", "unk=und", "zh=zh-TW, zh-CN"]
     output = importing(file, column=["id=tweet", "label=lang"], map=renamed)
-    assert "left out, since corpus c has no such posts: 7 ids, the first: x0, x1, x2, x3, x4." in output
+    assert "these ids were ignored, because corpus c has no such posts: 7 ids, the first: x0, x1, x2, x3, x4." in output
     expected = LABELS | {"1": "no", "2": "zh", "3": "no"}
     assert stored("mine@1") == {key: (label, None) for key, label in expected.items()}
     assert find_predictor("c", "mine").mapping == {"zh": ("zh-CN", "zh-TW")}

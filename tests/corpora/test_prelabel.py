@@ -48,7 +48,7 @@ def test_every_post_gets_the_votes_that_the_detectors_give_and_the_manifest_name
     assert rows[4]["letters"] == 4
     # Mentions and addresses are no text.
     assert rows[5] == {"id": "6", "letters": 0, "langid": [], "cld2": [], "fasttext": []}
-    assert "Corpus c: 6 posts have votes; on 4 (66.7%) all three detectors name the same language." in output
+    assert "Corpus c: 6 posts have votes; for 4 (66.7%), all three detectors agree on the language." in output
     (part,) = manifest_of("c").votes
     assert (part.name, part.rows, part.k) == ("000001.parquet", 6, 3)
     assert tuple(part.versions) == tuple(VOTERS)

@@ -39,8 +39,8 @@ def test_a_run_is_kept_by_its_scores_listed_as_ranked_and_deleted(importing, cap
     run = f"x Q0 9 1 1 s\nx Q0 8 2 0.5 s\ny Q0 9 1 1 s\n{RUN}"
     output = importing(gzip.compress(run.encode()), file="mine.run.gz")
     assert "Predictor mine@1 of corpus acts: ranked labels for 3 records from mine.run.gz." in output
-    assert "Note: 1 record has no line in mine.run.gz, and so no ranked labels." in output
-    assert "Note: left out, since corpus acts has no such records: 2 ids: x, y." in output
+    assert "Note: 1 record has no ranked labels, because mine.run.gz contains no line for it." in output
+    assert "Note: these ids were ignored, because corpus acts has no such records: 2 ids: x, y." in output
     assert ranked_for("acts", "mine", ["a4", "a1", "a2", "a3"]) == RANKED
     assert ranked_for("acts", "mine@1", ["a2"]) == {"a2": ["1565", "10", "9"]}
     before = bytes_of("acts")
@@ -142,9 +142,9 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"column": ["label=lang"]}, "--column is for files that give each post one label"),
-        ({"format": "tsv"}, "--format is for files that give each post one label"),
-        ({"map": ["a=de"]}, "--map is for files that give each post one label"),
+        ({"column": ["label=lang"]}, "--column cannot be used with --ranked"),
+        ({"format": "tsv"}, "--format cannot be used with --ranked"),
+        ({"map": ["a=de"]}, "--map cannot be used with --ranked"),
         ({"name": "langid"}, "langid is the name of a built-in predictor"),
         ({"content": "x Q0 9 1 1 s\n"}, "contains none of the 4 records in corpus acts. Check the file"),
     ],
@@ -159,7 +159,7 @@ def test_runs_are_for_records_and_vocabularies_for_runs(import_corpus, write, co
     import_corpus("posts", write("posts.jsonl", [{"id": "1", "text": "Guten Morgen zusammen."}]))
     for name, options, sentence in (
         ("posts", {"ranked": True}, "Corpus posts contains posts, but records"),
-        (corpus, {"vocabulary": "law"}, "--vocabulary is for ranked labels alone"),
+        (corpus, {"vocabulary": "law"}, "--vocabulary applies only to ranked labels"),
     ):
         with pytest.raises(CommandError, match=sentence):
             call_command("import_predictions", name, run, name="mine", version="1", **options)

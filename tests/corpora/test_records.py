@@ -147,7 +147,7 @@ IN_EXPORTS = ["label", "stage", "set", "judgments", "concepts", "preferred"]
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        *(({"fields": name}, f"called {name}, since exported sets .* body={name}") for name in IN_EXPORTS),
+        *(({"fields": name}, f"have the name {name}, because exported sets .* body={name}") for name in IN_EXPORTS),
         ({"fields": "query text"}, "The field name text is reserved .* --fields body --column body=text"),
         ({"fields": "query Title"}, "'Title' is not a valid field name. Use up to 30 lower-case letters"),
         ({"fields": 'query a"b'}, "'a\"b' is not a valid field name"),

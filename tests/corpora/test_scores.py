@@ -39,8 +39,10 @@ def test_a_pair_has_the_greater_score_of_its_sides_and_is_dropped_above_the_thre
     assert filter_counts(corpus) == {"pairs": 2, "dropped": 0, "lacking": 0}
     assert filtered(corpus, ["b"])["b"].kept
     output = scoring("id,toxicity\na,0.9\nb,0.5\nc,0.1\nz,0.9\n", file="s.csv", column=["score=toxicity"])
-    assert "3 scores from s.csv; above 0.5 and so dropped: 1 pair. All scorers together keep 1 of 2 pairs" in output
-    assert "Note: left out, since no pair of corpus talk has such a message: 1 id: z." in output
+    assert (
+        "3 scores from s.csv; 1 pair dropped, with scores above 0.5. In total, the scorers keep 1 of 2 pairs" in output
+    )
+    assert "Note: these ids were ignored, because no pair of corpus talk has such a message: 1 id: z." in output
     b, c = (filtered("talk", ["c", "b"])[key] for key in "bc")
     assert (b.scores, b.dropped_by, b.kept) == ({"detoxify": 0.9}, ("detoxify",), False)
     # The threshold itself is not above it.
@@ -57,7 +59,7 @@ def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
 
 
 def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
-    assert "Note: 2 pairs lack a score of detoxify, which is not taken for 0" in scoring("b\t0.2\n")
+    assert "Note: 2 pairs have no score of detoxify" in scoring("b\t0.2\n")
     b = filtered("talk", ["b"])["b"]
     assert (b.scores, b.lacking, b.kept) == ({"detoxify": 0.2}, ("detoxify",), True)
     scoring('{"id": "a", "score": null}\n{"id": "c", "score": 0.7}\n', name="other", file="scores.jsonl")
@@ -76,7 +78,7 @@ def test_another_threshold_takes_the_place_of_the_first_unless_something_was_dra
     assert "Scorer detoxify of corpus talk: already imported" in output
     assert bytes_of("talk") == before
     output = scoring(scores, threshold="0.8")
-    assert "these replace the scores of detoxify from scores.tsv, with the threshold 0.5" in output
+    assert "these scores replace those of detoxify from scores.tsv, with the threshold 0.5" in output
     assert dropped_by() == {"b": ("detoxify",), "c": ()}
     assert [(scorer.name, scorer.threshold) for scorer in manifest_of("talk").scores] == [("detoxify", 0.8)]
     assert filter_digest(manifest_of("talk")) != digest

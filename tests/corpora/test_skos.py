@@ -54,9 +54,9 @@ def test_an_id_that_takes_more_of_the_address_than_before_is_reported(capsys, wr
     two = one + '<http://e.org/b/1> a skos:Concept ; skos:prefLabel "b"@en .'
     imported_text(one, "1.ttl")
     text = imported_text(two, "2.ttl")
-    assert "more of the address is the id where its last part does not tell concepts apart: 2 ids: a/1, b/1." in text
-    assert "in version 1 one of these had a shorter id, which is none now: 1." in text
-    assert "says the same" in imported_text(two, "2.ttl")
+    assert "the last part of an address is not unique, so these ids contain more of it: 2 ids: a/1, b/1." in text
+    assert "these shorter ids of version 1 no longer exist: 1." in text
+    assert "are equal to version" in imported_text(two, "2.ttl")
 
 
 def test_what_has_no_address_is_refused_since_its_id_would_change_at_each_import(imported):
@@ -92,7 +92,9 @@ def test_deprecated_concepts_are_reported_and_kept_and_neither_found_nor_browsed
     # What is below a deprecated concept is a top concept of its scheme.
     assert [top.key for top in tops_of(vocabulary.schemes.get())] == ["c"]
     call_command("import_vocabulary", "w", str(write("w.ttl", PREFIXES + OLD)), dry_run=True)
-    sentence = "deprecated, so kept for documents that have them and not offered: 2 concepts: a (use b), d."
+    sentence = (
+        "these deprecated concepts are kept for documents that have them, but not offered: 2 concepts: a (use b), d."
+    )
     assert sentence in "".join(capsys.readouterr())
 
 

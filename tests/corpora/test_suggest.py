@@ -95,8 +95,8 @@ def test_the_labels_of_the_records_most_alike_are_ranked_and_never_a_record_s_ow
     output = suggested()
     assert [labels[0] for labels in of("nearest", "b", "c", "e").values()] == ["1", "2", "5"]
     assert all(act["concepts"][0] not in of("nearest", act["id"])[act["id"]] for act in ACTS if act["concepts"])
-    assert "Note: left out, since law, version 1 has no such concept: 1 label of the records: 9." in output
-    assert "The labels of 3 records were learned from." in output
+    assert "Note: 1 label of the records was ignored, because law, version 1 does not contain it: 9." in output
+    assert "Records used for learning: 3." in output
 
 
 def test_only_those_are_learned_from_that_are_named_and_their_field_is_not_read_as_text(corpus, suggested):
@@ -171,7 +171,7 @@ def test_what_is_made_of_something_else_stands_beside_it(corpus, suggested, impo
 def test_where_no_record_has_a_label_of_the_vocabulary_label_match_alone_is_made(law, write, import_corpus, suggested):
     rows = [{key: value for key, value in row.items() if key != "concepts"} for row in ACTS]
     import_corpus("acts", write("acts.jsonl", rows), fields="title body split")
-    assert "Note: no record has a label of the vocabulary, so nearest was not made." in suggested()
+    assert "Note: nearest was not created, because no record has a label of the vocabulary." in suggested()
     assert [each.name for each in manifest_of("acts").predictions] == ["label-match"]
     assert ": already made: ranked labels for 4 of 5 records" in suggested()
     with pytest.raises(CommandError, match="The records of corpus acts have no declared labels to learn from"):

@@ -56,7 +56,7 @@ def test_each_message_and_the_one_that_it_answers_are_a_pair(importing, write):
     assert (first["thread"], first["language"], first["text"]) == ("t", "en", f"{ASKED}\n{SAID}")
     assert float(first["certainty"]) > 0.7
     assert (second["id"], second["message"]) == ("c", SAID)
-    assert "Corpus c: 2 pairs from 1 file; 0 messages came twice, 0 rows rejected." in output
+    assert "Corpus c: 2 pairs from 1 file; 0 duplicate messages dropped, 0 rows rejected." in output
     assert Corpus.objects.filter(name="c").exists()
 
 
@@ -132,7 +132,7 @@ def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
     output = importing(write("talk.jsonl", rows), max_rejects="50%")
     assert [row["id"] for row in posts() if row["reply"] == SAID] == ["b", "d", "e"]
-    assert "1 message came twice, 1 row rejected, listed in" in output
+    assert "1 duplicate message dropped, 1 row rejected, listed in" in output
     assert [(row["line"], row["reason"]) for row in rejects()] == [
         (7, "The id c already occurred with a different message. The first one is kept.")
     ]
@@ -192,7 +192,7 @@ def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_o
     importing(path)
     Corpus.objects.all().delete()  # as if the connection to the database had been lost before the end
     before = bytes_of()
-    assert "Corpus c: nothing is new; it has 2 pairs." in importing(path)
+    assert "Corpus c: no new files; it contains 2 pairs." in importing(path)
     assert Corpus.objects.get().name == "c"
     more = write("more.jsonl", TALK[:2])
     for files, options, sentence in (

@@ -153,12 +153,12 @@ def test_a_missing_value_in_a_table_is_no_parent_and_no_label_but_may_be_an_id(w
 
 
 def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(printed, write):
-    assert "There is no vocabulary yet" in printed("vocabularies")
+    assert "There are no vocabularies yet" in printed("vocabularies")
     one = write("one.json", json.dumps(SMALL))
-    assert "version 1 as it would be: 3 concepts" in printed("import_vocabulary", "small", one, dry_run=True)
+    assert "version 1 (dry run): 3 concepts" in printed("import_vocabulary", "small", one, dry_run=True)
     assert not Vocabulary.objects.exists()
     assert "version 1: 3 concepts with 5 labels in de, en" in printed("import_vocabulary", "small", one)
-    assert "version 1 says the same, so nothing was changed." in printed("import_vocabulary", "small", one)
+    assert "the files are equal to version 1, so nothing was changed." in printed("import_vocabulary", "small", one)
     rows = {key: row for key, row in SMALL.items() if key != "3"} | {"4": {"label": "tax law"}}
     rows["2"] = {"label": "private law", "parents": ["1"], "label_de": "Privatrecht"}
     text = printed("import_vocabulary", "small", write("two.json", json.dumps(rows)))
@@ -166,7 +166,7 @@ def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(printe
     assert set(vocabulary_named("small", 1).concepts.values_list("key", flat=True)) == {"1", "2", "3"}
     assert set(vocabulary_named("small").concepts.values_list("key", flat=True)) == {"1", "2", "4"}
     text = printed("import_vocabulary", "small", one)
-    assert "version 1 says the same, so nothing was changed; the newest is version 2." in text
+    assert "the files are equal to version 1, so nothing was changed; the newest version is 2." in text
     listed = [line.split() for line in printed("vocabularies").splitlines()[1:]]
     assert [row[:3] for row in listed] == [["small", "1", "3"], ["small", "2", "3"]]
     assert ["one.json" in listed[0], "two.json" in listed[1]] == [True, True]
@@ -182,8 +182,8 @@ def test_of_many_changes_the_first_few_are_shown_and_json_has_them_all(printed, 
     printed("import_vocabulary", "many", write("one.json", rows(0, 20, "old")))
     two = write("two.json", rows(10, 40, "new"))
     text = printed("import_vocabulary", "many", two, dry_run=True)
-    assert "10 gone, the first: 00 old 0; 01 old 1; 02 old 2; 03 old 3; 04 old 4\n" in text
-    assert "\n  20 new, the first: 20 new 20" in text
+    assert "10 gone, such as: 00 old 0; 01 old 1; 02 old 2; 03 old 3; 04 old 4\n" in text
+    assert "\n  20 new, such as: 20 new 20" in text
     data = json.loads(printed("import_vocabulary", "many", two, json=True))
     assert (len(data["gone"]), len(data["new"]), len(data["renamed"])) == (10, 20, 10)
     assert data["renamed"]["11"] == ["old 11", "new 11"]
@@ -196,9 +196,9 @@ def test_what_is_odd_is_reported_and_imported(printed, write):
     rows = {"c_a": {"label": "law"}, "C_A": {"label": "Law"}, "2": {"label_de": "Steuer"}}
     file = write("odd.json", json.dumps(rows))
     text = printed("import_vocabulary", "odd", file)
-    assert "without a preferred label in en, so that another one is shown: 1 concept: 2." in text
-    assert "several concepts share, but for capital letters and Unicode forms, 1 label: “Law” of C_A, c_a." in text
-    assert "ids that differ only in capital letters or Unicode forms, and stay different concepts: C_A, c_a." in text
+    assert "these concepts have no preferred label in en, so another label is shown: 1 concept: 2." in text
+    assert "several concepts share 1 label, ignoring case and Unicode forms: “Law” of C_A, c_a." in text
+    assert "these ids differ only in case or Unicode forms, and are kept as separate concepts: C_A, c_a." in text
     assert "2 concepts: C_A, c_a." in printed("import_vocabulary", "odd2", file, language="de")
     assert Concept.objects.filter(vocabulary__name="odd").count() == 3
 

@@ -34,12 +34,12 @@ def test_what_was_backed_up_is_there_again_once_it_is_restored(newcomer):
 
     # both from the archive: the page has deleted the folder
     assert "already imported" in newcomer.shell(import_posts)
-    assert "0 annotators made, 1 updated" in newcomer.shell("assay add_annotators people.csv")
+    assert "0 annotators created, 1 updated" in newcomer.shell("assay add_annotators people.csv")
 
 
 def test_invited_people_are_updated_by_the_same_table(newcomer):
     newcomer.follow(HOW_TO / "people.md", {})
-    assert "0 annotators made, 2 updated" in newcomer.shell("assay add_annotators people.csv")
+    assert "0 annotators created, 2 updated" in newcomer.shell("assay add_annotators people.csv")
 
 
 def test_judgments_of_another_tool_are_imported_by_their_columns(newcomer):

@@ -63,7 +63,7 @@ IMPORT_GOLD = [
         1,
         "is not empty and does not contain the import of x",
     ),
-    ("import_gold FILE.tsv", GOLD.encode(), 2, "Something is missing: --out, --design, --name"),
+    ("import_gold FILE.tsv", GOLD.encode(), 2, "Required arguments are missing: --out, --design, --name"),
 ]
 
 
@@ -83,13 +83,13 @@ EVALUATE = [
     (evaluate("--out FILE.out"), predicted("en"), 1, "FILE.out is a file"),
     (evaluate("--vanished nowhere.txt"), predicted("en"), 1, "nowhere.txt cannot be read"),
     (evaluate("--measure beauty"), predicted("en"), 1, "--measure is 'beauty'"),
-    (evaluate("--measure precision recall"), predicted("en"), 2, "does not know: recall"),
+    (evaluate("--measure precision recall"), predicted("en"), 2, "Unknown arguments: recall"),
     (evaluate(to="unfinished"), predicted("en"), 1, "unfinished"),
     ("evaluate langid --gold FILE.set", manifest(lambda told: told.update(format=99)), 1, "of format 99"),
     ("evaluate langid --gold FILE.set", manifest(lambda told: told.clear()), 1, "has no key 'format'"),
     ("evaluate klingon --gold published --corpus demo", None, 1, "no predictor 'klingon'"),
     ("evaluate nowhere --gold published", None, 1, "nowhere|records"),
-    ("evaluate", None, 2, "Something is missing: --gold"),
+    ("evaluate", None, 2, "Required arguments are missing: --gold"),
 ]
 
 
@@ -97,7 +97,7 @@ VERIFY_LOTS = [
     ("verify_lots unfinished", None, 1, "unfinished does not have the secret of its lots yet"),
     ("verify_lots published", None, 1, "has no lots, since the set was imported"),
     ("verify_lots nowhere", None, 1, "no folder nowhere"),
-    ("verify_lots", None, 2, "Something is missing: FOLDER"),
+    ("verify_lots", None, 2, "Required arguments are missing: FOLDER"),
 ]
 
 

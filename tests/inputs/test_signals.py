@@ -100,7 +100,7 @@ def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces_and_no_worker_hears
     assert [os.getpgid(pid) for pid in workers] == workers
     assert len(workers) == (processes if processes > 1 else 0)
     os.killpg(process.pid, number)
-    _, err = ended(process, 128 + number, "Stopped by", "run the command again to go on")
+    _, err = ended(process, 128 + number, "Stopped by", "Run the command again to continue")
     assert err.count("\n") == 1
     assert votes_begun(unread)()
 

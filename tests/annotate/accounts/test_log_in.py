@@ -157,13 +157,13 @@ def test_behind_a_proxy_each_browser_has_its_own_address(ann, settings):
 def test_unlock_lets_somebody_log_in_at_once_unless_a_manager_locked_them_out(ann, person, capsys):
     type_wrong_passwords("ann")
     call_command("unlock", "ann")
-    assert capsys.readouterr().out == "ann may log in at once; 5 wrong passwords forgotten.\n"
+    assert capsys.readouterr().out == "ann can log in again; 5 wrong passwords cleared.\n"
     assert log_in("ann", OLD).status_code == 302
     call_command("unlock", "ann")
-    assert capsys.readouterr().out.startswith("ann did not have to wait: no wrong password was typed")
+    assert capsys.readouterr().out.startswith("ann was not locked: there were no wrong passwords")
     accounts.set_active([person("out", "de")], False)
     call_command("unlock", "out")
-    assert "out is locked out by a manager, who lets them in again on the page Accounts." in capsys.readouterr().err
+    assert "A manager has locked the account of out. To unlock it, use the page Accounts." in capsys.readouterr().err
     with pytest.raises(CommandError, match=r"^There is no account 'nobody'\.$"):
         call_command("unlock", "nobody")
 

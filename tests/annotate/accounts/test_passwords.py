@@ -73,7 +73,7 @@ def test_a_changed_password_ends_sessions_elsewhere_tokens_and_links_and_keeps_t
     key = here.session.session_key
     reply = change(here)
     assert (reply.status_code, reply.url) == (302, reverse("account"))
-    assert "Your password is changed." in here.get(reverse("account")).text
+    assert "Your password has been changed." in here.get(reverse("account")).text
     assert here.session.session_key != key
     assert elsewhere.get("/").status_code == 302
     assert (tasks_by(token), Client().get(link).status_code) == (401, 404)

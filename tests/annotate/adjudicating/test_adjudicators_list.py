@@ -41,7 +41,7 @@ def test_the_page_offers_each_case_and_language_with_how_many_and_keeps_to_it(tw
     assert found == [
         ("?", "all", "4"),
         ("?case=differing", "answers differ", "2"),
-        ("?case=agreeing", "all answered alike", "1"),
+        ("?case=agreeing", "all answered the same", "1"),
         ("?case=unanswered", "skipped by all", "1"),
         ("?language=de", "German", "4"),
     ]

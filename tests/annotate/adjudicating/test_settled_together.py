@@ -47,10 +47,10 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
     assert [where(unit) for unit in units[2:4]] == [(stages.LABELLED, "en"), (stages.LABELLED, "de")]
     assert len(found.settled) == 2
     told = {unit and unit.pk: str(why) for unit, why in found.refused}
-    assert "somebody may have decided it meanwhile" in told[units[0].pk]
+    assert "Another adjudicator may have decided it" in told[units[0].pk]
     assert "no longer be settled together" in told[units[1].pk]
     assert "no longer be settled together" in told[units[4].pk]
-    assert "no longer waits" in told[None]
+    assert "no longer waiting" in told[None]
 
 
 def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, eve):
@@ -62,7 +62,7 @@ def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_n
     assert agreed(to_adjudicate(task, ada), ada) == {}
     found = settle_together(ada, task, chosen, "Their readers agree")
     [(_, why)] = found.refused
-    assert str(why) == "It can no longer be settled together with others. Please decide it by itself."
+    assert str(why) == "This case can no longer be settled together with others. Decide it separately."
     assert not ada.judgments.exists()
 
 
@@ -73,7 +73,7 @@ def test_what_readers_still_have_is_neither_settled_nor_told_of(make_task, ada, 
     answer = client.post(LIST + "together/", sent)
     assert answer.status_code == 409
     assert unit.item.text not in answer.text
-    assert answer.text.count("One of them no longer waits for an adjudicator.") == 2
+    assert answer.text.count("One of the cases is no longer waiting for an adjudicator.") == 2
     assert where(unit)[0] == stages.QUEUED
 
 
@@ -82,8 +82,8 @@ def test_marks_and_reason_stay_where_something_lacks_and_nothing_is_settled(two_
     unit = task.units.get()
     client.force_login(ada.user)
     for reason, marked, sentence in (
-        ("I read it", False, "Mark the cases first"),
-        (" ", True, "Say in a few words how you know"),
+        ("I read it", False, "Select the cases"),
+        (" ", True, "Enter a short reason"),
         ("x" * 201, True, "longer than 200 characters"),
         ("a\x00b", True, "NUL"),
     ):
@@ -117,7 +117,7 @@ def test_without_javascript_cases_are_settled_together_and_every_language_can_be
         box.check()
     page.fill("[name=reason]", "Both say so")
     page.click("text=Settle what is marked")
-    assert page.inner_text("[role=status]") == "2 cases are settled."
+    assert page.inner_text("[role=status]") == "2 cases have been settled."
     assert [where(unit)[1] for unit in units] == ["de", "", "fr"]
     page.goto(f"{LIST}{units[1].pk}/")
     page.fill("[name=reason]", "Dictionary")
@@ -143,7 +143,7 @@ def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
         page.keyboard.press(key)
     with page.expect_navigation():
         page.keyboard.press("Control+Enter")
-    assert page.inner_text("[role=status]") == "2 cases are settled."
+    assert page.inner_text("[role=status]") == "2 cases have been settled."
     assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "en", ""]
     page.keyboard.press("a")
     assert page.locator("[name=case]:checked").count() == 1

@@ -138,7 +138,7 @@ def test_who_may_do_what_to_whom(people, act):
             assert changed == {name}
         else:
             assert changed == set(), name
-            assert reply.status_code == 403 or "Only a superuser may do this" in reply.text, name
+            assert reply.status_code == 403 or "Only superusers can change managers" in reply.text, name
 
 
 def test_a_superuser_may_do_all_of_it_to_everybody(people):
@@ -152,7 +152,7 @@ def test_a_superuser_may_do_all_of_it_to_everybody(people):
 def test_staff_with_some_rights_make_no_annotators_of_themselves_or_of_superusers(people, name):
     Annotator.objects.filter(user__username=name).delete()
     desk, sent = signed_in("clerk"), {"username": name, "languages": "de:5"}
-    assert "Only a superuser may do this" in desk.post(reverse("manage-new-accounts"), sent).text
+    assert "Only superusers can change managers" in desk.post(reverse("manage-new-accounts"), sent).text
     by_table("Me,de:5,")(desk, people[name])
     assert not Annotator.objects.filter(user__username=name).exists()
 

@@ -34,7 +34,7 @@ def sentence_of(key):
 
 def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_in_two(sentences, kind, tmp_path):
     output = opened("topics", kind, apart="sentence", **SIZES)
-    words = "476 documents drawn in 4 languages, in each: test 35, dev 14, train.28 28, train.49 49, train.70 70."
+    words = "476 documents drawn in 4 languages, in each language: test 35, dev 14, train.28 28, train.49 49"
     assert words in output
     gold = tmp_path / "gold"
     rows = {row["id"]: row for row in exported("topics", gold)}
@@ -113,7 +113,7 @@ def test_the_sets_of_published_lists_are_made_again_line_by_line(sentences, kind
         lines = path.read_text().splitlines(keepends=True)
         (folder / path.name).write_text("".join(lines[number % 7 :] + lines[: number % 7]))
     output = opened("again", kind, from_indices=str(folder))
-    assert "476 documents drawn in 4 languages, in each: test 35" in output
+    assert "476 documents drawn in 4 languages, in each language: test 35" in output
     assert "lists" not in output
     exported("again", tmp_path / "again")
     made = {path.name: path.read_bytes() for path in (tmp_path / "again/mldoc-indices").iterdir()}
@@ -196,7 +196,7 @@ def test_sets_and_lists_that_cannot_be_had_are_refused_and_nothing_is_kept(sente
     with pytest.raises(CommandError, match=r"have no declared labels. Import them with --labels COLUMN"):
         opened("topics", kind, corpus="plain", **SIZES)
     assert not Task.objects.exists()
-    with pytest.raises(CommandError, match="Corpus sib holds records, which detectors do not label, so there is no"):
+    with pytest.raises(CommandError, match="Corpus sib contains records, which detectors do not label"):
         call_command("plan", "sib")
 
 

@@ -83,7 +83,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     predictions, kind, readers, tmp_path
 ):
     said = opened("topics", kind, labels=CLASSES, **SETS)
-    assert "48 documents in 2 languages for people to label, 8 of each class as mine@1 sees it." in said
+    assert "48 documents in 2 languages for people to label, 8 of each class as predicted by mine@1." in said
     task = Task.objects.get()
     # Whatever came with a document, people are asked about it.
     assert set(task.units.values_list("stage", "label", "agreed_label")) == {("QUEUED", "", "")}
@@ -204,7 +204,7 @@ def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
         ({"apart": "sentence"}, "the sets are determined only after people have labelled the documents. Remove --from"),
         ({"joint": 3}, "Remove --from-indices, `apart` and the joint sets, or remove --predictor"),
         ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These numbers count the predictions of mine@1"),
-        ({"labels": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
+        ({"labels": "sports none"}, "The class none has the same name as a different answer of sentence_topic"),
     ):
         with pytest.raises(CommandError, match=why):
             opened("topics", kind, **{"labels": CLASSES} | SETS | options)

@@ -102,8 +102,8 @@ def test_practice_shows_by_name_what_was_right_missed_and_too_much(task, ann, cl
     page = words(answered(client, trial, [four[0], plain[10]]))
     assert "Not near enough" in page
     missed = sorted(name(key) for key in four[1:])
-    assert f"Chosen, and right: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in page
-    assert f"Too much: {name(plain[10])} As the title says." in page
+    assert f"Chosen and correct: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in page
+    assert f"Wrongly chosen: {name(plain[10])} As the title says." in page
     # Two of four are an F1 of 2/3.
     page = words(answered(client, trial, four[:2]))
     assert "Near enough to be right" in page
@@ -117,7 +117,7 @@ def test_a_test_is_passed_by_near_enough_answers_and_its_end_shows_what_was_miss
     failed = go_through(client, ann, task, "test", [four[0], *plain[10:13]])
     assert (failed.right, failed.passed) == (0, False)
     page = words(client.get("/tasks/acts/qualification/en/"))
-    assert page.count("Chosen, and right:") == page.count("Missed:") == page.count("Too much:") == 2
+    assert page.count("Chosen and correct:") == page.count("Missed:") == page.count("Wrongly chosen:") == 2
     # An F1 of .5 is right.
     passed = go_through(client, ann, task, "test", [*four[:2], *plain[10:12]])
     assert (passed.right, passed.passed) == (2, True)
@@ -136,7 +136,7 @@ def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_t
     page = client.post(path, change, follow=True)
     gold.refresh_from_db()
     assert gold.label == " ".join(sorted([plain[10], plain[11], four[0]]))
-    assert "Of the answers given to it 1 are right now and 0 wrong" in words(page)
+    assert "1 of the existing answers are now right and 0 wrong" in words(page)
     refused = client.post(path, {**change, "label": "unheard-of"})
     assert "is not a concept of eurovoc, version 1" in refused.text
     assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label

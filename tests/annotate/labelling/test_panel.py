@@ -66,7 +66,7 @@ def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_shown_with_i
     concept = Concept.objects.filter(broader__broader__isnull=False, labels__language="en").first()
     narrow, middle = label(concept.key), label(concept.broader.first().key)
     assert f"› {middle}" in words(page("find", typed=narrow)).split(narrow, 1)[1]
-    for typed, sentence in (("%", "Nothing that was typed is a letter"), ("qqqq", "No concept is called so.")):
+    for typed, sentence in (("%", "Nothing that was typed is a letter"), ("qqqq", "No concept has this name.")):
         assert sentence in words(page("find", typed=typed))
     sent = {"lease": page.lease.pk, "do": "find"}
     for typed in ("fre mea", "p"):
@@ -162,7 +162,7 @@ def test_a_form_of_thousands_of_fields_is_refused_in_a_sentence(page, task, clie
     sent = {"lease": page.lease.pk, "answer": [str(number) for number in range(10_000)]}
     refused = client.post(f"/tasks/{task.name}/judge/", sent)
     assert refused.status_code == 400
-    assert "The form holds more than the site takes, so nothing was done." in words(refused.content.decode())
+    assert "The form is too large, so nothing was saved." in words(refused.content.decode())
 
 
 # --- adjudicators

@@ -98,12 +98,12 @@ def test_declared_concepts_are_kept_and_documents_without_one_or_with_an_unknown
     output = opened("changed", corpus="changed", reuse=True)
     strange, *bare = (act["celex_id"] for act in acts[:3])
     for sentence in (
-        "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep the labels that were declared; ",
-        "Note: 1 document has a concept that eurovoc, version 1 does not have, such as c_unheard in "
-        f"{strange}; people are asked about it.",
+        "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep their declared labels; ",
+        "Note: 1 document has a concept that eurovoc, version 1 does not contain, such as c_unheard in "
+        f"{strange}. People label it.",
     ):
         assert sentence in output
-    pattern = rf"Note: 2 documents came without a concept, such as ({'|'.join(bare)}); people are asked about them\."
+    pattern = rf"Note: 2 documents have no concept, such as ({'|'.join(bare)})\. People label them\."
     assert re.search(pattern, output)
     task = Task.objects.get(name="changed")
     assert set(task.units.queued().values_list("item__key", flat=True)) == {strange, *bare}
@@ -138,8 +138,8 @@ def test_a_file_of_decisions_has_a_column_for_a_concept_and_a_broader_one_that_a
         outcome = adjudicate_action.perform({"task": task.name, "as": "ada", "file": decided})
         return [row["reason"] for row in outcome.data["rejects"]]
 
-    assert "or confirm that you mean both. In a file, write yes in the column sure." in rejected("")[0]
-    assert rejected("perhaps") == ["The column sure is 'perhaps'; write yes or no."]
+    assert "or confirm that you mean both. In the file, write yes in the column sure." in rejected("")[0]
+    assert rejected("perhaps") == ["The column sure contains 'perhaps'. It must be yes or no."]
     assert rejected("yes") == []
     unit.refresh_from_db()
     assert unit.label == both

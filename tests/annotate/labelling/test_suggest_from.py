@@ -59,14 +59,17 @@ def test_suggestions_that_cannot_be_made_are_refused_and_no_task_is_made(tmp_pat
     first, *_ = documents_there()
     topic = {"kind": "topic", "labels": "a b", "sets": "test 2"}
     unknown = (
-        f"mine@1 suggests 'unheard-of' for document {first}, and eurovoc, version 1 has no such concept; make its run "
-        "without such labels and import it as another --version."
+        f"mine@1 suggests 'unheard-of' for document {first}, but eurovoc, version 1 does not contain this concept. "
+        "Remove such labels from the run and import it as another --version."
     )
     for options, sentence in (
         ({"suggest_from": ["mine"]}, "Corpus acts has no predictor 'mine'"),
         ({"suggest_from": ["mine"]}, unknown),
-        ({"suggest_from": ["mine", "mine"]}, "--suggest-from mine is given twice; name each once."),
-        ({"suggest_from": ["mine"]} | topic, "--suggest-from: not an option of topic tasks drawn by the balanced desi"),
+        ({"suggest_from": ["mine", "mine"]}, "--suggest-from contains mine twice. List each predictor once."),
+        (
+            {"suggest_from": ["mine"]} | topic,
+            "--suggest-from is not an option of topic tasks drawn by the balanced desi",
+        ),
     ):
         with pytest.raises(CommandError) as refused:
             opened("acts", **options)

@@ -49,7 +49,7 @@ def test_the_list_says_what_everybody_reads_and_how_they_come_in(desk, person):
     accounts.invite(ann)
     shown = words(desk.get(ACCOUNTS))
     until = f"{timezone.localtime(ann.invites.get().expires_at):%Y-%m-%d}"
-    assert re.search(rf"ann de:5 en:4 no invited, the link works until {until} \d{{4}}-", shown)
+    assert re.search(rf"ann de:5 en:4 no invited, link valid until {until} \d{{4}}-", shown)
     assert "bea fr:5 yes has a password –" in shown
     assert "manager everything" in shown
     ann.invites.update(expires_at=timezone.now())
@@ -104,10 +104,10 @@ def test_one_person_is_invited_and_the_link_is_shown_once(desk, client):
     [
         ({"languages": "xx:5"}, unknown_code("xx")),
         ({"languages": "de:6"}, "'de:6' has no level from 0 to 5"),
-        ({"languages": ""}, "No language is named; write them like this: de:5 en:4."),
-        ({"username": "e v e"}, "'e v e' is not a user name"),
-        ({"username": "ann"}, "There is an annotator ann already; change them on their own page."),
-        ({"email": "nowhere"}, "'nowhere' is not a mail address."),
+        ({"languages": ""}, "No languages are given. Write them as in de:5 en:4."),
+        ({"username": "e v e"}, "'e v e' is not a valid user name"),
+        ({"username": "ann"}, "The annotator ann already exists. Change the account on its own page."),
+        ({"email": "nowhere"}, "'nowhere' is not a valid mail address."),
     ],
 )
 def test_a_person_who_cannot_be_is_refused_and_what_was_typed_stays(desk, person, fields, told):
@@ -141,7 +141,7 @@ def test_many_are_invited_by_a_table_of_which_nothing_stays_in_the_inbox(desk, p
             HEADER + "old,Old,en:5\nb b,Bob,de:5\ncleo,Cleo,xx\n",
             ("Line 3:", "Line 4:", "Nothing was changed."),
         ),
-        (b"x" * (1 << 20) + b"x", ("The file has more than 1 MB",)),
+        (b"x" * (1 << 20) + b"x", ("The file is larger than 1 MB",)),
     ],
     ids=["faults", "large"],
 )
@@ -189,16 +189,16 @@ def test_links_are_made_and_withdrawn_and_people_locked_out_and_let_in(desk, per
     assert accounts.find_invite(token_of(link)).annotator == ann
     assert accounts.find_invite(other).annotator == bob
     assert desk.get(f"/invite/{before}/").status_code == 404
-    assert "1 link withdrawn." in words(do("withdraw"))
+    assert "1 link revoked." in words(do("withdraw"))
     assert desk.get(f"/invite/{token_of(link)}/").status_code == 404
     assert "Withdraw the link" not in words(desk.get(one(ann)))
     assert "ann is locked out." in words(do("lock_out"))
     assert not User.objects.get(username="ann").is_active
-    assert "ann may log in again." in words(do("let_in"))
+    assert "ann can log in again." in words(do("let_in"))
     assert User.objects.get(username="ann").is_active
     AccessAttempt.objects.create(username="ann", ip_address="1.2.3.4", failures_since_start=7)
     assert "7 wrong passwords were typed for this name of late" in words(desk.get(one(ann)))
-    assert "7 wrong passwords forgotten" in words(do("unlock"))
+    assert "7 wrong passwords cleared" in words(do("unlock"))
     assert not AccessAttempt.objects.exists()
     assert do("delete").status_code == 400
 
@@ -210,8 +210,8 @@ def test_a_manager_who_is_no_superuser_cannot_take_over_one_by_a_link(client, ma
     client.force_login(staff)
     for act in ("link", *pages.ACTS):
         text = words(client.post(one(boss, "do/"), {"do": act}))
-        assert "Only a superuser may do this to managers and to themselves, here manager. Nothing was changed." in text
-    assert "Only a superuser may do this" in words(client.post(one(boss, "change/"), {"languages": "de:5"}))
+        assert "Only superusers can change managers' accounts or their own: manager. Nothing was changed." in text
+    assert "Only superusers can change" in words(client.post(one(boss, "change/"), {"languages": "de:5"}))
     assert "Make a new link" not in words(client.get(one(boss)))
     assert not boss.invites.exists()
 
@@ -223,17 +223,17 @@ def test_a_superuser_makes_managers_and_of_accounts_that_exist_only_when_asked_t
     def make(**fields):
         return desk.post(f"{ACCOUNTS}managers/new/", fields)
 
-    [password] = re.findall(r"with the password (\S+) which is shown", words(make(name="mia")))
+    [password] = re.findall(r"with the password (\S+) \(shown only", words(make(name="mia")))
     assert User.objects.get(username="mia").is_superuser
     assert User.objects.get(username="mia").check_password(password)
     assert password not in desk.get(ACCOUNTS).text
     person("ann", "de")
-    assert "There is an account ann already." in words(make(name="ann", sure="bea"))
+    assert "The account ann already exists." in words(make(name="ann", sure="bea"))
     assert not User.objects.get(username="ann").is_staff
     assert "ann is a manager." in words(make(name="ann", sure="ann"))
     assert User.objects.get(username="ann").is_superuser
     refused = make(name="e v e")
-    assert (refused.status_code, "'e v e' cannot be a user name" in words(refused)) == (400, True)
+    assert (refused.status_code, "'e v e' is not a valid user name" in words(refused)) == (400, True)
 
 
 # --- in a browser

@@ -70,8 +70,8 @@ def test_forecasts_are_shown_for_all_tasks_and_each_unless_nobody_reads_a_langua
     page = desk.get(own).text
     for text in (table(desk.get(dates).text, "dates"), table(page, "forecast")):
         assert ("German" in text, "earlier" in text) == (True, True)
-    assert "All is expected to be done about" in page
-    assert "These dates suppose 12 seconds an answer" in page
+    assert "All work is expected to be finished about" in page
+    assert "The dates assume 12 seconds per answer" in page
     task.is_open = False
     task.save()
     assert 'id="forecast"' not in desk.get(own).text
@@ -110,7 +110,7 @@ def test_somebody_who_has_stopped_is_told_apart_from_one_who_works(make_task, pe
 def test_cases_without_an_adjudicator_wait_for_the_manager(desk, task, person):
     ann = person("ann", "de")
     skip(ann, take(ann, task).pk)
-    assert "1 unit waits for an adjudicator" in desk.get("/manage/").text
+    assert "1 unit is waiting for an adjudicator" in desk.get("/manage/").text
     person("ada", adjudicates=True)
     assert "for an adjudicator in" not in desk.get("/manage/").text
 

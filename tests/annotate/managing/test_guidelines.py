@@ -54,7 +54,7 @@ def test_a_minor_and_a_major_version(desk, task, person, manager):
     assert "Version 1.1 holds in English now." in words(add(desk, task))
     assert state(ann, task, "en").step == "passed"
     page = words(add(desk, task, change="major", text="Otherwise."))
-    assert "1 annotator who had passed takes the test again before they go on." in page
+    assert "1 annotator who had passed must take the test again before continuing." in page
     assert state(ann, task, "en").step == "read"
     assert list(Guidelines.objects.values_list("major", "minor", "text")) == [
         *((2, 0, "Otherwise."), (1, 1, "Read better."), (1, 0, "Read.")),
@@ -76,7 +76,7 @@ def test_what_a_major_version_means_is_said_as_it_is_for_the_task(desk, task, ma
     [
         ({"language": "fr"}, "This task has no records in 'fr'"),
         ({"text": " "}, "The guidelines are empty."),
-        ({"change": ""}, "Say what kind of change it is."),
+        ({"change": ""}, "Choose the kind of change."),
         *(({"text": text}, f"The guidelines {told}") for text, told in SAYS.items()),
     ],
     ids=["a language without records", "no text", "no kind", "a wide table", "open brackets", "a long text"],

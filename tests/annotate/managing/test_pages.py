@@ -78,11 +78,11 @@ def test_every_page_shows_a_crowd_task_by_few_queries_with_sound_plots_and_no_ma
     titles = {ElementTree.fromstring(plot).find(f"{SVG}title").text for plot in plots}
     assert titles == {
         "Units by language and stage",
-        "Answers an hour in the last 24 hours",
-        "Answers an hour since the beginning",
-        "Seconds an answer, by language",
-        "Seconds an answer, by annotator",
-        "Right in gold answers",
+        "Answers per hour in the last 24 hours",
+        "Answers per hour since the beginning",
+        "Seconds per answer, by language",
+        "Seconds per answer, by annotator",
+        "Accuracy on gold answers",
         "Krippendorff’s alpha (nominal)",
         "Each annotator against the rest",
     }
@@ -191,7 +191,7 @@ def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_tas
     languages = ("de", "en", "es", "fr", "it", "nl", "pl")
     make_records_task(count=1, languages=languages)
     page = words(desk.get("/manage/"))
-    assert page.count("Nobody who may log in reads") == 5
+    assert page.count("No active annotator reads") == 5
     assert "2 queues more in “Does the passage answer the question?”" in page
 
 
@@ -201,11 +201,11 @@ def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
     act(desk, crowd, max_, "pause", reason="talked to him")  # who is left paused is no news any more
     assert 'class="badge"' not in desk.get("/manage/").text
     assert "talked to him" in desk.get(address(crowd, "people/")).text
-    assert "Max may go on." in words(act(desk, crowd, max_, "lift"))
+    assert "Max can continue." in words(act(desk, crowd, max_, "lift"))
     assert running(max_, crowd) is None
     again = words(act(desk, crowd, max_, "lift"))
-    assert "Max is not paused, so nothing was done." in again
-    assert "Max may go on." not in again
+    assert "Max is not paused, so nothing was changed." in again
+    assert "Max can continue." not in again
 
 
 # --- what a manager does
@@ -225,10 +225,10 @@ def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, d
     assert f"Void {count} answers" in words(desk.get(at))
     assert own.count() == count
     refused = desk.post(at, {"reason": ""})
-    assert (refused.status_code, "Say in a few words why" in refused.text) == (400, True)
+    assert (refused.status_code, "Enter a short reason" in refused.text) == (400, True)
     done = words(act(desk, crowd, max_, "void", reason="random"))
     units = "1 unit is" if to_reopen == 1 else f"{to_reopen} units are"
-    assert f"Voided {count} answers of Max; {units} back in the queue." in done
+    assert f"Voided {count} answers of Max; {units} returned to the queue." in done
     assert "has no answers here that count" in words(desk.get(at))
     assert ["Void their answers" in desk.get(at).text for at in pages] == [False, False]
     for at in ("tasks/other/", "tasks/crowd/people/0/", "tasks/crowd/people/0/void/"):

@@ -27,7 +27,7 @@ def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_re
     person("ann", "en:2")
     assert state(task) == (
         "unread",
-        "Nobody who may log in reads English at level 4 or better. Invite a reader, or add the language to one.",
+        "No active annotator reads English at level 4 or better. Invite a reader, or add the language to an annotator.",
     )
     bea = person("bea", "en")
     assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
@@ -37,7 +37,7 @@ def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_re
     task.refresh_from_db()
     assert state(task) == (
         "closed",
-        "The task is closed, so nobody is given the 2 units that wait. Its settings open it again.",
+        "The task is closed, so annotators do not receive the 2 units that wait. Reopen the task in its settings.",
     )
 
 
@@ -58,7 +58,7 @@ def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, perso
 def test_a_queue_in_which_all_are_paused(make_records_task, person, manager):
     task = make_records_task(count=2, redundancy=1)
     pause(person("ann", "en"), task, by=manager, reason="a break")
-    assert state(task) == ("paused", "Everybody who reads English is paused (1). Let somebody go on, or find others.")
+    assert state(task) == ("paused", "Everybody who reads English is paused (1). Lift a pause, or find other readers.")
 
 
 def test_a_queue_that_all_have_judged_already(make_records_task, person):
@@ -67,8 +67,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 units lack 2 answers, and each of the 2 people who may work has judged them already, or takes none "
-        "that others found disturbing. Another person is needed.",
+        "2 units lack 2 answers, but each of the 2 people who may work has already judged them, or does not accept "
+        "disturbing units. Another person is needed.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"
@@ -78,8 +78,8 @@ def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, 
     task = make_records_task(count=1, redundancy=1)
     ann, bea = person("ann", "en"), person("bea", "en")
     lease = take(ann, task)
-    assert state(task) == ("leased", "What is left (1 unit) is open with somebody now, for 10 minutes at most.")
-    assert by(queue_states(task)["idle"], "name")["bea"]["said"].startswith("What is left for them is open with")
+    assert state(task) == ("leased", "The remaining 1 unit is open with annotators now, for at most 10 minutes.")
+    assert by(queue_states(task)["idle"], "name")["bea"]["said"].startswith("The remaining units are open with")
     lease.expires_at = timezone.now() - timedelta(seconds=1)
     lease.save()
     assert state(task)[0] == "going"
@@ -92,7 +92,7 @@ def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, pe
         person(name, "en")
     assert state(task) == (
         "lacking",
-        "All 2 units need answers from more people than are still able to give one (2 may work here). Find others.",
+        "All 2 units need answers from more people than are available (2 may work here). Find other readers.",
     )
     cem, dan = person("cem", "en"), person("dan", "en")
     assert state(task)[0] == "going"
@@ -107,13 +107,13 @@ def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_record
     ann = person("ann", "en")
     assert state(task) == (
         "lacking",
-        "1 unit needs answers from more people than are still able to give one (1 may work here). Find others.",
+        "1 unit needs answers from more people than are available (1 may work here). Find other readers.",
     )
     work(ann, task)
     assert state(task) == (
         "judged",
-        "1 unit lacks 1 answer, and the only person who may work has judged it already, or takes none that others "
-        "found disturbing. Another person is needed.",
+        "1 unit lacks 1 answer, but the only person who may work has already judged it, or does not accept disturbing "
+        "units. Another person is needed.",
     )
     person("bea", "en")
     assert state(task)[1].endswith("may work on 1 unit; 1 answer is missing.")
@@ -124,7 +124,7 @@ def test_a_queue_that_is_done_or_waits_for_an_adjudicator_whatever_gold_is_hidde
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator, label in zip(people, "420", strict=True):
         work(annotator, task, label)
-    assert state(task) == ("done", "Done, but for 2 units with an adjudicator.")
+    assert state(task) == ("done", "Done, except for 2 units in adjudication.")
     ada = person("ada", adjudicates=True)
     for unit in task.units.filter(stage=stages.ADJUDICATION):
         settle(ada, unit.pk, Answer("3", "read the page"))
@@ -176,7 +176,7 @@ def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_rec
     task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
     ann, bea = person("ann", "en"), person("bea", "en de")
     work(ann, task)
-    judged_all = ("ann", True, "They have judged all that waits in English.")
+    judged_all = ("ann", True, "They have judged all waiting units in English.")
     assert idle(task) == [judged_all]
     Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
     assert [at_work for _, at_work, _ in idle(task)] == [False]
@@ -193,5 +193,5 @@ def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person,
     for annotator in (ann, bea):
         tried(annotator, task)
     work(bea, task)
-    nothing = "Nothing waits in their languages."
+    nothing = "No units are waiting in their languages."
     assert idle(task) == [("bea", True, nothing), ("ann", False, nothing)]

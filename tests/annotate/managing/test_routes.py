@@ -22,21 +22,21 @@ def test_routes_show_what_waits_beside_who_reads_it_and_warn_where_nobody_does(d
     shown = words(page)
     for row in (
         "hi Hindi hi hi-Latn",
-        "und no language seen en",
+        "und no detected language en",
         "hi hi 3 0 asha, priya",
         "hi hi 1 0 asha, priya",
-        "zh zh-CN zh-TW 1 0 nobody 1 lacks readers: invite some, or reroute it",
+        "zh zh-CN zh-TW 1 0 none 1 unit lacks readers: invite some, or reroute it",
     ):
         assert row in shown
     assert "fr fr 1" not in shown
-    assert "queues with nothing waiting</summary>" in page.text
+    assert "queues without waiting units</summary>" in page.text
     LanguageRoute.objects.all().delete()
     assert "There is no route: each language has its own queue." in words(desk.get(ROUTES))
 
 
 def test_a_route_is_added_and_changed_and_its_codes_are_kept_as_a_list(desk, db):
     sent = {"language": "pt", "queue": "es", "extra_candidates": "gl, ca gl", "never_agree": "yes"}
-    assert "pt → es: this holds from now on." in words(desk.post(NEW, sent, follow=True))
+    assert "pt → es: this route is now in effect." in words(desk.post(NEW, sent, follow=True))
     route = LanguageRoute.objects.get(language="pt")
     assert (route.queue, route.extra_candidates, route.never_agree) == ("es", ["gl", "ca"], True)
     page = desk.get(f"{ROUTES}pt/").text
@@ -61,7 +61,7 @@ def test_an_unknown_code_is_refused_wherever_one_is_typed(desk, db, field):
 
 def test_there_is_one_route_of_a_language_and_one_where_none_is_seen(desk, db):
     page = desk.post(NEW, {"language": "hi", "queue": "en"})
-    assert "There is a route of hi already; change that one." in words(page)
+    assert "A route of hi already exists. Change that route." in words(page)
     assert LanguageRoute.objects.get(language="hi").queue == "hi"
     LanguageRoute.objects.filter(language="und").delete()
     desk.post(NEW, {"language": "und", "queue": "en"})
@@ -70,7 +70,7 @@ def test_there_is_one_route_of_a_language_and_one_where_none_is_seen(desk, db):
 
 def test_a_route_is_removed_and_that_is_kept(desk, db):
     page = desk.post(f"{ROUTES}hi/remove/", follow=True)
-    assert "hi has no route any more." in words(page)
+    assert "The route of hi was removed." in words(page)
     assert not LanguageRoute.objects.filter(language="hi").exists()
     assert LogEntry.objects.get().object_repr == "hi → hi"
     for path in (f"{ROUTES}hi/", f"{ROUTES}hi/remove/"):

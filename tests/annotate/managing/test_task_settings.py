@@ -32,7 +32,7 @@ def change(desk, task, **changes):
 def test_what_may_be_changed_is_and_what_was_fixed_at_its_opening_stays(desk, make_task):
     task = make_task([AGREED])
     before = Task.objects.values().get()
-    assert "Everything is as it was." in words(change(desk, task))
+    assert "Nothing was changed." in words(change(desk, task))
     assert (Task.objects.values().get(), LogEntry.objects.exists()) == (before, False)
     page = change(desk, task, title="New", rounds="3", labels="fr de, en de", redundancy="9", audit_least="1", name="x")
     assert "Changed: title, rounds, labels." in words(page)
@@ -76,8 +76,8 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     ("changes", "told"),
     [
         ({"labels": "de xx"}, unknown_code("xx")),
-        ({"labels": " "}, "Name at least one label."),
-        ({"title": " "}, "The task needs a title, by which people know it."),
+        ({"labels": " "}, "Enter at least one label."),
+        ({"title": " "}, "The title is empty. Enter the title that annotators see."),
         ({"title": "x" * 201}, "The title is longer than 200 characters"),
         ({"rounds": "0"}, "“Rounds” is 0; it must be 1 to 99."),
         ({"rounds": ""}, "“Rounds”: '' is not a whole number."),
@@ -122,10 +122,10 @@ def test_nothing_that_is_fixed_is_changed_by_the_operation(desk, make_task):
 def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
     task = make_task([DISPUTED])
     page = desk.post(page_of(task, "switch/"), {"open": "no"}, follow=True)
-    assert "Task task is closed now: nobody is given its units." in words(page)
+    assert "Task task has been closed, so annotators no longer receive its units." in words(page)
     assert not Task.objects.get().is_open
     page = desk.post(page_of(task, "switch/"), {"open": "yes"}, follow=True)
-    assert "Task task is open again" in words(page)
+    assert "Task task has been reopened" in words(page)
     assert Task.objects.get().is_open
     assert LogEntry.objects.count() == 2
 
@@ -135,7 +135,7 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
     page = words(desk.get(page_of(task)))
     assert "Leave out 2 units without a label Units that their answers decide get that label." in page
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Left out without a label: 2 units." in words(page)
+    assert "Excluded without a label: 2 units." in words(page)
     assert "Leave out" not in words(page)
     assert not task.units.exclude(stage="DISCARDED").exists()
     desk.post(page_of(task, "switch/"), {"open": "yes"})
@@ -145,7 +145,7 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
     assert "Open it again" in words(page)
     assert task.units.filter(stage="QUEUED").count() == 2
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
-    assert "Task task was closed already. Left out without a label: 2 units." in words(page)
+    assert "Task task was already closed. Excluded without a label: 2 units." in words(page)
     assert LogEntry.objects.count() == 4
 
 

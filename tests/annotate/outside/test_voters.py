@@ -40,7 +40,7 @@ def corpus(tmp_path):
 
 def test_a_detector_from_outside_votes_and_is_one_of_the_panel(common, corpus, tmp_path, capsys):
     call_command("prelabel", "posts", processes=1)
-    assert "all four detectors name the same language" in capsys.readouterr().out
+    assert "all four detectors agree on the language" in capsys.readouterr().out
     [part] = manifest_of("posts").votes
     rows = pq.read_table(corpus_dir("posts") / "votes" / part.name).to_pylist()
     by_id = {row["id"]: row["common"][0]["language"] for row in rows if row["common"]}

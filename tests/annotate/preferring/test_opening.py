@@ -74,11 +74,11 @@ def test_what_one_system_lacks_and_what_the_corpus_lacks_is_left_out_and_counted
     assert sorted(task.units.values_list("item__key", flat=True)) == ["en-2", "en-3", "en-4"]
     output = output_of(capsys)
     assert (
-        "Note: bert, of 6 records and 5 lines: 2 records without a reply of it, not drawn; 1 line of no message of the "
-        "corpus; 5 lines with fewer than three replies." in output
+        "Note: bert, of 6 records and 5 lines: 2 records without a reply, not drawn; 1 line without a matching "
+        "message in the corpus; 5 lines with fewer than three replies." in output
     )
-    assert "Note: mt5, of 6 records and 4 lines: 2 records without a reply of it, not drawn; 1 line more " in output
-    assert "1 line more for a message that has other replies before, which count" in output
+    assert "Note: mt5, of 6 records and 4 lines: 2 records without a reply, not drawn; 1 line " in output
+    assert "1 line repeated for a message, ignored" in output
     parameters = task.draw.parameters["systems"]
     assert (parameters["bert"]["lacking"], parameters["bert"]["unknown"], parameters["mt5"]["none"]) == (2, 1, 1)
     assert not Comparison.objects.filter(unit__task=task, replies_b=["Late"]).exists()
@@ -106,7 +106,10 @@ def test_of_three_systems_each_two_are_compared_on_each_message(talk, capsys):
     # The order in which they are handed out does not show which pair is asked about.
     order = list(task.units.order_by("position").values_list("pair", flat=True))
     assert [tuple(order[n : n + 3]) for n in range(0, 12, 3)] != [(1, 2, 3)] * 4
-    assert "4 messages drawn (en 4), and bert and mt5 and seq2seq compared on each; 12 comparisons" in output_of(capsys)
+    assert (
+        "4 messages drawn (en 4), and bert and mt5 and seq2seq are compared on each message; 12 comparisons"
+        in output_of(capsys)
+    )
 
 
 def test_the_size_is_of_each_language_and_a_larger_draw_holds_the_smaller(tmp_path):
@@ -179,7 +182,7 @@ def test_a_packed_file_is_read_and_its_system_called_like_the_file_that_is_in_it
     assert open_task(packed, other, size=5, redundancy=1).labels == ["bert", "mt5", "tie"]
     output = output_of(capsys)
     assert "2 comparisons queued, each for 1 person, 0 copies of others" in output
-    assert "Note: in en there are only 2 messages for which all systems suggest a reply; 5 were asked for." in output
+    assert "Note: in en, all systems suggest a reply for only 2 messages, but 5 were requested." in output
 
 
 def refused(*files, **options):
@@ -236,7 +239,7 @@ def test_a_language_without_a_message_to_ask_about_is_refused_if_it_is_named(tmp
 def test_systems_are_no_option_of_other_kinds_nor_is_another_design_one_of_this(talk):
     folder, rows = talk
     path = str(write_system(folder, "mt5", rows))
-    with pytest.raises(CommandError, match="--systems: not an option of topic tasks"):
+    with pytest.raises(CommandError, match="--systems is not an option of topic tasks"):
         call_command("open_task", "x", corpus=CORPUS, kind="topic", seed="1", labels="a b", systems=[path])
     with pytest.raises(CommandError, match="better_replies tasks are not drawn by the records design"):
         call_command("open_task", "x", corpus=CORPUS, kind="better_replies", seed="1", design="records")

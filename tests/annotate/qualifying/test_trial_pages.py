@@ -79,9 +79,9 @@ def test_the_queue_says_why_it_is_empty(task, ann, as_ann):
     go_through(ann, task, "practice")
     go_through(ann, task, "test", wrong=4)
     go_through(ann, task, "test", wrong=4)
-    assert why() == "You have not passed the test, and have no tries left. The manager can still let you in."
+    assert why() == "You have not passed the test, and have no tries left. The manager can exempt you from the test."
     new_version(task, "en", "Otherwise.", major=True)
-    assert why() == "The guidelines have changed, and with them what is right. Read them and take the new test."
+    assert why() == "The guidelines have changed. Read them and take the new test."
 
 
 def test_a_task_without_a_test_shows_its_guidelines_and_begins(make_tested, as_ann):
