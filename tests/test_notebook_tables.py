@@ -200,7 +200,7 @@ def test_a_gold_set_has_rows_and_the_figures_of_the_command_whatever_the_predict
     right = {row["id"]: row["label"] for row in gold.rows()}
     apart = figures(gold.report(labels, against=right).to_dict()["comparison"], "accuracy", posts="with und")
     assert apart["better"] == "second"
-    assert apart["note"] == "of 50 posts, A alone is right on 0 and B alone on 10"
+    assert apart["note"] == "of 50 posts, only A is right on 0 and only B on 10"
     published, out = tmp_path / "published.tsv", tmp_path / "imported"
     published.write_text("de\t1\nen\t2\n", encoding="utf-8")
     assay.run("import_gold", file=published, out=out, name="published", design="uniform")
@@ -237,10 +237,14 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
         (said | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
         ([1, 2], {}, r"^The predictions have the type list\. They must be the path of a file$"),
         ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
-        (path, {"measure": "speed"}, r"^measure is 'speed'; it is one of accuracy"),
+        (path, {"measure": "speed"}, r"^measure is 'speed'\. It must be one of accuracy"),
         (path, {"against": str(path)}, r"ours\.tsv cannot be compared with itself; name other predictions with"),
-        ("cld2", {"map": {"nb": "no"}}, r"^map: for files of predictions, and none is given; "),
-        (path, {"balanced_precision": True}, r"^balanced_precision takes a recall-oriented set, and none is given\.$"),
+        ("cld2", {"map": {"nb": "no"}}, r"^map can be used only with a file of predictions\. "),
+        (
+            path,
+            {"balanced_precision": True},
+            r"^balanced_precision requires a recall-oriented set, but none was specified\.$",
+        ),
     ):
         with pytest.raises(AssayError, match=sentence):
             gold.evaluate(predictions, **options)

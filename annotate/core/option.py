@@ -47,7 +47,7 @@ def fraction(text: str) -> Fraction:
             raise ValueError
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{_quoted(text)} is not a share; write it as 0.1, 10% or 1/10.") from None
+        raise OptionError(f"{_quoted(text)} is not a share. Write it as 0.1, 10% or 1/10.") from None
 
 
 def share(text: str) -> float:
@@ -59,7 +59,7 @@ def points(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f"{_quoted(text)} is not a number of points; write it as 5 or 2.5.") from None
+        raise OptionError(f"{_quoted(text)} is not a number of points. Write it as 5 or 2.5.") from None
 
 
 def number(text: str) -> float:
@@ -69,7 +69,7 @@ def number(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise OptionError(f"{_quoted(text)} is not a finite number; write it as 0.5 or -2.")
+        raise OptionError(f"{_quoted(text)} is not a finite number. Write it as 0.5 or -2.")
     return value
 
 
@@ -112,7 +112,7 @@ def set_sizes(text: str) -> dict[str, list[Any]]:
         elif found and int(word):
             found[next(reversed(found))].append(int(word))
         else:
-            raise OptionError(f"{_quoted(text)} is no list of sets with sizes, such as test 4000 train 1000 2000.")
+            raise OptionError(f"{_quoted(text)} is not a list of sets with sizes, such as test 4000 train 1000 2000.")
     return found
 
 
@@ -137,7 +137,7 @@ def days(text: str) -> tuple[datetime, datetime]:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
         raise OptionError(
-            f"{_quoted(text)} is not a window; write it as 2014-07-01..2014-08-01, the end left out."
+            f"{_quoted(text)} is not a range of days. Write it as 2014-07-01..2014-08-01; the last day is not included."
         ) from None
     return start, end
 
@@ -210,7 +210,7 @@ class Option:
         """
         if given is None or (self.several and not given):
             if self.required:
-                raise OptionError(f"{self.spelled} is needed.")
+                raise OptionError(f"{self.spelled} is required.")
             return self.default
         if given == self.default:
             return self.default
@@ -240,16 +240,16 @@ class Option:
         if self.read is people and isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, kind) or (kind in (int, int | float) and isinstance(value, bool)):
-            raise OptionError(f"{self.spelled} is {value!r}; it must be {said}.")
+            raise OptionError(f"{self.spelled} is {value!r}. It must be {said}.")
         if self.choices and value not in self.choices:
-            raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
+            raise OptionError(f"{self.spelled} is {value!r}. It must be one of {', '.join(self.choices)}.")
         largest = LARGEST if kind is int else sys.float_info.max
         least, most = self.least or 0, largest if self.most is None else self.most
         # NaN fails every comparison, so it is refused here too.
         if isinstance(value, int | float) and not least <= value <= most:
             if abs(value) > largest:
-                raise OptionError(f"{self.spelled} is beyond {largest:,}, which nothing here can be.")
-            raise OptionError(f"{self.spelled} is {value:g}; it must be {self.bounds}.")
+                raise OptionError(f"{self.spelled} must not be larger than {largest:,}.")
+            raise OptionError(f"{self.spelled} is {value:g}. It must be {self.bounds}.")
         return value
 
     @property

@@ -57,11 +57,11 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not 0 <= self.below <= 1:
-            raise ValueError(f"The accuracy below which people are paused is between 0 and 1, not {self.below}.")
+            raise ValueError(f"The accuracy below which people are paused must be between 0 and 1, not {self.below}.")
         if not 0 <= self.confidence <= 1:
-            raise ValueError(f"The confidence of a pause is between 0 and 1, not {self.confidence}.")
+            raise ValueError(f"The confidence of a pause must be between 0 and 1, not {self.confidence}.")
         if self.least < 1:
-            raise ValueError(f"Nobody can be paused before one gold answer, but the least number is {self.least}.")
+            raise ValueError(f"The number of gold answers before a pause must be at least 1, not {self.least}.")
 
 
 DEFAULT = Rule()
@@ -82,7 +82,7 @@ def probability_below(right: int, asked: int, below: float) -> float:
     Raise ValueError if `right` is not between 0 and `asked`.
     """
     if not 0 <= right <= asked:
-        raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
+        raise ValueError(f"{right} right answers out of {asked} gold answers are impossible.")
     return float(scipy.special.betainc(right + 0.5, asked - right + 0.5, below))
 
 
@@ -107,7 +107,7 @@ def pauses(right: int, asked: int, rule: Rule) -> bool:
     Raise ValueError if `right` is not between 0 and `asked`.
     """
     if not 0 <= right <= asked:
-        raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
+        raise ValueError(f"{right} right answers out of {asked} gold answers are impossible.")
     return right <= limit(asked, rule)
 
 
@@ -117,7 +117,7 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
     They are computed by recursion over the number of right answers of annotators who are not paused yet.
     """
     if not 0 <= accuracy <= 1:
-        raise ValueError(f"An accuracy is between 0 and 1, not {accuracy}.")
+        raise ValueError(f"An accuracy must be between 0 and 1, not {accuracy}.")
     going_on = [1.0]  # going_on[k] is the probability of k right answers without a pause
     paused, found = 0.0, []
     for number in range(1, asked + 1):

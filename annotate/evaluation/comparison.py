@@ -43,23 +43,23 @@ def comparison(
     read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
     # Apply the coarse classes of both predictors to each of them, so that only distinctions that both make count.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
-    both, other = (side.uniform for side in sides)
-    if both and other:  # add the second predictor's label to each post
-        others = {**other.posts, **other.missing}
-        both = both.with_each(lambda key, cell: cell._replace(other=others[key].said))
-    found = differences(both, (sides[0].recall, sides[1].recall))
+    both, second_uniform = (side.uniform for side in sides)
+    if both and second_uniform:  # add the second predictor's label to each post
+        second_cells = {**second_uniform.posts, **second_uniform.missing}
+        both = both.with_each(lambda key, cell: cell._replace(other=second_cells[key].said))
+    rows_by_key = differences(both, (sides[0].recall, sides[1].recall))
     if both and not sides[0].recall and all(cell.read for cell in both.cells):
         # Plain counts are valid only if people read all drawn posts, so that every post has the same weight.
-        alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
-        p = mcnemar(*alone)
-        note = f"of {both.cells.total():,} posts, A alone is right on {alone[0]:,} and B alone on {alone[1]:,}"
-        found["accuracy", WITH_UND] |= {"p": p, "p_holm": p, "note": note}
+        only_right = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
+        p = mcnemar(*only_right)
+        note = f"of {both.cells.total():,} posts, only A is right on {only_right[0]:,} and only B on {only_right[1]:,}"
+        rows_by_key["accuracy", WITH_UND] |= {"p": p, "p_holm": p, "note": note}
     if sides[0].is_naive:
-        for row in found.values():
-            row |= {"better": None, "note": "naive, since too little was read; nothing shows which is better"}
+        for row in rows_by_key.values():
+            row |= {"better": None, "note": "naive because people read too few posts, so neither is shown to be better"}
     fold = sides[0].fold
-    together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
-    return {"rows": list(found.values()), "together": together}
+    merged = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
+    return {"rows": list(rows_by_key.values()), "together": merged}
 
 
 # --- the differences
@@ -83,35 +83,39 @@ def differences(
     """
     cells = [cell for cell in both.cells if cell.read] if both else []
     labels = metrics.und_last({*sets[0], *(label for cell in cells for label in (cell.truth, cell.said, cell.other))})
-    found = {("recall", label): _recall(label, both, sets) for label in labels}
+    results = {("recall", label): _recall(label, both, sets) for label in labels}
     if both:
         accuracies = {("accuracy", posts): _accuracy(both, with_und=with_und) for posts, with_und in POSTS.items()}
-        found = accuracies | found | {("precision", label): _precision(label, both) for label in labels}
+        results = accuracies | results | {("precision", label): _precision(label, both) for label in labels}
     return {
-        (measure, value): _row(measure, {"posts" if measure == "accuracy" else "label": value}, *each)
-        for (measure, value), each in found.items()
+        (measure, value): _row(measure, {"posts" if measure == "accuracy" else "label": value}, *result)
+        for (measure, value), result in results.items()
     }
 
 
 def _row(
-    measure: str, of: dict[str, str], apart: Difference | None, posts: int, extremes: tuple[Difference, ...]
+    measure: str,
+    slice_keys: dict[str, str],
+    difference: Difference | None,
+    posts: int,
+    extremes: tuple[Difference, ...],
 ) -> Row:
     """Return the row of one difference.
 
     The difference for a label has no interval if it is based on fewer than LEAST_COUNT posts. The same holds for the
     recall of a single predictor.
     """
-    if apart is None:
-        return difference_row(measure, of, None, 0, "one of the two is not known", None)
-    if posts < LEAST_COUNT and "label" in of:
+    if difference is None:
+        return difference_row(measure, slice_keys, None, 0, "unknown for one of the two predictors", None)
+    if posts < LEAST_COUNT and "label" in slice_keys:
         return difference_row(
-            measure, of, Difference(apart.value, -1.0, 1.0), posts, f"fewer than {LEAST_COUNT} posts", None
+            measure, slice_keys, Difference(difference.value, -1.0, 1.0), posts, f"fewer than {LEAST_COUNT} posts", None
         )
-    made = difference_row(measure, of, apart, posts, "", None)
+    figure_row = difference_row(measure, slice_keys, difference, posts, "", None)
     if not extremes:
-        return made
-    made["extremes"] = [difference_row(measure, of, each, posts, "", None) for each in extremes]
-    return made | {"note": bounded(bounds_of(extremes), signed=True)}
+        return figure_row
+    figure_row["extremes"] = [difference_row(measure, slice_keys, extreme, posts, "", None) for extreme in extremes]
+    return figure_row | {"note": bounded(bounds_of(extremes), signed=True)}
 
 
 def _alone(cell: Cell) -> bool:
@@ -127,15 +131,17 @@ def _accuracy(both: Uniform, *, with_und: bool) -> Found:
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Found:
     """Return the difference in recall, from the language's recall-oriented set or otherwise from the uniform set."""
-    first, second = (own.get(label, {}) for own in sets)
-    if first:
+    first_predictions, second_predictions = (recall_sets.get(label, {}) for recall_sets in sets)
+    if first_predictions:
         # The difference is the share that only the first predictor has right minus the share that only the second has
         # right. Both shares come from the same simple random sample, and no post counts in both.
-        pairs = Counter((said == label, second[key] == label) for key, said in first.items())
-        alone = [counted(pairs[sides], pairs.total()).estimate for sides in ((True, False), (False, True))]
-        one, other = (share.value or 0.0 for share in alone)
-        correlated = -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
-        return paired(alone[0], alone[1], correlated), pairs.total(), ()
+        pairs = Counter(
+            (prediction == label, second_predictions[key] == label) for key, prediction in first_predictions.items()
+        )
+        only_right = [counted(pairs[sides], pairs.total()).estimate for sides in ((True, False), (False, True))]
+        share_a, share_b = (share.value or 0.0 for share in only_right)
+        correlated = -sqrt(share_a * share_b / ((1 - share_a) * (1 - share_b))) if share_a < 1 and share_b < 1 else -1.0
+        return paired(only_right[0], only_right[1], correlated), pairs.total(), ()
     if both is None:
         return None, 0, ()
     return _of_uniform(
@@ -157,39 +163,45 @@ def _precision(label: str, both: Uniform) -> Found:
     )
 
 
-def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
+def _of_uniform(both: Uniform, domain: Of, right: Of, can_differ: Of, truths: Collection[str]) -> Found:
     """Return the difference between the two predictors' shares, estimated from the uniform set.
 
     domain: returns whether a post counts.
     right: returns whether the predictor's label of a post in the domain is right.
-    apart: returns whether the two shares can differ because of a post in the domain. The proportion of such posts is an
-        upper bound on the difference.
+    can_differ: returns whether the two shares can differ because of a post in the domain. The proportion of such posts
+        is an upper bound on the difference.
     truths: possible true labels of missing posts, see `share`.
     """
 
-    def of(uniform: Uniform) -> Found:
+    def difference_on(uniform: Uniform) -> Found:
         sides = uniform, uniform.of_other
-        first, second = (share(side, domain, right, truths=truths) for side in sides)
+        first_share, second_share = (share(side, domain, right, truths=truths) for side in sides)
         # If no post that was read counts differently for the two predictors, their estimates differ only because of
         # guesses about unread posts. Such guesses cannot show that one predictor is better.
         is_seen = any(
-            domain(one) != domain(other) or (domain(one) and right(one) != right(other))
-            for one, other in ((cell, cell.of_other) for cell in uniform.cells if cell.read)
+            domain(original) != domain(swapped) or (domain(original) and right(original) != right(swapped))
+            for original, swapped in ((cell, cell.of_other) for cell in uniform.cells if cell.read)
         )
-        found = paired(first.estimate, second.estimate, correlation(uniform, domain, right) if is_seen else 0.0)
-        most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
-        found = found and found.within(most)
-        return found if is_seen else found and found.undecided(), min(first.posts, second.posts), ()
+        difference = paired(
+            first_share.estimate, second_share.estimate, correlation(uniform, domain, right) if is_seen else 0.0
+        )
+        bound = max(share(side, domain, can_differ, truths=truths).estimate.high for side in sides)
+        difference = difference and difference.within(bound)
+        return (
+            difference if is_seen else difference and difference.undecided(),
+            min(first_share.posts, second_share.posts),
+            (),
+        )
 
-    found, *others = (of(each.known)[0] for each in both.by_rate)
-    at_random, posts, _ = of(both.known)
-    if not found or not both.missing:
-        return found, posts, ()
+    difference, *at_limits = (difference_on(uniform.known)[0] for uniform in both.by_rate)
+    at_random, posts, _ = difference_on(both.known)
+    if not difference or not both.missing:
+        return difference, posts, ()
     of_share = worth(domain, right)
     ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
-    extremes = tuple(each for each in (at_random, *(of(end)[0] for end in ends)) if each)
-    low, high = bounds_of([within(bounds_of(extremes), each) for each in (found, *others) if each])
-    return replace(found, low=low, high=high), posts, extremes
+    extremes = tuple(extreme for extreme in (at_random, *(difference_on(end)[0] for end in ends)) if extreme)
+    low, high = bounds_of([within(bounds_of(extremes), interval) for interval in (difference, *at_limits) if interval])
+    return replace(difference, low=low, high=high), posts, extremes
 
 
 def correlation(both: Uniform, domain: Of, right: Of) -> float:
@@ -224,14 +236,14 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
         of_draw.append((posts * weight, *true))
         if weight > 1:
             guessed = residuals(cell._replace(truth=cell.agreed)) if cell.stratum else [0.0, 0.0]
-            apart = (is_so - guess for is_so, guess in zip(true, guessed, strict=True))
-            of_reading.setdefault(cell.stratum, []).append((posts, *apart))
+            residual_changes = (is_so - guess for is_so, guess in zip(true, guessed, strict=True))
+            of_reading.setdefault(cell.stratum, []).append((posts, *residual_changes))
     sums = [_moments(of_draw)]
     for stratum, rows in of_reading.items():
         weight = both.drawn[stratum] / both.read[stratum]
         sums.append(weight * (weight - 1) * _moments(rows))
-    one, other, product = map(float, sum(sums, np.zeros(3)))
-    return max(-1.0, min(1.0, product / sqrt(one * other))) if one > 0 and other > 0 else 0.0
+    variance_a, variance_b, product = map(float, sum(sums, np.zeros(3)))
+    return max(-1.0, min(1.0, product / sqrt(variance_a * variance_b))) if variance_a > 0 and variance_b > 0 else 0.0
 
 
 def _moments(rows: Sequence[tuple[float, ...]]) -> Floats:
@@ -243,10 +255,10 @@ def _moments(rows: Sequence[tuple[float, ...]]) -> Floats:
     """
     if not rows:
         return np.zeros(3)
-    number, one, other = np.array(rows, float).T
-    squares = one * one, other * other, one * other
-    added = (number, number * one, number * other, *(number * square for square in squares))
-    total, first, second, *raw = (np.cumsum(each)[-1] for each in added)
-    found = np.array(raw) - np.array([first * first, second * second, first * second]) / total
-    constant = found[:2] <= SLACK * np.array(raw[:2])
-    return np.where([*~constant, not constant.any()], found, 0.0)
+    number, first_values, second_values = np.array(rows, float).T
+    squares = first_values * first_values, second_values * second_values, first_values * second_values
+    added = (number, number * first_values, number * second_values, *(number * square for square in squares))
+    total, first_sum, second_sum, *raw = (np.cumsum(column)[-1] for column in added)
+    moments = np.array(raw) - np.array([first_sum * first_sum, second_sum * second_sum, first_sum * second_sum]) / total
+    constant = moments[:2] <= SLACK * np.array(raw[:2])
+    return np.where([*~constant, not constant.any()], moments, 0.0)

@@ -62,17 +62,17 @@ def evaluate_units(
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)
     if form is None or form.several:
-        measured_forms = ", ".join(name for name, each in FORMS.items() if not each.several)
+        measured_forms = ", ".join(name for name, answer_form in FORMS.items() if not answer_form.several)
         raise EvaluationError(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
-            f"unit by unit; there are measures for {measured_forms}."
+            f"unit by unit. Only sets with these forms can: {measured_forms}."
         )
     frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
     if units.noun == POST:
         units, systems = _in_classes(units, systems)
-    names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
+    names = system_names([predictions, against][: len(systems)], [system.name for system in systems])
     report = _report(units, form, systems, names)
     return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
 
@@ -82,19 +82,19 @@ def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, li
 
     The task's list of labels is not used, because a post may be in a language that is not on this list.
     """
-    fold = folding([each.mapping for each in systems])
+    fold = folding([system.mapping for system in systems])
 
     def folded(labels: Iterable[str]) -> list[str]:
         return [fold.get(label, label) for label in labels]
 
-    counts = [[Counter({fold.get(label, label): n}) for label, n in each.others.items()] for each in systems]
+    counts = [[Counter({fold.get(label, label): n}) for label, n in system.others.items()] for system in systems]
     systems = [
-        replace(each, labels=folded(each.labels), others=sum(others, Counter[str]()))
-        for each, others in zip(systems, counts, strict=True)
+        replace(system, labels=folded(system.labels), others=sum(outside_counts, Counter[str]()))
+        for system, outside_counts in zip(systems, counts, strict=True)
     ]
     gold = folded(units.gold)
-    there = {*gold, *(label for each in systems for label in (*each.labels, *each.others))} - {REFUSED}
-    return replace(units, gold=gold, labels=sorted(there)), systems
+    occurring = {*gold, *(label for system in systems for label in (*system.labels, *system.others))} - {REFUSED}
+    return replace(units, gold=gold, labels=sorted(occurring)), systems
 
 
 def _read(
@@ -122,49 +122,54 @@ def _read(
 def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str]) -> dict[str, Any]:
     answers = [*units.labels, REFUSED]
     gold, size = places_of(units.gold, answers), len(answers)
-    pairs = [Paired(gold, places_of(each.labels, answers), size, units.weights, units.groups) for each in systems]
-    measured = [form.Measures(each, units.labels) for each in pairs]
-    first = measured[0]
-    table, told = systems[0].scores, [note for each in systems for note in each.notes]
+    pairs = [Paired(gold, places_of(system.labels, answers), size, units.weights, units.groups) for system in systems]
+    measured = [form.Measures(paired, units.labels) for paired in pairs]
+    system_measures = measured[0]
+    table, notes = systems[0].scores, [note for system in systems for note in system.notes]
     by_scores = {} if table is None else scored(pairs[0], table, units.votes, units.labels, units.digest)
     reading = [*TEXTS.reading, *([] if pairs[0].is_plain else [TEXTS.words["counts_as"]])]
-    sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
-    counts, shown = pairs[0].confusion, [*units.labels, REFUSAL]
-    there = [place for place in range(size) if counts[place].any() or counts[:, place].any()]
-    cells = [[shown[gold], shown[said], round(float(counts[gold, said]), 6)] for gold, said in np.argwhere(counts)]
+    sliced = [
+        figure_row for slice_keys, mask in _slices(units) for figure_row in system_measures.sliced(slice_keys, mask)
+    ]
+    counts, shown_labels = pairs[0].confusion, [*units.labels, REFUSAL]
+    occurring = [index for index in range(size) if counts[index].any() or counts[:, index].any()]
+    cells = [
+        [shown_labels[gold], shown_labels[predicted], round(float(counts[gold, predicted]), 6)]
+        for gold, predicted in np.argwhere(counts)
+    ]
     called = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
     errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
         "unit": "unit",
         "form": units.form,
-        "head": [{"measure": measure, "of": {}} for measure in first.head],
+        "head": [{"measure": measure, "of": {}} for measure in system_measures.head],
         "words": {},
         "sections": OF_SCORES.sections if by_scores else [],
         "reading": [*reading, *OF_SCORES.reading] if by_scores else reading,
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*first.rows(), *by_scores.get("rows", ()), *sliced],
+        "rows": [*system_measures.rows(), *by_scores.get("rows", ()), *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
-        "confusion": {"labels": [shown[place] for place in there], "cells": cells},
+        "confusion": {"labels": [shown_labels[index] for index in occurring], "cells": cells},
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         **({"names": called} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
-        "told": [*told, *whole],
+        "told": [*notes, *whole],
         "warnings": _warnings(units),
     }
 
 
 def _warnings(units: Units) -> list[str]:
-    found = unfinished_ones([units])
+    warnings = unfinished_ones([units])
     if not units.finished:
-        found.append(TEXTS.words["unfinished"])
+        warnings.append(TEXTS.words["unfinished"])
     if units.scarce:
-        found.append(
-            f"Fewer than {LEAST_COUNT} of the units in {', '.join(units.scarce)} have a label, so these figures say "
-            "hardly anything of them."
+        warnings.append(
+            f"Fewer than {LEAST_COUNT} units in {', '.join(units.scarce)} have a label, so the figures are not "
+            "reliable there."
         )
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
@@ -172,11 +177,11 @@ def _warnings(units: Units) -> list[str]:
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
         drawn = counts.get(f"{units.noun}s", 0)
-        found.append(
-            f"{sum(left_out.values()):,} of {drawn:,} units of {units.name} have no label ({whys}). "
-            "They are harder than the others, and no figure here covers them."
+        warnings.append(
+            f"{sum(left_out.values()):,} of {drawn:,} units of {units.name} have no label ({whys}). These units are "
+            "harder than the others, and no figure in this report covers them."
         )
-    return found
+    return warnings
 
 
 # --- slices
@@ -184,55 +189,65 @@ def _warnings(units: Units) -> list[str]:
 
 def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
     """Return the slices, each as a {name: value} dict and a mask of the units in the slice."""
-    found = []
+    slices = []
     for name, values in units.slices.items():
-        listed = np.array(values)
-        found += [({name: str(value)}, listed == value) for value in np.unique(listed) if value]
-    return found
+        column = np.array(values)
+        slices += [({name: str(value)}, column == value) for value in np.unique(column) if value]
+    return slices
 
 
 # --- two systems
 
 
 def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predictions], name: str) -> dict[str, Any]:
-    first, second = measured
+    first_measures, second_measures = measured
     slices = _slices(units)
-    rows = [*first.compared(second, slices)]
+    rows = [*first_measures.compared(second_measures, slices)]
     tables = [system.scores for system in systems if system.scores is not None]
     if len(tables) == len(systems):
         # Compare the losses of the two systems' scores.
-        pairs, number = first.pairs, units.size
+        pairs, number = first_measures.pairs, units.size
         sides = (scored_units(pairs.gold, table, pairs.weights, pairs.groups) for table in tables)
         rows[1:1] = [
-            difference_row(name, {}, found, number, why_withheld(found, number, pairs), p)
-            for name, (found, p) in measures.losses_apart(*sides).items()
+            difference_row(name, {}, difference, number, why_withheld(difference, number, pairs), p)
+            for name, (difference, p) in measures.losses_apart(*sides).items()
         ]
-    theirs = [*second.rows(), *(each for of, kept in slices for each in second.sliced(of, kept))]
+    second_rows = [
+        *second_measures.rows(),
+        *(figure_row for slice_keys, mask in slices for figure_row in second_measures.sliced(slice_keys, mask)),
+    ]
     if systems[1].scores is not None:
-        scored_by = scored_units(second.pairs.gold, systems[1].scores, second.pairs.weights, second.pairs.groups)
+        scored_by = scored_units(
+            second_measures.pairs.gold, systems[1].scores, second_measures.pairs.weights, second_measures.pairs.groups
+        )
         losses = {"log_loss": measures.log_loss, "brier": measures.brier_score}
-        theirs += [of_figure(name, {}, measure(scored_by), units.size) for name, measure in losses.items()]
-    test = {} if first.pairs.is_plain else {"test": "a two-sided paired test by the normal distribution"}
-    return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows), **test}
+        second_rows += [of_figure(name, {}, measure(scored_by), units.size) for name, measure in losses.items()]
+    test = {} if first_measures.pairs.is_plain else {"test": "a two-sided paired test based on the normal distribution"}
+    return {
+        "other": described(name),
+        "rows": holm_corrected(rows),
+        "other_rows": of_compared(second_rows, rows),
+        **test,
+    }
 
 
 # --- errors
 
 
-def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
+def _errors(units: Units, predictions: Predictions) -> list[dict[str, Any]]:
     """Return the units whose predicted label differs from the gold label.
 
     Each has its language, the shares of people's answers, and its text if that may be published.
     """
-    wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
-    found = []
-    for place, read in zip(wrong, units.rows(wrong), strict=True):
-        predicted = said.labels[place] or REFUSAL
-        more = {"language": read.get("language"), "people": dict(units.votes[place])}
-        more |= {"fields": {name: value for name, value in read.items() if is_text(name, value)}}
-        known = {name: value for name, value in more.items() if value}
-        found.append({"id": units.ids[place], "gold": units.gold[place], "predicted": predicted} | known)
-    return found
+    wrong = [index for index, gold in enumerate(units.gold) if gold != predictions.labels[index]]
+    errors = []
+    for index, read in zip(wrong, units.rows(wrong), strict=True):
+        predicted = predictions.labels[index] or REFUSAL
+        details = {"language": read.get("language"), "people": dict(units.votes[index])}
+        details |= {"fields": {name: value for name, value in read.items() if is_text(name, value)}}
+        present = {name: value for name, value in details.items() if value}
+        errors.append({"id": units.ids[index], "gold": units.gold[index], "predicted": predicted} | present)
+    return errors
 
 
 # --- probability scores: calibration, ranking and thresholds
@@ -261,19 +276,22 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
     number = len(pairs.gold)
     whole = {"log_loss": measures.log_loss(units), "brier": measures.brier_score(units)}
     whole |= {"ece": calibration.error, "aurc": selective.area}
-    rows = [of_figure(name, {}, found, number) for name, found in whole.items()]
+    rows = [of_figure(name, {}, figure, number) for name, figure in whole.items()]
     for name, measure in (("roc_auc", measures.roc_auc), ("average_precision", measures.average_precision)):
-        found = measure(units)
-        rows.append(of_figure(f"macro_{name}", {}, found.macro, number))
-        rows += [of_figure(name, {"label": of}, each, number) for of, each in zip(labels, found.labels, strict=True)]
+        by_label = measure(units)
+        rows.append(of_figure(f"macro_{name}", {}, by_label.macro, number))
+        rows += [
+            of_figure(name, {"label": label}, figure, number)
+            for label, figure in zip(labels, by_label.labels, strict=True)
+        ]
     rows += _with_people(pairs, table, votes, labels)
     rows += _thresholds(units, labels)
     # For each coverage, report the threshold and the accuracy at the first point that reaches it.
-    for wanted in COVERAGES:
-        if point := next((each for each in selective.points if each.coverage >= wanted - 1e-9), None):
-            of, answered = {"coverage": f"{wanted:.0%}"}, round(point.coverage * number)
-            rows.append(of_figure("least_score", of, Figure(point.threshold), answered))
-            rows.append(of_figure("accuracy_there", of, Figure(point.accuracy), answered))
+    for coverage in COVERAGES:
+        if point := next((candidate for candidate in selective.points if candidate.coverage >= coverage - 1e-9), None):
+            slice_keys, answered = {"coverage": f"{coverage:.0%}"}, round(point.coverage * number)
+            rows.append(of_figure("least_score", slice_keys, Figure(point.threshold), answered))
+            rows.append(of_figure("accuracy_there", slice_keys, Figure(point.accuracy), answered))
     bins = [
         {
             **{"confidence": part.confidence, "accuracy": part.accuracy.value, "low": part.accuracy.low},
@@ -286,10 +304,10 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
     return {"rows": rows, "reliability": bins, "coverage": curve}
 
 
-def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, note: str = "") -> Row:
+def of_figure(measure: str, slice_keys: Mapping[str, str], figure: Figure, units: int, note: str = "") -> Row:
     return {
-        "measure": measure, "of": dict(of), "value": found.value, "low": found.low, "high": found.high,
-        "units": units, "count": None, "note": note or found.reason,
+        "measure": measure, "of": dict(slice_keys), "value": figure.value, "low": figure.low, "high": figure.high,
+        "units": units, "count": None, "note": note or figure.reason,
     }  # fmt: skip
 
 
@@ -297,11 +315,11 @@ def _with_people(
     pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str]
 ) -> Iterator[Row]:
     """Yield the distances between the scores and people's answers, for units that several people answered."""
-    shares = np.array([[each.get(label, 0.0) for label in labels] for each in votes])
+    shares = np.array([[unit_votes.get(label, 0.0) for label in labels] for unit_votes in votes])
     # A unit whose answers are all the same counts too. But if no unit has two different answers, each may have only
     # one, and a single answer is not a distribution.
     several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3) if len(shares) else np.array([], dtype=int)
-    if not len(several) or max(len(each) for each in votes) < 2:
+    if not len(several) or max(len(unit_votes) for unit_votes in votes) < 2:
         return
     groups = None if pairs.groups is None else pairs.groups[several]
     part = scored_units(pairs.gold[several], table[several], pairs.weights[several], groups)
@@ -312,13 +330,13 @@ def _with_people(
 def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
     answers: dict[str, int | None] = {"all": None}
     if len(labels) <= MOST_LABELS:
-        answers |= {label: place for place, label in enumerate(labels)}
-    for name, place in answers.items():
+        answers |= {label: index for index, label in enumerate(labels)}
+    for name, index in answers.items():
         for wish in WISHES:
-            found, of = precision_threshold(units, wish, place), {"answers": name, "wished": f"{wish:.0%}"}
-            note = found.reason and f"at {wish:.0%}: {found.reason}"
-            yield of_figure("threshold", of, Figure(found.value), len(units.rows), note)
-            if found.value is not None:
-                yield of_figure("reached_precision", of, found.precision, len(units.rows))
-                yield of_figure("recall_there", of, Figure(found.recall), len(units.rows))
-                yield of_figure("coverage_there", of, Figure(found.coverage), len(units.rows))
+            threshold, slice_keys = precision_threshold(units, wish, index), {"answers": name, "wished": f"{wish:.0%}"}
+            note = threshold.reason and f"at {wish:.0%}: {threshold.reason}"
+            yield of_figure("threshold", slice_keys, Figure(threshold.value), len(units.rows), note)
+            if threshold.value is not None:
+                yield of_figure("reached_precision", slice_keys, threshold.precision, len(units.rows))
+                yield of_figure("recall_there", slice_keys, Figure(threshold.recall), len(units.rows))
+                yield of_figure("coverage_there", slice_keys, Figure(threshold.coverage), len(units.rows))

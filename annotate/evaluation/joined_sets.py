@@ -82,14 +82,14 @@ class Joined:
         """
         uniform, verified = self.uniform, self.verified
         if label:
-            verified = {label: found} if (found := verified.get(label)) else {}
+            verified = {label: label_posts} if (label_posts := verified.get(label)) else {}
         if not (uniform and verified):
             return uniform
 
         def is_apart(cell: Cell) -> bool:
             return bool(cell.stratum and verified.get(cell.said) and cell.said != cell.agreed)
 
-        def of(key: str, cell: Cell) -> Cell:
+        def verified_cell(key: str, cell: Cell) -> Cell:
             if not is_apart(cell):
                 return cell
             if cell.read:
@@ -98,11 +98,13 @@ class Joined:
             return cell._replace(stratum=f"said {cell.said}", read=label is not None, truth=label or cell.truth)
 
         missing = {key: cell for key, cell in uniform.missing.items() if not is_apart(cell)}
-        return replace(uniform, posts={key: of(key, cell) for key, cell in uniform.posts.items()}, missing=missing)
+        return replace(
+            uniform, posts={key: verified_cell(key, cell) for key, cell in uniform.posts.items()}, missing=missing
+        )
 
-    def within(self, said: str, code: str) -> str:
+    def within(self, predicted: str, code: str) -> str:
         """Return the coarse code that people used if it includes the predicted label, otherwise the predicted label."""
-        return code if said in self.asked.get(code, ()) else said
+        return code if predicted in self.asked.get(code, ()) else predicted
 
 
 def join(
@@ -121,16 +123,18 @@ def join(
     Raises EvaluationError if the sets cannot measure the predictor, and EvaluationError or CorpusError if the predictor
     has no label for one of the posts.
     """
-    every = [row for _, rows in left for row in rows]
+    all_rows = [row for _, rows in left for row in rows]
     fold = folding(mappings)
     # Published sets do not state the language that people were asked about, but a label such as sh or not-sh shows it.
-    asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
-    ids = list(dict.fromkeys(row.id for row in every))
+    asked_classes = asked_together({code for row in all_rows for code in (row.label, row.asked)}, fold)
+    ids = list(dict.fromkeys(row.id for row in all_rows))
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
-    said = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
-    joined = Joined(fold, said, asked)
+    predictions = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
+    joined = Joined(fold, predictions, asked_classes)
     precise = [gold for gold, _ in left if gold.population == TRIGGERS and not gold.of]
-    joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
+    joined.own = {
+        language for gold in precise for language, predictor in gold.predictors.items() if subject.drew(predictor)
+    }
     for gold, rows in left:
         if gold.population == STREAM:
             _join_uniform(joined, gold, rows, subject, rates)
@@ -143,11 +147,11 @@ def join(
         for gold in (gold for gold, _ in left if gold.frames):
             joined.reach |= _reach(gold, [*joined.labelled.posts, *joined.labelled.missing.keys() & joined.said.keys()])
     if joined.verified and joined.is_naive:
-        joined.warnings.append("So the unread triggers that people verified do not count either.")
+        joined.warnings.append("For the same reason, the unread triggers that people verified do not count.")
         joined.verified = {}
-    joined.confirmed = {label for label, found in joined.verified.items() if label in found.values()}
+    joined.confirmed = {label for label, labels in joined.verified.items() if label in labels.values()}
     if joined.labelled and (
-        strange := {key for found in joined.verified.values() for key in found} - joined.labelled.posts.keys()
+        strange := {key for labels in joined.verified.values() for key in labels} - joined.labelled.posts.keys()
     ):
         joined.warnings.append(WORDS["strange"].format(posts=many(len(strange), "post")))
     return joined
@@ -176,14 +180,14 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
     by_draw: dict[tuple[str, str], list[str]] = {}
     for language, parameters in gold.frames.items():
         by_draw.setdefault((gold.predictors[language], json.dumps(parameters, sort_keys=True)), []).append(language)
-    found: dict[str, set[str]] = {}
+    reach: dict[str, set[str]] = {}
     for (predictor, frame), languages in by_draw.items():
         parameters = json.loads(frame)
         try:
-            found |= within_reach(gold.corpus, predictor, parameters, parameters["frame_digest"], languages, ids)
+            reach |= within_reach(gold.corpus, predictor, parameters, parameters["frame_digest"], languages, ids)
         except (CorpusError, KeyError, TypeError, ValueError):
             continue
-    return found
+    return reach
 
 
 def _join_uniform(
@@ -195,13 +199,13 @@ def _join_uniform(
         (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row)
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
         raise EvaluationError(
-            f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
-            f"{gold.frame_size:,}, which cannot be; export the set again."
+            f"{gold.folder / 'manifest.json'} states that the {len(gold.rows):,} posts were drawn from "
+            f"{gold.frame_size:,} posts, which is impossible. Export the set again."
         )
     missing = _missing(joined, gold, cells, rates) if gold.unresolved else {}
     if rates != EQUAL_RATES and not missing:
         raise EvaluationError(
-            f"--missing-rate is for unresolved audits, and the gold set {gold.name} has none; leave it out."
+            f"--missing-rate applies to unresolved audits, but the gold set {gold.name} has none. Remove the option."
         )
     if unconfirmed:
         joined.warnings.append(WORDS["not_confirmed"].format(labels=len(unconfirmed), name=gold.name))
@@ -211,10 +215,10 @@ def _join_uniform(
     joined.uniform, joined.is_naive = joined.labelled.as_labelled() if short else joined.labelled, bool(short)
     if short and subject.voted_in(gold):
         raise EvaluationError(
-            f"{subject.spelled} voted in the gold set {gold.name}, so where the detectors agree only posts that people "
-            f"have read count, and too few were read. It takes {LEAST_READ} of each label that they agree on and "
-            f"{LEAST_READ_IN_ALL} in all, or all where there are fewer; short are {short}. Open the task with a larger "
-            "audit, or measure a predictor that did not vote."
+            f"{subject.spelled} voted in the gold set {gold.name}, so people must have read at least {LEAST_READ} "
+            f"posts of each label on which the detectors agree and {LEAST_READ_IN_ALL} posts in total, or all if "
+            f"there are fewer. Too few were read for {short}: open the task with a larger audit, or measure a "
+            "predictor that did not vote."
         )
     if short:
         joined.warnings.append(WORDS["little_read"].format(name=gold.name, short=short, system=subject.spelled))
@@ -225,17 +229,17 @@ def _join_uniform(
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
     """Return the cell of a post in a uniform set. An unconfirmed label is treated as the detectors' guess."""
-    label, agreed, first = (joined.fold.get(each, each) for each in (row.label, row.agreed, row.first_label))
-    said = joined.within(joined.said[row.id], row.label)
+    label, agreed, first_label = (joined.fold.get(code, code) for code in (row.label, row.agreed, row.first_label))
+    predicted = joined.within(joined.said[row.id], row.label)
     if row.stratum == UNCONFIRMED:
-        return Cell(row.agreed, label, False, label, said)
+        return Cell(row.agreed, label, False, label, predicted)
     # The label comes from the detectors alone, even if people audited a different post with the same text.
     if row.stratum == "agreed":
-        return Cell(row.agreed, agreed, False, label, said, chance=row.check_chance)
+        return Cell(row.agreed, agreed, False, label, predicted, chance=row.check_chance)
     word = ADJUDICATED if row.decided_by == "adjudicator" else ""
     if row.decided_by == "one" or row.checked:
         word = AUDITED if row.stratum == "audited" else READ
-    return Cell(row.agreed, agreed, True, label, said, word=word, first=first, chance=row.check_chance)
+    return Cell(row.agreed, agreed, True, label, predicted, word=word, first=first_label, chance=row.check_chance)
 
 
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tuple[float, float]) -> dict[str, Cell]:
@@ -243,19 +247,19 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tu
 
     If the set only states how many such posts there are, ids are made up for them.
     """
-    found: dict[str, Cell] = {}
+    missing: dict[str, Cell] = {}
     unread = {cell.stratum for cell in cells.values() if not cell.read}
     for label, posts in gold.unresolved.items():
         # If people read all posts on which the detectors agree, there was no audit.
         if label not in unread:
             continue
         agreed = joined.fold.get(label, label)
-        named = [key for key, stratum in gold.unresolved_ids.items() if stratum == label]
+        ids = [key for key, stratum in gold.unresolved_ids.items() if stratum == label]
         # No post has an id with a line break.
-        for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
-            found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
-    joined.warnings.append(_without_label(gold, {cell.stratum for cell in found.values()}, rates))
-    return found
+        for key in [*ids, *(f"{label}\n{number}" for number in range(len(ids), posts))]:
+            missing[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
+    joined.warnings.append(_without_label(gold, {cell.stratum for cell in missing.values()}, rates))
+    return missing
 
 
 def _without_label(gold: GoldSet, counted: Collection[str], rates: tuple[float, float]) -> str:
@@ -264,26 +268,26 @@ def _without_label(gold: GoldSet, counted: Collection[str], rates: tuple[float, 
     counted: agreed labels whose unresolved posts widen the intervals.
     """
     posts = {label: number for label, number in sorted(gold.unresolved.items()) if number}
-    words = [
-        f"Of the posts chosen for the audit of the gold set {gold.name} "
-        f"{are(sum(posts.values()), 'has', 'have')} no label ({_named(posts)})."
+    sentences = [
+        f"In the audit of the gold set {gold.name}, {are(sum(posts.values()), 'post has', 'posts have')} no label "
+        f"({_named(posts)})."
     ]
     if left_out := {label: number for label, number in posts.items() if label not in counted}:
         labels = "" if left_out == posts else f" ({_named(left_out)})"
-        words.append(
-            f"{are(sum(left_out.values()), 'of them is', 'of them are')} left out{labels}: people read all other "
-            "posts on which the detectors agree there, so no figure rests on the audit."
+        sentences.append(
+            f"{are(sum(left_out.values()), 'of them is', 'of them are')} left out{labels}: there, people read all "
+            "other posts on which the detectors agree, so no figure depends on the audit."
         )
     if counted:
-        those = "the others" if left_out else "them"
-        taken = f"{those} to be like the posts of their label that were read"
+        those = "the others" if left_out else "these posts"
+        assumption = f"{those} resemble the posts with the same label that were read"
         if rates != EQUAL_RATES:
-            taken = (
-                f"the detectors to be wrong in {those} {rates[0]:g} to {rates[1]:g} times as often as in the posts of "
-                "their label that were read"
+            assumption = (
+                f"the detectors are wrong in {those} {rates[0]:g} to {rates[1]:g} times as often as in the posts "
+                "with the same label that were read"
             )
-        words.append(f"The intervals take {taken}. Notes say how far that may be off.")
-    return " ".join(words)
+        sentences.append(f"The intervals assume that {assumption}. Notes show how much this could change the figures.")
+    return " ".join(sentences)
 
 
 def _named(labels: Collection[str]) -> str:
@@ -296,7 +300,7 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
     name: name of the gold set.
     uniform: the set, joined with a predictor.
     """
-    told = []
+    warnings = []
     checked = {cell.word for cell in uniform.cells if cell.first}
     pools = Counter[str]()
     for cell, number in uniform.cells.items():
@@ -304,18 +308,18 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
     if posts := pools.total():
         off = ASSUMED * posts / len(uniform.posts)
         options = " and ".join(option for pool, option in CHECKED_BY.items() if pools[pool])
-        told.append(
-            f"{posts:,} labels of the gold set {name} are the word of one reader, and no check tells how often "
-            f"that is wrong (open_task {options}). If {ASSUMED:.0%} of them were, accuracy could be "
-            f"{in_points(round(off, 4))} lower or higher than stated, and the figure of a language that rests on such "
+        warnings.append(
+            f"{posts:,} labels of the gold set {name} come from a single reader, and no check measures how often "
+            f"such a label is wrong (open_task {options}). If {ASSUMED:.0%} of them were wrong, accuracy could be "
+            f"{in_points(round(off, 4))} lower or higher than stated, and the figures for a language with only such "
             f"labels {in_points(ASSUMED)}."
         )
     if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
-        told.append(
-            f"How often the adjudicators of the gold set {name} slip is not known, since no second one has "
-            "decided what the first had (open_task --check-share, and two adjudicators at least)."
+        warnings.append(
+            f"The error rate of the adjudicators of the gold set {name} is unknown, because no post was decided by "
+            "two adjudicators (this requires open_task --check-share and at least two adjudicators)."
         )
-    return told
+    return warnings
 
 
 def too_little_read(uniform: Uniform) -> str:
@@ -334,66 +338,72 @@ def too_little_read(uniform: Uniform) -> str:
         short = [*short[:NAMED], f"and {len(short) - NAMED:,} more"]
     total, read = sum(agreed.values()), sum(uniform.read[label] for label in agreed)
     if not short and read < min(total, LEAST_READ_IN_ALL):
-        short = [f"all of them together ({read:,} of {total:,})"]
+        short = [f"all labels together ({read:,} of {total:,})"]
     return ", ".join(short)
 
 
 def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
-    other = 0
+    negative_count = 0
     for row in rows:
         if row.label == UND or is_negative(row.label):
-            other += 1
+            negative_count += 1
             continue
         language = joined.fold.get(row.label, row.label)
         joined.recall.setdefault(language, {})[row.id] = joined.within(joined.said[row.id], language)
-    if other:
+    if negative_count:
         joined.warnings.append(
-            f"Posts of the recall-oriented set {gold.name} that are labelled as in no language, or not in one, say "
-            f"nothing of recall and are left out: {other:,}."
+            f"Left out of the recall-oriented set {gold.name}: {many(negative_count, 'post')} labelled und or as not "
+            "in the language, which say nothing about recall."
         )
 
 
 def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
     queues = {_asked(row) for row in rows} - {""}
-    others: set[str] = set()
+    left_out: set[str] = set()
     for row in rows:
-        said = joined.said[row.id]
+        predicted = joined.said[row.id]
         # A published set does not name the language asked about; infer it from the predictor's label.
-        of_label = [said] if said in queues else [each for each in sorted(queues) if said in joined.asked.get(each, ())]
-        asked = _asked(row) or (of_label or [said])[0]
-        if asked not in queues:
+        of_label = (
+            [predicted]
+            if predicted in queues
+            else [code for code in sorted(queues) if predicted in joined.asked.get(code, ())]
+        )
+        asked_code = _asked(row) or (of_label or [predicted])[0]
+        if asked_code not in queues:
             continue
-        language = joined.fold.get(asked, asked)
-        if language != asked:
+        language = joined.fold.get(asked_code, asked_code)
+        if language != asked_code:
             # not-zh-CN may be zh-TW, or no Chinese at all.
-            joined.undecided.setdefault(language, set()).add(asked)
+            joined.undecided.setdefault(language, set()).add(asked_code)
             continue
-        by = gold.predictors.get(asked, "")
-        if language in joined.own and not subject.drew(by):
+        predictor = gold.predictors.get(asked_code, "")
+        if language in joined.own and not subject.drew(predictor):
             # The predictor has its own sample of this language. If the posts drawn by a different predictor counted as
             # well, posts to which both give the label would be overrepresented.
-            others.add(language)
+            left_out.add(language)
             continue
-        if not subject.drew(by):
-            joined.strangers.setdefault(language, set()).add(by)
-        shown = joined.precision.setdefault(language, {})
-        if joined.within(said, language) == language:
-            shown[row.id] = joined.fold.get(row.label, row.label)
-    if others:
+        if not subject.drew(predictor):
+            joined.strangers.setdefault(language, set()).add(predictor)
+        truths = joined.precision.setdefault(language, {})
+        if joined.within(predicted, language) == language:
+            truths[row.id] = joined.fold.get(row.label, row.label)
+    if left_out:
         joined.warnings.append(
-            f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
-            f"predictor, and {subject.spelled} has its own set: they are left out of its precision."
+            f"In the precision-oriented set {gold.name}, the posts for {', '.join(sorted(left_out))} were drawn by "
+            f"another predictor. They are left out of precision, because {subject.spelled} has its own set."
         )
 
 
 def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
-    by = set(gold.predictors.values())
-    if not all(map(subject.drew, by)):
-        spelled, mine = ", ".join(sorted(by)), subject.spelled
-        warning = f"The gold set {gold.name} holds unread triggers of {spelled}; they tell nothing of {mine} and are "
-        warning += "left out."
+    predictors = set(gold.predictors.values())
+    if not all(map(subject.drew, predictors)):
+        spelled, name = ", ".join(sorted(predictors)), subject.spelled
+        warning = (
+            f"The gold set {gold.name} contains unread triggers of {spelled}. It is left out, because they do not "
+        )
+        warning += f"measure {name}."
         if subject.file:
-            warning += f" If {mine} is the file that was imported as {spelled}, name {spelled} in place of the file."
+            warning += f" If {name} was imported as {spelled}, specify {spelled} instead of the file."
         joined.warnings.append(warning)
         return
     for row in rows:

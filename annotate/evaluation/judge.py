@@ -43,26 +43,26 @@ WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 TEXTS = texts("judge")
 
 
-def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None = None) -> frozenset[str] | None:
+def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None = None) -> frozenset[str] | None:
     """Return the ids of a corpus's items, or None if the corpus is not in this installation.
 
     name: name of the corpus.
     languages: languages to include; all if empty.
-    most: number of items that the corpus had when the set was drawn; parts that were added later are skipped. None for
+    limit: number of items that the corpus had when the set was drawn; parts that were added later are skipped. None for
         all parts.
     """
     manifest = read_manifest(name) if name else None
     if manifest is None:
         return None
-    found: list[str] = []
+    ids: list[str] = []
     for part in manifest.parts:
-        if most is not None and len(found) >= most:
+        if limit is not None and len(ids) >= limit:
             break
         columns = ["id", "language"] if languages else ["id"]  # posts declare no language
         for item in pq.read_table(corpus_dir(name) / "parts" / part.name, columns=columns).to_pylist():
             if not languages or item["language"] in languages:
-                found.append(item["id"])
-    return frozenset(found)
+                ids.append(item["id"])
+    return frozenset(ids)
 
 
 def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
@@ -74,20 +74,20 @@ def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
     return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
 
 
-def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
+def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
     name: name of the gold set.
-    known: corpus that the set's manifest names, "" if it names none.
+    manifest_corpus: corpus that the set's manifest names, "" if it names none.
     corpus: corpus that the user named, "" if the user named none.
 
     Raises EvaluationError if the user named a different corpus than the manifest.
     """
-    if corpus and known and corpus != known:
+    if corpus and manifest_corpus and corpus != manifest_corpus:
         raise EvaluationError(
-            f"The gold set {name} was drawn from corpus {known}, not {corpus}; leave --corpus out, or correct it."
+            f"The gold set {name} was drawn from corpus {manifest_corpus}, not {corpus}. Remove or correct --corpus."
         )
-    return corpus or known
+    return corpus or manifest_corpus
 
 
 @dataclass(frozen=True)
@@ -114,29 +114,29 @@ class Judged:
     seed: int
 
 
-def judged_units(units: Units, said: Predictions, frame: Collection[str] | None) -> Judged:
+def judged_units(units: Units, predictions: Predictions, frame: Collection[str] | None) -> Judged:
     """Return the units of a set, which people read, together with the judge's labels of them.
 
-    said: the judge's labels of the units, and the number of items outside the set to which it gives each label.
+    predictions: the judge's labels of the units, and the number of items outside the set to which it gives each label.
     frame: ids of the corpus's items, as returned by `frame_of`.
 
     Raises EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.
     """
     size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
-    counted, labels = Counter(said.labels) + said.others, [*units.labels, REFUSED]
+    counted, labels = Counter(predictions.labels) + predictions.others, [*units.labels, REFUSED]
     is_sample = not (units.chances == 1).all()
-    check_complete(units.name, said.name, counted.total(), len(units.ids), size, is_sample=is_sample)
+    check_complete(units.name, predictions.name, counted.total(), len(units.ids), size, is_sample=is_sample)
     sample = ReadSample(
         tuple(units.labels),
         np.array([counted[label] for label in labels], dtype=np.int64),
-        places_of(said.labels, labels),
+        places_of(predictions.labels, labels),
         places_of(units.gold, units.labels),
         units.chances,
     )
     rows = zip(units.ids, units.rows(range(len(units.ids))), strict=True)
     answers = [(key, person, label) for key, row in rows for person, label in answers_of(row).items()]
     seed = int(units.digest[:8], 16)
-    return Judged(units.labels, units.ids, said.labels, answers, sample, counted[REFUSED], size, seed)
+    return Judged(units.labels, units.ids, predictions.labels, answers, sample, counted[REFUSED], size, seed)
 
 
 def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
@@ -153,18 +153,18 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
     """
     if labelled == units < size:
         raise EvaluationError(
-            f"{machine} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
-            "label of every item of the corpus. Name the file without --judge to measure these units alone."
+            f"{machine} has labels for only the {labelled:,} units of the set, but a judge's certificate requires a "
+            "label for every item of the corpus. To measure only these units, specify the file without --judge."
         )
     if not is_sample:
         raise EvaluationError(
-            f"All units of the gold set {name} have the chance 1, so they are no sample of the {labelled:,} "
-            f"items that {machine} labels; draw a sample with open_task --size, and export that."
+            f"All units of the gold set {name} have the chance 1, so they are not a sample of the {labelled:,} items "
+            f"that {machine} labelled. Draw a sample with open_task --size and export it."
         )
     if labelled != size:
         raise EvaluationError(
-            f"{machine} has labels for {labelled:,} of the {size:,} items from which the gold set {name} was drawn; a "
-            "judge's certificate needs a row for each of them, with an empty label where the judge gave none."
+            f"{machine} has labels for {labelled:,} of the {size:,} items from which the gold set {name} was drawn. "
+            "A judge's certificate requires a row for every item, with an empty label if the judge gave none."
         )
 
 
@@ -178,30 +178,30 @@ def with_certificate(
     half_width: target half-width of a share's interval, in percentage points.
     epsilon: how much worse than a person the judge may be in the alternative annotator test, as a share of the units.
     """
-    known = set(read.labels)
-    listed = [answer for answer in read.answers if answer[2] in known]
-    rows, words = list[Row](), dict[str, list[str]]()
-    head, told = [], [TEXTS.words["nobody"]]
-    if listed:
-        answers = people.tabulate(listed, [*read.labels, REFUSED])
+    valid_labels = set(read.labels)
+    valid_answers = [answer for answer in read.answers if answer[2] in valid_labels]
+    rows, sentences = list[Row](), dict[str, list[str]]()
+    head, notes = [], [TEXTS.words["nobody"]]
+    if valid_answers:
+        answers = people.tabulate(valid_answers, [*read.labels, REFUSED])
         by_id = dict(zip(read.ids, read.judge, strict=True))
         judge = places_of([by_id[str(key)] for key in answers.units], answers.labels)
         tested, verdict = _tested(answers, judge, epsilon)
-        rows, words["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
-        head, told = [{"measure": "winning_rate", "of": {}}], []
+        rows, sentences["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
+        head, notes = [{"measure": "winning_rate", "of": {}}], []
     of_corpus = f"Of the {read.size:,} items from which the units were drawn."
     if read.refused:
         number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
         of_corpus += TEXTS.words["refused"].format(number=number)
     fraction = half_width / 100
-    words |= {"shares": [of_corpus], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
+    sentences |= {"shares": [of_corpus], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
     return report | {
         "rows": [*rows, *_shares(read, fraction), *report["rows"]],
         "sections": [*TEXTS.sections, *report["sections"]],
         "head": [*head, *report["head"]],
         "reading": [*report["reading"], *TEXTS.reading],
-        "told": [*report["told"], *told],
-        "words": report["words"] | words,
+        "told": [*report["told"], *notes],
+        "words": report["words"] | sentences,
     }
 
 
@@ -209,19 +209,24 @@ def with_certificate(
 
 
 def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Iterator[Row]:
-    found = judge_agreement(answers, judged, seed=seed)
+    agreement = judge_agreement(answers, judged, seed=seed)
     for who, estimate, number in (
-        ("judge with people", found.judge, found.units),
-        (SHARED, found.judge_shared, found.units_shared),
-        ("people with each other", found.people, found.units_shared),
+        ("judge with people", agreement.judge, agreement.units),
+        (SHARED, agreement.judge_shared, agreement.units_shared),
+        ("people with each other", agreement.people, agreement.units_shared),
     ):
         # The row has no effective size, because that would count pairs of answers instead of units.
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
-    yield row("agreement_difference", {"answers": SHARED}, found.difference, None)
-    for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
+    yield row("agreement_difference", {"answers": SHARED}, agreement.difference, None)
+    for who, measure in (
+        ("judge and people", agreement.judge_alpha),
+        ("people with each other", agreement.people_alpha),
+    ):
         ends = (-1.0, 1.0) if measure.low is None or measure.high is None else (measure.low, measure.high)
-        told = None if measure.value is None else Difference(measure.value, *ends)
-        yield row("alpha", {"answers": who}, told, measure.units, "" if told else "all answers are the same")
+        difference = None if measure.value is None else Difference(measure.value, *ends)
+        yield row(
+            "alpha", {"answers": who}, difference, measure.units, "" if difference else "all answers are the same"
+        )
 
 
 # --- the alternative annotator test
@@ -232,18 +237,18 @@ def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tup
     test = alternative_annotator_test(answers, judged, epsilon=epsilon)
     rows = []
     for person in test.annotators:
-        of = {"person": str(person.annotator)}
+        slice_keys = {"person": str(person.annotator)}
         note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few units"
-        rows.append(_plain("judge_close", of, person.judge, person.units, note) | {"p": person.adjusted})
-        rows.append(_plain("person_close", of, person.own, person.units, note))
+        rows.append(_plain("judge_close", slice_keys, person.judge, person.units, note) | {"p": person.adjusted})
+        rows.append(_plain("person_close", slice_keys, person.own, person.units, note))
     passed = "no verdict in" if test.passed is None else "the judge passes" if test.passed else "the judge fails"
     whole = _plain("winning_rate", {}, test.winning_rate, None, f"{passed} the alternative annotator test")
     return [whole, *rows], _verdict(test, epsilon)
 
 
-def _plain(measure: str, of: Mapping[str, str], value: float | None, units: int | None, note: str) -> Row:
+def _plain(measure: str, slice_keys: Mapping[str, str], value: float | None, units: int | None, note: str) -> Row:
     """Return a row without an interval."""
-    return row(measure, of, None, units, note) | {"value": value}
+    return row(measure, slice_keys, None, units, note) | {"value": value}
 
 
 def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
@@ -251,11 +256,11 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
         return f"No verdict: {' '.join(reason.value for reason in test.reasons)}"
     tested = sum(person.p is not None for person in test.annotators)
     wins = sum(person.judge_wins for person in test.annotators)
-    verdict = "may stand in for a person" if test.passed else "may not stand in for a person"
+    verdict = "can replace a person" if test.passed else "cannot replace a person"
     return (
-        f"By the alternative annotator test the judge {verdict}: it wins against {wins} of {tested} people (winning "
-        f"rate {test.winning_rate:.2f}, epsilon {epsilon:g}, level {LEVEL:g}), and is at least as close to the others "
-        f"in {test.advantage:.1%} of the units."
+        f"According to the alternative annotator test, the judge {verdict}: it wins against {wins} of {tested} "
+        f"people (winning rate {test.winning_rate:.2f}, epsilon {epsilon:g}, level {LEVEL:g}), and is at least as "
+        f"close to the other people in {test.advantage:.1%} of the units."
     )
 
 
@@ -265,19 +270,24 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 def _shares(read: Judged, half_width: float) -> Iterator[Row]:
     sample = read.sample
     shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
-    number, found = len(read.ids), list[tuple[LabelShares, str, CorpusShare]]()
-    for each in shares:
-        found += zip([each] * 3, WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
-    for each, way, share in found:
+    number, estimates = len(read.ids), list[tuple[LabelShares, str, CorpusShare]]()
+    for label_shares in shares:
+        estimates += zip(
+            [label_shares] * 3,
+            WAYS,
+            (label_shares.people, label_shares.rogan_gladen, label_shares.prediction_powered),
+            strict=True,
+        )
+    for label_shares, way, share in estimates:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
         # The reasons explain why an estimate uses people's labels alone, or what its interval does not cover.
-        weak = f" ({each.correlation or 0.0:.2f}, and it takes {each.least_correlation:.2f} to help)"
+        weak = f" ({label_shares.correlation or 0.0:.2f}; at least {label_shares.least_correlation:.2f} is needed)"
         why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
-        yield row("corpus_share", {"label": each.label, "way": way}, value, number, why)
-    for each, way, share in found:
-        enough = "a draw of the whole corpus would not be enough; have a larger share audited"
+        yield row("corpus_share", {"label": label_shares.label, "way": way}, value, number, why)
+    for label_shares, way, share in estimates:
+        enough = "not even a draw of the whole corpus is enough; have a larger share audited"
         note = enough if share.more is None else ""
-        yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, note)
+        yield _plain("answers_needed", {"label": label_shares.label, "needed": way}, share.more, number, note)
 
 
 # --- posts: certifying a judge on a uniform set
@@ -297,16 +307,17 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
     gold = sets[0]
     if len(sets) > 1 or gold.population != STREAM:
         raise EvaluationError(
-            "A judge's certificate takes one uniform set of posts, as only that is a sample of the whole corpus; name "
-            "one with --gold, and measure the judge on other sets without --judge."
+            "A judge's certificate requires exactly one uniform set of posts, because only a uniform set is a "
+            "sample of the whole corpus. Specify it with --gold, and measure the judge on other sets without "
+            "--judge."
         )
     if gold.frame_size is None:
         raise EvaluationError(
-            f"The gold set {gold.name} was imported, and does not state from how many posts it was drawn; a judge's "
-            "certificate needs a uniform set that export_gold wrote."
+            f"The gold set {gold.name} was imported and does not state how many posts it was drawn from. A judge's "
+            "certificate requires a uniform set that was written by export_gold."
         )
-    found = ids_of_corpus(corpus_drawn_from(gold.name, gold.corpus, corpus), most=gold.frame_size)
-    return EVERY_LABEL if found is None else found
+    ids = ids_of_corpus(corpus_drawn_from(gold.name, gold.corpus, corpus), limit=gold.frame_size)
+    return EVERY_LABEL if ids is None else ids
 
 
 def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
@@ -324,9 +335,9 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
     short = too_little_read(labelled)
     if short or not joined.tells_read:
         raise EvaluationError(
-            f"Too few posts of the gold set {gold.name} on which the detectors agree were read by people"
-            f"{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Have more "
-            "of them read with assay audit TASK --add N, and export the set again."
+            f"People read too few posts of the gold set {gold.name} on which the detectors "
+            f"agree{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Have "
+            "more posts read with assay audit TASK --add N, and export the set again."
         )
     fold = joined.fold
     counted = Counter(joined.said[row.id] for row in gold.rows)
@@ -336,13 +347,13 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
     is_sample = len(read) < gold.frame_size
     check_complete(gold.name, subject.spelled, counted.total(), len(gold.rows), gold.frame_size, is_sample=is_sample)
     labels = und_last({*counted, *(cell.truth for cell in read.values())})
-    place = {label: number for number, label in enumerate(labels)}
+    index = {label: number for number, label in enumerate(labels)}
     strata = {name: number for number, name in enumerate(labelled.drawn)}
     draw = AuditedDraw(
         tuple(labels),
         np.array([counted[label] for label in labels], dtype=np.int64),
         places_of([joined.said[key] for key in labelled.posts], labels),
-        np.array([place[cell.truth] if cell.read else -1 for cell in labelled.posts.values()], dtype=np.int64),
+        np.array([index[cell.truth] if cell.read else -1 for cell in labelled.posts.values()], dtype=np.int64),
         np.array([strata[cell.stratum] for cell in labelled.posts.values()], dtype=np.int64),
     )
     answers = [
@@ -351,5 +362,5 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
         if row["id"] in read
         for person, label in answers_of(row).items()
     ]
-    said = [joined.said[key] for key in read]
-    return Judged(labels, list(read), said, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))
+    predicted = [joined.said[key] for key in read]
+    return Judged(labels, list(read), predicted, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))

@@ -76,23 +76,30 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     tests, classes = read_tests(gold), classes_of(gold)
     paths = [predictions, *([against] if against else [])]
     names, systems = system_names(paths), [read_predictions(path, gold, tests) for path in paths]
-    first, alone = systems[0], len(systems[0].keys() ^ systems[-1].keys())
-    across = {"matrix": [code for code in tests if code in {test for _, test in first}], "recall": classes}
+    first_system, unpaired = systems[0], len(systems[0].keys() ^ systems[-1].keys())
+    across = {"matrix": [code for code in tests if code in {test for _, test in first_system}], "recall": classes}
     sections = TEXTS.sections
     heads: list[tuple[str, dict[str, str]]] = [("transfer", {}), ("mean_accuracy", {"train": JOINT})]
-    if any(train == test for train, test in first):
+    if any(train == test for train, test in first_system):
         heads.insert(0, ("mean_accuracy", {}))
     return {
         "unit": "document",
-        "head": [{"measure": measure, "of": of} for measure, of in heads],
-        "sections": [each | {"across": across[each["slug"]]} if each["slug"] in across else each for each in sections],
-        "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold, tests)},
+        "head": [{"measure": measure, "of": slice_keys} for measure, slice_keys in heads],
+        "sections": [
+            section | {"across": across[section["slug"]]} if section["slug"] in across else section
+            for section in sections
+        ],
+        "words": {"matrix": _of_matrix(first_system, tests, classes), "overall": _of_means(gold, tests)},
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
-        "rows": list(_rows(first, tests, classes)),
+        "rows": list(_rows(first_system, tests, classes)),
         "confusion": None,
         "comparison": _comparison(systems, tests, names) if against else None,
-        "told": [f"{are(alone, 'pair', 'pairs')} of languages of only one of the two are not compared."] * bool(alone),
+        "told": [
+            f"{are(unpaired, 'language pair has', 'language pairs have')} predictions from only one system and "
+            "cannot be compared."
+        ]
+        * bool(unpaired),
         "warnings": [*unfinished_ones(sets), *_doubts(gold)],
     }
 
@@ -108,13 +115,13 @@ def _doubts(gold: PublishedSet) -> list[str]:
     return doubts
 
 
-def _of_matrix(right: Right, tests: Tests, classes: Collection[str]) -> list[str]:
+def _of_matrix(hits: Right, tests: Tests, classes: Collection[str]) -> list[str]:
     counts = {tested.truth.count(label) for tested in tests.values() for label in classes}
-    each = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
-    words = [TEXTS.words["counts"].format(each=each)]
-    if missing := len({train for train, _ in right}) * len({test for _, test in right}) - len(right):
-        words.append(f"{are(missing, 'pair has', 'pairs have')} no file of predictions.")
-    return words
+    class_size = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
+    sentences = [TEXTS.words["counts"].format(each=class_size)]
+    if missing := len({train for train, _ in hits}) * len({test for _, test in hits}) - len(hits):
+        sentences.append(f"{are(missing, 'pair has', 'pairs have')} no prediction file.")
+    return sentences
 
 
 def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
@@ -128,23 +135,23 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 # --- one system
 
 
-def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
+def _drawn(hits: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
     """Return the test documents of these pairs, grouped by language and class.
 
     A document's value is the share of the pairs in its language that predict its class, so all pairs have equal weight.
     """
-    found = []
+    samples = []
     for language, tested in tests.items():
-        own = [right[pair] for pair in pairs if pair[1] == language]
-        if not own:
+        pair_hits = [hits[pair] for pair in pairs if pair[1] == language]
+        if not pair_hits:
             continue
-        values, truth = np.mean(own, axis=0), np.array(tested.truth)
+        values, truth = np.mean(pair_hits, axis=0), np.array(tested.truth)
         for label in sorted(set(tested.truth)):
             of_class = truth == label
-            weight = len(own) / len(pairs) * of_class.sum() / len(values)
+            weight = len(pair_hits) / len(pairs) * of_class.sum() / len(values)
             units = None if tested.units is None else tested.units[of_class]
-            found.append(Drawn(weight, values[of_class], units))
-    return found
+            samples.append(Drawn(weight, values[of_class], units))
+    return samples
 
 
 def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
@@ -165,54 +172,56 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
     return sorted(pairs, key=lambda pair: (pair[0] == JOINT, pair))
 
 
-def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
+def _rows(hits: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
     """Yield the accuracy of each pair, the means, and the recall of each class for each pair."""
-    for train, test in _in_order(right):
-        found = classification.mean(_drawn(right, [(train, test)], tests))
-        yield row("accuracy", {"train": train, "test": test}, found, len(right[train, test]))
-    trained = sorted({train for train, _ in right} - {JOINT})
+    for train, test in _in_order(hits):
+        accuracy = classification.mean(_drawn(hits, [(train, test)], tests))
+        yield row("accuracy", {"train": train, "test": test}, accuracy, len(hits[train, test]))
+    trained = sorted({train for train, _ in hits} - {JOINT})
     slices: list[tuple[dict[str, str], list[Pair]]] = [
-        ({}, list(right)),
-        *(({"train": code}, [pair for pair in right if pair[0] == code]) for code in trained),
-        *(({"test": code}, [pair for pair in right if pair[1] == code]) for code in tests),
+        ({}, list(hits)),
+        *(({"train": code}, [pair for pair in hits if pair[0] == code]) for code in trained),
+        *(({"test": code}, [pair for pair in hits if pair[1] == code]) for code in tests),
     ]
-    for of, pairs in slices:
+    for slice_keys, pairs in slices:
         for measure, group, note in _groups(pairs):
-            yield row(measure, of, classification.mean(_drawn(right, group, tests)), None, note)
-    if joint := [pair for pair in right if pair[0] == JOINT]:
+            yield row(measure, slice_keys, classification.mean(_drawn(hits, group, tests)), None, note)
+    if joint := [pair for pair in hits if pair[0] == JOINT]:
         note = f"mean over {many(len(joint), 'test language')}"
-        yield row("mean_accuracy", {"train": JOINT}, classification.mean(_drawn(right, joint, tests)), None, note)
-    for train, test in _in_order(right):
+        yield row("mean_accuracy", {"train": JOINT}, classification.mean(_drawn(hits, joint, tests)), None, note)
+    for train, test in _in_order(hits):
         truth = np.array(tests[test].truth)
         for label in classes:
-            own = right[train, test][truth == label]
-            of = {"train": train, "test": test, "label": label}
-            yield row("recall", of, proportion(float(own.sum()), len(own)), len(own))
+            class_hits = hits[train, test][truth == label]
+            slice_keys = {"train": train, "test": test, "label": label}
+            yield row("recall", slice_keys, proportion(float(class_hits.sum()), len(class_hits)), len(class_hits))
 
 
 # --- two systems
 
 
 def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) -> dict[str, Any]:
-    first, second = systems
-    both = _in_order([pair for pair in first if pair in second])
+    first_hits, second_hits = systems
+    both = _in_order([pair for pair in first_hits if pair in second_hits])
     if not both:
         raise EvaluationError(
-            f"{names[0]} and {names[1]} have no pair of languages in common, so there is nothing to compare; "
-            "predict the same pairs with both."
+            f"{names[0]} and {names[1]} have no language pair in common, so they cannot be compared. Predict the "
+            "same pairs with both systems."
         )
 
-    def apart(measure: str, of: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
-        found = classification.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
-        return difference_row(measure, of, found, **rest)
+    def compare(measure: str, slice_keys: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
+        difference = classification.difference(_drawn(first_hits, pairs, tests), _drawn(second_hits, pairs, tests))
+        return difference_row(measure, slice_keys, difference, **rest)
 
-    rows = [apart(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]
+    rows = [compare(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]
     for train, test in both:
-        ahead = first[train, test] - second[train, test]
-        alone = int((ahead > 0).sum()), int((ahead < 0).sum())
-        note = f"right by A alone: {alone[0]:,}, by B alone: {alone[1]:,}"
-        of = {"train": train, "test": test}
-        rows.append(apart("accuracy", of, [(train, test)], units=len(ahead), note=note, p=mcnemar(*alone)))
+        ahead = first_hits[train, test] - second_hits[train, test]
+        only_right = int((ahead > 0).sum()), int((ahead < 0).sum())
+        note = f"only A is right: {only_right[0]:,}, only B is right: {only_right[1]:,}"
+        slice_keys = {"train": train, "test": test}
+        rows.append(
+            compare("accuracy", slice_keys, [(train, test)], units=len(ahead), note=note, p=mcnemar(*only_right))
+        )
     return {"other": described(names[1]), "rows": holm_corrected(rows)}
 
 
@@ -233,7 +242,7 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     for language, file in files.items():
         ids = (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
         if strange := [key for key in ids if key not in rows]:
-            raise GoldSetError(f"{gold.folder / file} names {strange[0]}, which is not among the set's rows. {RESTORE}")
+            raise GoldSetError(f"{gold.folder / file} contains the id {strange[0]}, which is not in the set. {RESTORE}")
         if ids:
             ids_of[language] = ids
     if not ids_of:
@@ -242,11 +251,11 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
             'with --sets "test …", and export that.'
         )
     units = _units(ids_of, rows)
-    found = {}
+    test_sets = {}
     for language, ids in ids_of.items():
         numbers = np.array([units[key] for key in ids]) if units else None
-        found[language] = Tested(files[language], [rows[key]["label"] for key in ids], numbers)
-    return found
+        test_sets[language] = Tested(files[language], [rows[key]["label"] for key in ids], numbers)
+    return test_sets
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
@@ -281,35 +290,39 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
     Raises EvaluationError if a file does not fit the set.
     """
     if not folder.is_dir():
-        raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
+        raise EvaluationError(
+            f"The folder {folder} does not exist. Specify a folder that contains files such as {_example(tests)}."
+        )
     trained = _languages(gold)
     # A file name cannot stand for two pairs, because only the first part of a language code has two or three lower-case
     # letters. Codes of the published files, such as zh for zh-CN, are accepted as well.
     pairs = {
-        f"{first}-{second}": (train, test)
+        f"{train_code}-{test_code}": (train, test)
         for train in (*trained, JOINT)
         for test in tests
-        for first in (train, published_code(train, trained))
-        for second in (test, published_code(test, trained))
+        for train_code in (train, published_code(train, trained))
+        for test_code in (test, published_code(test, trained))
     }
-    found = {}
+    hits = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         stem = path.name.removesuffix(SUFFIX)
         if stem not in pairs:
-            raise EvaluationError(f"{path} {_misnamed(stem, trained, tests)}")
+            raise EvaluationError(f"The file {path} {_misnamed(stem, trained, tests)}")
         pair = pairs[stem]
-        if pair in found:
-            raise EvaluationError(f"{folder} has two files for {'-'.join(pair)}; leave {path.name} out or the other.")
+        if pair in hits:
+            raise EvaluationError(
+                f"{folder} contains two files for {'-'.join(pair)}. Remove {path.name} or the other file."
+            )
         tested = tests[pair[1]]
-        said = read_lines(path, wanted=len(tested.truth), tested=tested.file)
-        check_labels(path, said, classes_of(gold))
-        found[pair] = np.array([one == true for one, true in zip(said, tested.truth, strict=True)], float)
-    if not found:
+        predicted = read_lines(path, row_count=len(tested.truth), tested=tested.file)
+        check_labels(path, predicted, classes_of(gold))
+        hits[pair] = np.array([label == true for label, true in zip(predicted, tested.truth, strict=True)], float)
+    if not hits:
         raise EvaluationError(
-            f"{folder} has no file of predictions; put one there for each pair of languages, such as "
-            f"{_example(tests)}, with a line for each document of {next(iter(tests.values())).file}."
+            f"{folder} contains no prediction files. Add a file for each language pair, such as {_example(tests)}, "
+            f"with one line per document of {next(iter(tests.values())).file}."
         )
-    return found
+    return hits
 
 
 def _example(tests: dict[str, Tested]) -> str:
@@ -320,13 +333,19 @@ def _example(tests: dict[str, Tested]) -> str:
 def _misnamed(stem: str, trained: list[str], tests: dict[str, Tested]) -> str:
     """Explain why a file name does not match a pair of the set."""
     parts = stem.split("-")
-    for place in range(1, len(parts)):
-        train, test = "-".join(parts[:place]), "-".join(parts[place:])
+    for cut in range(1, len(parts)):
+        train, test = "-".join(parts[:cut]), "-".join(parts[cut:])
         if test in LANGUAGES and (train in LANGUAGES or train == JOINT):
             if train not in (*trained, JOINT):
-                return f"is trained on {train}, which the set lacks; it has {', '.join(trained)}, and {JOINT}."
-            return f"is tested on {test}, of which the set has no test documents; it has them in {', '.join(tests)}."
+                return (
+                    f"is for the training language {train}, which is not in the set. Its training languages are "
+                    f"{', '.join(trained)} and {JOINT}."
+                )
+            return (
+                f"is for the test language {test}, in which the set has no test documents. It has test documents in "
+                f"{', '.join(tests)}."
+            )
     return (
-        f"is not named as a pair; name it by the language of training, or {JOINT}, and that of the test, such as "
-        f"{_example(tests)}."
+        f"is not named after a language pair. The name must be TRAIN-TEST{SUFFIX}, such as {_example(tests)}, where "
+        f"TRAIN can also be {JOINT}."
     )

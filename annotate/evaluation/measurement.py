@@ -54,7 +54,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
 # Options that a judge's certificate does not accept, each with the reason that the message gives.
-NOT_FOR_JUDGE = {"split": ", which needs all units of the draw", "missing_rate": ""}
+NOT_FOR_JUDGE = {"split": ", because the certificate requires all units of the draw", "missing_rate": ""}
 
 
 def evaluate(
@@ -77,30 +77,32 @@ def evaluate(
 
     Raises EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
     """
-    options = {name: each for name, each in options.items() if each is not False and each not in (None, "", (), [])}
+    options = {name: value for name, value in options.items() if value is not False and value not in (None, "", (), [])}
     measured = predictions or judge
-    what = kind_of(gold[0], measured)
+    kind = kind_of(gold[0], measured)
     for other in gold[1:]:
-        if kind_of(other, measured) != what:
+        if kind_of(other, measured) != kind:
             raise EvaluationError(
-                f"{gold[0]} and {other} are sets of different kinds, whose predictions are not one file; measure on "
-                "each by itself."
+                f"{gold[0]} and {other} are sets of different kinds, so their predictions cannot be in one file. "
+                "Measure each set separately."
             )
-    _check(what, gold[0], predictions, judge, against, sequential, options)
+    _check(kind, gold[0], predictions, judge, against, sequential, options)
     if judge:
         options["judge"] = {name: options.pop(name) for name in OF_JUDGE if name in options}
-    if sequential and what == UNITS:
+    if sequential and kind == UNITS:
         options["sequential"] = True
-    made = evaluate_posts if what == POSTS else partial(_report, what)
-    report = made(measured, gold, against=against, **options)
+    evaluator = evaluate_posts if kind == POSTS else partial(_report, kind)
+    report = evaluator(measured, gold, against=against, **options)
     compared = report.get("comparison") or {}
     for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
         if name in part:
             rows = (_widened(row) if sequential else row for row in part[name])
             part[name] = [{key: value for key, value in row.items() if key != "extremes"} for row in rows]
     report["reading"] = [*report.get("reading", ()), LOOKS["every" if sequential else "one"]]
-    others = _digests(compared["other"]["spelled"], against) if against else ()
-    return {"kind": KIND} | report | {"files": dict([*_digests(report["predictor"]["spelled"], measured), *others])}
+    other_digests = _digests(compared["other"]["spelled"], against) if against else ()
+    return (
+        {"kind": KIND} | report | {"files": dict([*_digests(report["predictor"]["spelled"], measured), *other_digests])}
+    )
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,43 +111,45 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
     If posts are missing, the row also has bounds that allow any labels for these posts. The bounds are widened in the
     same way, and the interval is clipped to them.
     """
-    found, is_apart = at_every_look(row), "better" in row
-    least, most = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
+    widened, is_apart = at_every_look(row), "better" in row
+    lowest, highest = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
     if is_apart:
-        least, most = least - most, most - least
-    if found["low"] is not None:
-        found |= {"low": max(least, found["low"]), "high": min(most, found["high"])}
+        lowest, highest = lowest - highest, highest - lowest
+    if widened["low"] is not None:
+        widened |= {"low": max(lowest, widened["low"]), "high": min(highest, widened["high"])}
     if "extremes" not in row:
-        return found
+        return widened
 
     def bounds(extremes: Iterable[Mapping[str, Any]]) -> list[float]:
-        ends = [(least, most) if each["low"] is None else (each["low"], each["high"]) for each in extremes]
+        ends = [
+            (lowest, highest) if extreme["low"] is None else (extreme["low"], extreme["high"]) for extreme in extremes
+        ]
         return [min(low for low, _ in ends), max(high for _, high in ends)]
 
     low, high = wide = bounds(map(_widened, row["extremes"]))
     once, always = (bounded(ends, signed=is_apart) for ends in (bounds(row["extremes"]), wide))
-    found["note"] = found["note"].replace(once, always)
-    if found["low"] is not None:
-        found |= {"low": max(low, found["low"]), "high": min(high, found["high"])}
-    return found | ({"bounds": wide} if "bounds" in row else {})
+    widened["note"] = widened["note"].replace(once, always)
+    if widened["low"] is not None:
+        widened |= {"low": max(low, widened["low"]), "high": min(high, widened["high"])}
+    return widened | ({"bounds": wide} if "bounds" in row else {})
 
 
-def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
+def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
     """Return the report for any kind of set except sets of posts."""
-    sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
+    sets = [] if kind == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = measured(sets[0].format) if sets else None
     if len(gold) > 1 and not (format and format.of_several):
         raise EvaluationError(
-            f"{len(gold)} gold sets are named, and predictions are for one; measure on each by itself."
+            f"{len(gold)} gold sets were specified, but the predictions are for one. Measure each set separately."
         )
-    if what == UNITS:
+    if kind == UNITS:
         return evaluate_units(predictions, gold[0], against=against, **options)
-    found = {"gold": [each.described() for each in sets]}
-    if what == RANKED:
-        return found | ranked_documents.grade(predictions, sets, against, **options)
+    described = {"gold": [published_set.described() for published_set in sets]}
+    if kind == RANKED:
+        return described | ranked_documents.grade(predictions, sets, against, **options)
     assert format, "every other kind of set was recognized by its format"
     grade: Callable[..., dict[str, Any]] = import_module(format.measured_by).grade
-    return found | grade(Path(predictions), sets, Path(against) if against else None)
+    return described | grade(Path(predictions), sets, Path(against) if against else None)
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
@@ -156,49 +160,51 @@ def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
     """
     path = Path(spelled)
     if is_file(spelled):
-        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        files = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
         for file in files:
             yield "/".join([name, *file.relative_to(path).parts]), digest_of(file)
 
 
 def _check(
-    what: str, folder: Path, predictions: str, judge: str, against: str, sequential: bool, options: Mapping[str, Any]
+    kind: str, folder: Path, predictions: str, judge: str, against: str, sequential: bool, options: Mapping[str, Any]
 ) -> None:
     """Check that the options are consistent with each other and with the kind of set.
 
     Raises EvaluationError if they are not.
     """
     measured = predictions or judge
-    are_files = [is_file(each) for each in (measured, against) if each]
+    are_files = [is_file(system) for system in (measured, against) if system]
     spelled = {name: f"--{name.replace('_', '-')}" for name in options}
     of_judge = [spelled[name] for name in OF_JUDGE if name in options]
     read_so = [spelled[name] for name in ("map", "column", "file_format") if name in options]
-    unmeant = [name for name in options if what not in MEANT_FOR.get(name, (what,))]
+    unmeant = [name for name in options if kind not in MEANT_FOR.get(name, (kind,))]
     wrong = ""
     if bool(predictions) == bool(judge):
-        wrong = "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; "
-        wrong += "one of the two."
+        wrong = "Specify either predictions to measure, or --judge with a machine judge's labels of the whole corpus."
     elif of_judge and not judge:
-        wrong = f"{of_judge[0]} is for a machine judge; name its labels with --judge."
+        wrong = f"{of_judge[0]} applies only to a machine judge. Specify the judge's labels with --judge."
     elif judge and (unfit := [name for name in NOT_FOR_JUDGE if name in options]):
-        wrong = f"{spelled[unfit[0]]} is not for a judge's certificate{NOT_FOR_JUDGE[unfit[0]]}; leave it out."
+        wrong = f"{spelled[unfit[0]]} cannot be used with --judge{NOT_FOR_JUDGE[unfit[0]]}. Remove it."
     elif against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
-        wrong = f"{measured} cannot be compared with itself; name other predictions with --against."
+        wrong = f"{measured} cannot be compared with itself. Specify other predictions with --against."
     elif read_so and not any(are_files):
-        wrong = f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
-        wrong += "labels mean was said with import_predictions."
+        wrong = f"{' and '.join(read_so)} can be used only with a file of predictions. For an imported predictor, use "
+        wrong += "them with import_predictions."
     elif "corpus" in options and all(are_files) and not judge:
-        wrong = f"--corpus says where an imported predictor or a machine judge is from, and {measured} is a file; "
-        wrong += "leave it out."
+        wrong = f"--corpus applies only to an imported predictor or a machine judge, but {measured} is a file. Remove "
+        wrong += "the option."
     elif judge and sequential:
-        wrong = "--sequential is not for a judge's certificate, whose test and further answers are for one look; "
-        wrong += f"leave it out, or name {judge} without --judge."
-    elif judge and what not in (POSTS, UNITS):
-        wrong = f"--judge is for {POSTS} and {UNITS}, and {folder} is measured by {what}; name {judge} without it."
+        wrong = "--sequential cannot be used with --judge, because the certificate is valid for one look only. Remove "
+        wrong += f"--sequential, or specify {judge} without --judge."
+    elif judge and kind not in (POSTS, UNITS):
+        wrong = (
+            f"--judge cannot be used with {folder} ({kind}), only with {POSTS} and {UNITS}. Specify {judge} without "
+        )
+        wrong += "--judge."
     elif unmeant:
-        wrong = f"{spelled[unmeant[0]]} is for {' and '.join(MEANT_FOR[unmeant[0]])}, and {folder} is measured by "
-        wrong += f"{what}; leave it out."
-    elif sequential and what == POSTS and "unfinished" in options:
+        wrong = f"{spelled[unmeant[0]]} cannot be used with {folder} ({kind}), only with "
+        wrong += f"{' and '.join(MEANT_FOR[unmeant[0]])}. Remove the option."
+    elif sequential and kind == POSTS and "unfinished" in options:
         wrong = UNFAIR_LOOK
     if wrong:
         raise EvaluationError(wrong)
@@ -212,7 +218,8 @@ def kind_of(folder: Path, predictions: str) -> str:
     design = manifest.get("design")
     if design not in DESIGNS:
         raise GoldSetError(
-            f"{folder / 'manifest.json'} has the design {design!r}, which is not one of {', '.join(DESIGNS)}."
+            f"{folder / 'manifest.json'} contains the unknown design {design!r}. Known designs are "
+            f"{', '.join(DESIGNS)}."
         )
     if DESIGNS[str(design)].sets.measures:
         return POSTS
@@ -247,7 +254,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
         "report.tex": report_renderer.as_latex(report),
     }
     if "errors" in report:
-        lines = (json.dumps(each, ensure_ascii=False) for each in report["errors"])
+        lines = (json.dumps(error_row, ensure_ascii=False) for error_row in report["errors"])
         written["errors.jsonl"] = "".join(f"{line}\n" for line in lines)
     name = report["predictor"]["spelled"]
     try:
@@ -258,7 +265,9 @@ def write_report(report: dict[str, Any], out: Path) -> None:
                 "evaluated": {
                     "name": name,
                     "predictions": report.get("files", {}),
-                    "gold": [{key: each[key] for key in ("name", "folder_name", "digest")} for each in report["gold"]],
+                    "gold": [
+                        {key: gold_set[key] for key in ("name", "folder_name", "digest")} for gold_set in report["gold"]
+                    ],
                 },
                 "versions": {"assay": VERSION},
                 "files": {file: digest_of(folder / file) for file in sorted(written)},

@@ -41,20 +41,20 @@ WITH_UND, WITHOUT_UND = "with und", "without und"
 POSTS = {WITH_UND: True, WITHOUT_UND: False}
 WELL_MEASURED = 30  # the second mean includes only labels with at least this many posts
 SIGNIFICANT = 0.05
-UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
+UNKNOWN_FALSE_YES = "the rate of false Yes answers is unknown because no decoy was answered"
 
 
-def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
-    estimate, bounds = found.estimate, dict[str, Any]()
-    if found.extremes:
-        ends = bounds_of(found.extremes)
+def _row(measure: str, slice_keys: Mapping[str, str], measured: Measured, *notes: str) -> Row:
+    estimate, bounds = measured.estimate, dict[str, Any]()
+    if measured.extremes:
+        ends = bounds_of(measured.extremes)
         notes = *notes, bounded(ends)
-        extremes = [row(measure, of, each, found.posts) for each in found.extremes]
+        extremes = [row(measure, slice_keys, extreme, measured.posts) for extreme in measured.extremes]
         bounds = {"bounds": [*ends], "extremes": extremes}
     note = "; ".join(filter(None, notes)) or ("no post" if estimate.value is None else "")
     sources = estimate.sources if len(estimate.parts) > 1 else {}
-    made = row(measure, of, estimate, found.posts, note) | bounds
-    return made | ({"width_sources": sources} if len(sources) > 1 else {})
+    figure_row = row(measure, slice_keys, estimate, measured.posts, note) | bounds
+    return figure_row | ({"width_sources": sources} if len(sources) > 1 else {})
 
 
 def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
@@ -63,18 +63,18 @@ def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
     bounds: lowest and highest possible value.
     signed: whether to show the sign of positive values, as in the row of a difference.
     """
-    low, high = (f"{each:+.1%}" if signed else percent(each) for each in bounds)
-    return f"{low} to {high}, whatever the posts without a label are"
+    low, high = (f"{bound:+.1%}" if signed else percent(bound) for bound in bounds)
+    return f"{low} to {high}, depending on the posts without a label"
 
 
 # For each source of an interval's width, what would narrow the interval.
 NARROWS = {
-    DRAW: "a larger draw: extend the task",
-    UNREAD: "more audited posts: assay audit TASK --add N",
-    CHECKS: "more checks: assay audit TASK --add N --checks",
-    RECHECKS: "more audited posts, some of which are checked: assay audit TASK --add N; in a new task --audit-recheck",
+    DRAW: "a larger draw (extend the task)",
+    UNREAD: "more audited posts (assay audit TASK --add N)",
+    CHECKS: "more checks (assay audit TASK --add N --checks)",
+    RECHECKS: "more audited posts, some of them checked (assay audit TASK --add N, or --audit-recheck in a new task)",
     UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
-    SECONDS: "more second opinions: open_task --check-share",
+    SECONDS: "more second opinions (open_task --check-share)",
 }
 
 
@@ -84,16 +84,18 @@ def accuracy(joined: Joined) -> Iterator[Row]:
     uniform, sources = joined.about(), dict[str, float]()
     assert uniform is not None
     for posts, with_und in POSTS.items():
-        made = _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
+        figure_row = _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
         if with_und:
-            sources = made.get("width_sources", {})
-        yield made
+            sources = figure_row.get("width_sources", {})
+        yield figure_row
         # Naive accuracy takes every label of the set as the truth, including those that only the detectors gave.
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
-        right, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
-        yield row("naive_accuracy", {"posts": posts}, proportion(right, number), number, "" if number else "no post")
+        right_count, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
+        yield row(
+            "naive_accuracy", {"posts": posts}, proportion(right_count, number), number, "" if number else "no post"
+        )
     for source, part in sources.items():
-        yield row("width_share", {"source": source}, part, None, f"narrower by {NARROWS[source]}")
+        yield row("width_share", {"source": source}, part, None, f"narrower with {NARROWS[source]}")
 
 
 def recall(joined: Joined) -> Iterator[Row]:
@@ -102,44 +104,46 @@ def recall(joined: Joined) -> Iterator[Row]:
         label: partial(metrics.recall, label, joined.about(label), joined.recall, joined.reach)
         for label in metrics.und_last(truths | {*joined.recall, *joined.confirmed})
     }
-    found = {label: of(joined.false_yes.get(label, 0.0)) for label, of in measured.items()}
-    twice, together = _classes(found, joined)
-    once = {label: each for label, each in found.items() if label not in twice}
-    well = {label for label, each in once.items() if each.posts >= WELL_MEASURED}
+    figures = {label: estimate(joined.false_yes.get(label, 0.0)) for label, estimate in measured.items()}
+    left_out, class_notes = _classes(figures, joined)
+    once = {label: figure for label, figure in figures.items() if label not in left_out}
+    well = {label for label, figure in once.items() if figure.posts >= WELL_MEASURED}
     # Without a figure for und, there is no mean with und.
     for labels, over in (("all labels", once.keys()), (f"{WELL_MEASURED}+ posts", well)):
-        part = {label: each for label, each in once.items() if label in over}
+        part = {label: figure for label, figure in once.items() if label in over}
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
-    for label, each in found.items():
+    for label, figure in figures.items():
         if not joined.recall.get(label):
-            yield _row("recall", {"label": label}, each, together[label])
+            yield _row("recall", {"label": label}, figure, class_notes[label])
             continue
         both = _frames(label, joined)
-        of_authors = "not estimated, since the two kinds of sets differ: see the check" if both and both.differ else ""
+        of_authors = (
+            "not estimated because the two kinds of sets differ (see the check)" if both and both.differ else ""
+        )
         if joined.uniform and not both:
-            of_authors = "of the posts of its authors; which part of the language that is, is not known"
-        notes = together[label], of_authors, _false_yes(label, joined)
-        yield _row("recall", {"label": label}, each, *notes)
+            of_authors = "covers only posts by the drawn authors; their share of the language is unknown"
+        notes = class_notes[label], of_authors, _false_yes(label, joined)
+        yield _row("recall", {"label": label}, figure, *notes)
         if both:
             yield _row("reach", {"label": label}, both.part)
-    for label, of in measured.items():
+    for label, estimate in measured.items():
         if joined.recall.get(label):
-            yield from _assumed("recall", label, joined, of)
+            yield from _assumed("recall", label, joined, estimate)
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
     """Return recall estimated from both kinds of sets, or None if one of them is missing or the reach is unknown."""
-    found, uniform = joined.recall.get(label), joined.about(label)
-    if not (found and uniform and label in joined.reach):
+    predicted, uniform = joined.recall.get(label), joined.about(label)
+    if not (predicted and uniform and label in joined.reach):
         return None
-    return metrics.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
+    return metrics.two_frames(label, uniform, predicted, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
 def _false_yes(label: str, joined: Joined) -> str:
     if label in joined.unbounded:
         return UNKNOWN_FALSE_YES
     share = joined.false_yes.get(label, 0.0)
-    return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
+    return f"up to {share:.1%} of its Yes answers may be false, according to the decoys" if share else ""
 
 
 def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
@@ -152,9 +156,11 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
     measured: returns the figure for a value of `false_yes`.
     """
     if label in joined.unbounded:
-        least = joined.false_yes.get(label, 0.0)
+        false_share = joined.false_yes.get(label, 0.0)
         for share in ASSUMED:
-            yield _row(measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(false_yes=max(share, least)))
+            yield _row(
+                measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(false_yes=max(share, false_share))
+            )
 
 
 def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
@@ -165,20 +171,20 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
     figures: for each value of POSTS, a mapping from label to figure. Only the mean with und includes the class und.
     """
     for posts, of_labels in figures.items():
-        known = {label: each.estimate for label, each in of_labels.items() if each.estimate.value is not None}
+        estimates = {label: figure.estimate for label, figure in of_labels.items() if figure.estimate.value is not None}
         if posts == WITHOUT_UND:
-            known.pop(UND, None)
-        if languages := known.keys() - {UND}:
-            over = f"mean over {many(len(languages), 'language')}{' and und' if UND in known else ''}"
-            found = _mean(measure, known, joined, with_und=posts == WITH_UND)
-            yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, found, None, over)
+            estimates.pop(UND, None)
+        if languages := estimates.keys() - {UND}:
+            over = f"mean over {many(len(languages), 'language')}{' and und' if UND in estimates else ''}"
+            mean = _mean(measure, estimates, joined, with_und=posts == WITH_UND)
+            yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, mean, None, over)
 
 
 # For each measure, its estimator on weighted posts, and the number of labels whose figures one error affects.
 WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1), "f1": (classes.f1s, 2)}
 
 
-def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
+def _mean(measure: str, estimates: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
     """Return the plain mean of the labels' figures.
 
     The figures of different labels are based on different posts, so the distances to the ends of their intervals are
@@ -189,26 +195,26 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     two cases, one of the intervals fails.
     """
     weighted, labels_of_error = WEIGHTED[measure]
-    value = fsum(each.value or 0.0 for each in known.values()) / len(known)
-    times = sqrt(labels_of_error) / len(known)
-    down = times * hypot(*((each.value or 0.0) - each.low for each in known.values()))
-    up = times * hypot(*((each.value or 0.0) - each.high for each in known.values()))
-    found = Difference(value, max(0.0, value - down), min(1.0, value + up))
-    if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
-        return found
+    value = fsum(estimate.value or 0.0 for estimate in estimates.values()) / len(estimates)
+    times = sqrt(labels_of_error) / len(estimates)
+    down = times * hypot(*((estimate.value or 0.0) - estimate.low for estimate in estimates.values()))
+    up = times * hypot(*((estimate.value or 0.0) - estimate.high for estimate in estimates.values()))
+    plain = Difference(value, max(0.0, value - down), min(1.0, value + up))
+    if joined.uniform is None or estimates.keys() & {*joined.recall, *joined.precision}:
+        return plain
     # Estimate the mean from the weighted posts that were read as well. The jackknife's interval alone would be too
     # narrow if no post with a large weight is an error.
     uniform = joined.uniform
     cells = {cell: n for cell, n in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)}
-    there = metrics.und_last({*known, *(label for cell in cells for label in (cell.truth, cell.said))})
+    labels = metrics.und_last({*estimates, *(label for cell in cells for label in (cell.truth, cell.said))})
     sides = [cell.truth for cell in cells], [cell.said for cell in cells]
-    gold, said = (np.repeat(classes.places_of(side, there), [*cells.values()]) for side in sides)
+    gold, predicted = (np.repeat(classes.places_of(side, labels), [*cells.values()]) for side in sides)
     weights = np.repeat([uniform.weights[cell] for cell in cells], [*cells.values()])
-    pairs = classes.Paired(gold, said, len(there), weights)
-    other = pairs.estimate(classes.macro(weighted, np.isin(there, [*known])))
-    if other.value in (0.0, 1.0):  # without variation, the jackknife gives no interval
-        return found
-    return Difference(found.value, min(found.low, other.low), max(found.high, other.high))
+    pairs = classes.Paired(gold, predicted, len(labels), weights)
+    weighted_mean = pairs.estimate(classes.macro(weighted, np.isin(labels, [*estimates])))
+    if weighted_mean.value in (0.0, 1.0):  # without variation, the jackknife gives no interval
+        return plain
+    return Difference(plain.value, min(plain.low, weighted_mean.low), max(plain.high, weighted_mean.high))
 
 
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
@@ -218,39 +224,41 @@ def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
     2019, Macro F1 and Macro F1). The posts that are wrongly predicted as a label differ from those that the predictor
     missed, so the distances of precision and recall to the ends of their intervals are squared and added (MOVER).
     """
-    found: dict[str, dict[str, Estimate]] = {}
+    estimates: dict[str, dict[str, Estimate]] = {}
     posts: dict[str, float] = {}
-    for each in rows:
-        if each["measure"] in ("recall", "precision") and list(each["of"]) == ["label"]:
-            label, value, count = each["of"]["label"], each["value"], each["count"] or 0.0
-            low, high = (each["low"], each["high"]) if each["low"] is not None else (0.0, 1.0)
-            found.setdefault(label, {})[each["measure"]] = Estimate(value, low, high, 0.0, count)
-            posts[label] = max(posts.get(label, 0), each["units"])
-    for label in _classes(found, joined)[0]:
-        del found[label]
-    made: dict[str, Estimate] = {}
-    for label, of in found.items():
-        precision, recall = of.get("precision", UNKNOWN), of.get("recall", UNKNOWN)
-        made[label] = UNKNOWN
+    for figure_row in rows:
+        if figure_row["measure"] in ("recall", "precision") and list(figure_row["of"]) == ["label"]:
+            label, value, count = figure_row["of"]["label"], figure_row["value"], figure_row["count"] or 0.0
+            low, high = (figure_row["low"], figure_row["high"]) if figure_row["low"] is not None else (0.0, 1.0)
+            estimates.setdefault(label, {})[figure_row["measure"]] = Estimate(value, low, high, 0.0, count)
+            posts[label] = max(posts.get(label, 0), figure_row["units"])
+    for label in _classes(estimates, joined)[0]:
+        del estimates[label]
+    f1s: dict[str, Estimate] = {}
+    for label, by_measure in estimates.items():
+        precision, recall = by_measure.get("precision", UNKNOWN), by_measure.get("recall", UNKNOWN)
+        f1s[label] = UNKNOWN
         if precision.value is not None and recall.value is not None:
             by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
             by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
             pairs = [(precision.value, recall.value), *by_precision, *by_recall]
-            value, *ends = (2 * one * other / (one + other) if one + other else 0.0 for one, other in pairs)
+            value, *ends = (2 * p * r / (p + r) if p + r else 0.0 for p, r in pairs)
             low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
-            made[label] = with_interval(value, low, high, precision.count + recall.count)
-    occurring = [label for label, of in found.items() if of.get("recall", UNKNOWN).value is not None]
-    for label, estimate in made.items():
+            f1s[label] = with_interval(value, low, high, precision.count + recall.count)
+    occurring = [
+        label for label, by_measure in estimates.items() if by_measure.get("recall", UNKNOWN).value is not None
+    ]
+    for label, estimate in f1s.items():
         yield row("f1", {"label": label}, estimate, posts[label], "" if estimate.has_interval else NO_F1)
-    for labels, over in (("labels that occur", occurring), ("all labels", [*made])):
-        known = {label: made[label] if made[label].value is not None else NOUGHT for label in over}
-        if known:
-            note, mean = f"mean over {many(len(known), 'label')}", _mean("f1", known, joined, with_und=True)
+    for labels, over in (("labels that occur", occurring), ("all labels", [*f1s])):
+        figures = {label: f1s[label] if f1s[label].value is not None else NOUGHT for label in over}
+        if figures:
+            note, mean = f"mean over {many(len(figures), 'label')}", _mean("f1", figures, joined, with_und=True)
             yield row("mean_f1", {"posts": WITH_UND, "labels": labels}, mean, None, note)
 
 
 NOUGHT = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
-NO_F1 = "recall or precision is not known, or has no interval"
+NO_F1 = "recall or precision is unknown or has no interval"
 
 
 NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}
@@ -262,14 +270,14 @@ def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
     Recall and precision become naive recall and naive precision, and the means are left out. A recall that is measured
     on a recall-oriented set alone is unchanged.
     """
-    for each in rows:
-        label = each["of"].get("label")
+    for figure_row in rows:
+        label = figure_row["of"].get("label")
         if label in joined.recall and label not in joined.reach:
-            yield each
-        elif each["measure"] in NAIVE and list(each["of"]) == ["label"]:
-            yield each | {"measure": NAIVE[each["measure"]]}
-        elif each["measure"] == "naive_accuracy":
-            yield each
+            yield figure_row
+        elif figure_row["measure"] in NAIVE and list(figure_row["of"]) == ["label"]:
+            yield figure_row | {"measure": NAIVE[figure_row["measure"]]}
+        elif figure_row["measure"] == "naive_accuracy":
+            yield figure_row
 
 
 def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
@@ -278,55 +286,57 @@ def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[st
     A coarse code is left out if labels that it includes have their own rows. The note of a label lists the finer labels
     that it includes.
     """
-    twice = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
+    left_out = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
     notes = dict.fromkeys(labels, "")
     for label in labels:
         if finer := ", ".join(sorted(finer for finer, coarse in joined.fold.items() if coarse == label)):
-            notes[label] = f"{finer} taken together"
+            notes[label] = f"includes {finer}"
         elif label in joined.asked:
             finer = ", ".join(sorted(joined.asked[label]))
-            notes[label] = f"{finer} taken together on posts where people used {label}, and nowhere else"
-            notes[label] += "; its labels have their own rows, so it is not in the mean" if label in twice else ""
-    return twice, notes
+            notes[label] = f"includes {finer}, but only on posts where people used {label}"
+            notes[label] += "; not in the mean, because these labels have their own rows" if label in left_out else ""
+    return left_out, notes
 
 
 def precision(joined: Joined) -> Iterator[Row]:
-    said = {cell.said for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
+    predicted_labels = {cell.said for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
     measured = {
         label: partial(metrics.precision, label, joined.about(label), joined.precision)
-        for label in metrics.und_last(said | {*joined.precision, *joined.verified})
+        for label in metrics.und_last(predicted_labels | {*joined.precision, *joined.verified})
     }
-    found = {
-        label: {posts: of(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
-        for label, of in measured.items()
+    by_label = {
+        label: {
+            posts: estimate(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()
+        }
+        for label, estimate in measured.items()
     }
     # The mean covers only labels that occur in the sets. Otherwise it would include every label that the predictor ever
     # gives by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
-    there = {UND, *joined.precision, *joined.confirmed, *truths}
-    twice, together = _classes(found, joined)
-    averaged = [label for label in found if label in there and label not in twice]
-    well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
+    occurring = {UND, *joined.precision, *joined.confirmed, *truths}
+    left_out, class_notes = _classes(by_label, joined)
+    averaged = [label for label in by_label if label in occurring and label not in left_out]
+    well = [label for label in averaged if by_label[label][WITH_UND].posts >= WELL_MEASURED]
     for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
-        figures = {posts: {label: found[label][posts] for label in over} for posts in POSTS}
+        figures = {posts: {label: by_label[label][posts] for label in over} for posts in POSTS}
         yield from _means("precision", labels, figures, joined)
-    for label, each in found.items():
-        others = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""
+    for label, by_posts in by_label.items():
+        predictors = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""
         yield _row(
             "precision",
             {"label": label},
-            each[WITH_UND],
-            together[label],
-            f"drawn by {others}; precision on other posts is unknown" if others else "",
-            "" if label in there else "no post in it was found; not in the mean",
+            by_posts[WITH_UND],
+            class_notes[label],
+            f"drawn by {predictors}; precision on other posts is unknown" if predictors else "",
+            "" if label in occurring else "no post has this label; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
         # For und itself, leaving out the posts that are und would leave only errors.
         if label != UND:
-            yield _row("precision_without_und", {"label": label}, each[WITHOUT_UND])
-    for label, of in measured.items():
+            yield _row("precision_without_und", {"label": label}, by_posts[WITHOUT_UND])
+    for label, estimate in measured.items():
         if joined.precision.get(label):
-            yield from _assumed("precision", label, joined, partial(of, with_und=True))
+            yield from _assumed("precision", label, joined, partial(estimate, with_und=True))
         elif (uniform := joined.about(label)) and (lone := lone_triggers(uniform, label)):
             for measure, bound in zip(("if_wrong", "if_right"), lone.bounds, strict=True):
                 yield row(measure, {"label": label}, bound, lone.posts)
@@ -335,20 +345,23 @@ def precision(joined: Joined) -> Iterator[Row]:
 def recall_check(joined: Joined) -> list[Row]:
     assert joined.uniform is not None
     pairs = {}
-    for label, found in sorted(joined.recall.items()):
+    for label, predicted in sorted(joined.recall.items()):
         both = _frames(label, joined)
         # Leave the posts of the recall-oriented set out of the uniform set, since the test needs independent samples.
         uniform = joined.about(label)
         assert uniform is not None
-        on_uniform = both.inside if both else metrics.recall(label, uniform, {}, apart=found)
-        if on_uniform.posts and found:
-            pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
-    p_values = [difference(first.estimate, second.estimate) for first, second in pairs.values()]
+        on_uniform = both.inside if both else metrics.recall(label, uniform, {}, excluded=predicted)
+        if on_uniform.posts and predicted:
+            pairs[label] = metrics.recall_in(predicted, label, joined.false_yes.get(label, 0.0)), on_uniform
+    p_values = [difference(from_recall.estimate, from_uniform.estimate) for from_recall, from_uniform in pairs.values()]
     rows: list[Row] = []
-    for (label, (first, second)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True):
-        of, differ = {"label": label}, "they differ" if adjusted < SIGNIFICANT else ""
-        rows += [_row("recall_set", of, first), _row("uniform_set", of, second, differ) | {"p": p, "p_holm": adjusted}]
-        rows.append(row("visible", of, visible(first.estimate, second.estimate), None))
+    for (label, (from_recall, from_uniform)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True):
+        slice_keys, differ = {"label": label}, "the two recalls differ" if adjusted < SIGNIFICANT else ""
+        rows += [
+            _row("recall_set", slice_keys, from_recall),
+            _row("uniform_set", slice_keys, from_uniform, differ) | {"p": p, "p_holm": adjusted},
+        ]
+        rows.append(row("visible", slice_keys, visible(from_recall.estimate, from_uniform.estimate), None))
     return rows
 
 
@@ -357,9 +370,9 @@ def balanced(joined: Joined) -> Iterator[Row]:
     for label in sorted(joined.recall):
         # If the label is a coarse code that people used, it includes the posts of all its finer labels.
         sets: dict[str, dict[str, str]] = {}
-        for language, found in joined.recall.items():
-            told = {key: joined.within(said, label) for key, said in found.items()}
-            sets.setdefault(joined.within(language, label), {}).update(told)
+        for language, predicted in joined.recall.items():
+            merged = {key: joined.within(prediction, label) for key, prediction in predicted.items()}
+            sets.setdefault(joined.within(language, label), {}).update(merged)
         yield _row("balanced_precision", {"label": label}, metrics.balanced_precision(label, sets))
         if weights and weights.get(label):
             yield _row("natural_precision", {"label": label}, metrics.balanced_precision(label, sets, weights))
@@ -379,20 +392,20 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
         for cell, number in uniform.cells.items():
             if cell.read:
                 weights[cell.truth, cell.said] += number * uniform.weights[cell]
-    for label, found in joined.recall.items():
-        read |= {key: (label, said) for key, said in found.items() if key not in read}
-        for said in () if uniform else found.values():
-            weights[label, said] += 1.0
-    for label, shown in joined.precision.items():
-        read |= {key: (truth, label) for key, truth in shown.items() if key not in read}
+    for label, predictions in joined.recall.items():
+        read |= {key: (label, prediction) for key, prediction in predictions.items() if key not in read}
+        for prediction in () if uniform else predictions.values():
+            weights[label, prediction] += 1.0
+    for label, truths in joined.precision.items():
+        read |= {key: (truth, label) for key, truth in truths.items() if key not in read}
     cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
     labels = metrics.und_last({label for pair in weights for label in pair})
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
-    rows = (each for gold, _ in left if wrong for _, each in objects_in(gold.jsonl))
-    texts = {each["id"]: each["text"] for each in rows if each["id"] in wrong and each.get("text")}
+    rows = (gold_row for gold, _ in left if wrong for _, gold_row in objects_in(gold.jsonl))
+    texts = {gold_row["id"]: gold_row["text"] for gold_row in rows if gold_row["id"] in wrong and gold_row.get("text")}
     errors = [
-        {"id": key, "gold": gold, "predicted": said} | ({"fields": {"text": texts[key]}} if key in texts else {})
-        for key, (gold, said) in wrong.items()
+        {"id": key, "gold": gold, "predicted": predicted} | ({"fields": {"text": texts[key]}} if key in texts else {})
+        for key, (gold, predicted) in wrong.items()
     ]
     return {
         "confusion": {"labels": labels, "cells": cells} if cells else None,

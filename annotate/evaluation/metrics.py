@@ -66,14 +66,14 @@ class Measured:
 
 def together(*parts: Measured) -> Measured:
     """Combine estimates from disjoint posts of the same language."""
-    known = [part for part in parts if part.posts]
-    if len(known) == 1:
-        return known[0]
-    return Measured(pooled(*(part.estimate for part in known)), sum(part.posts for part in known))
+    measured_parts = [part for part in parts if part.posts]
+    if len(measured_parts) == 1:
+        return measured_parts[0]
+    return Measured(pooled(*(part.estimate for part in measured_parts)), sum(part.posts for part in measured_parts))
 
 
-def counted(hits: int, of: int) -> Measured:
-    return Measured(proportion(hits, of), of)
+def counted(hits: int, total: int) -> Measured:
+    return Measured(proportion(hits, total), total)
 
 
 # A Turn that affects no post. It stands for "no guess is wrong", because an empty tuple of turns would mean that every
@@ -88,7 +88,7 @@ def share(
     uniform: Uniform,
     domain: Of,
     right: Of,
-    apart: Collection[str] = (),
+    excluded: Collection[str] = (),
     truths: Collection[str] = (),
     *,
     normal: bool = False,
@@ -102,46 +102,48 @@ def share(
     uniform: the uniform set.
     domain: returns whether a post counts.
     right: returns whether the predictor's label of a post in the domain is right.
-    apart: ids of posts to leave out.
+    excluded: ids of posts to leave out.
     truths: labels to consider as the truth of unread posts, see `strata_of`.
     normal: see `stratified`.
     """
 
-    def measured(each: Uniform) -> Measured:
+    def measured(part: Uniform) -> Measured:
         """Estimate the share without the missing posts."""
-        cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
-        strata = strata_of(each, cells, domain, right, truths)
+        cells = (
+            part.cells - Counter(part.posts[key] for key in excluded if key in part.posts) if excluded else part.cells
+        )
+        strata = strata_of(part, cells, domain, right, truths)
         estimate = with_slips(
             lambda slips: stratified(
                 strata,
-                further=turns(cells, each.weights, rates, domain, right) if (rates := each.errors(slips)) else {},
+                further=turns(cells, part.weights, rates, domain, right) if (rates := part.errors(slips)) else {},
                 normal=normal,
             ),
-            each.slips,
+            part.slips,
         )
         return Measured(estimate, round(sum(stratum.domain for stratum in strata)))
 
     if not uniform.missing:
         return measured(uniform)
-    found, *others = map(measured, uniform.by_rate)
-    if found.estimate.value is None:
-        return found
-    at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
+    likeliest, *end_points = map(measured, uniform.by_rate)
+    if likeliest.estimate.value is None:
+        return likeliest
+    at_random = likeliest if uniform.by_rate[0] is uniform else measured(uniform)
     settled = map(measured, uniform.extremes(worth(domain, right), truths))
-    extremes = tuple(each.estimate for each in (at_random, *settled) if each.estimate.value is not None)
-    by_rate = [within(bounds_of(extremes), each.estimate) for each in (found, *others)]
-    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
+    extremes = tuple(result.estimate for result in (at_random, *settled) if result.estimate.value is not None)
+    by_rate = [within(bounds_of(extremes), result.estimate) for result in (likeliest, *end_points)]
+    return replace(likeliest, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
 
 
 def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
     """Return the smallest range that contains all these intervals."""
-    return min(each.low for each in extremes), max(each.high for each in extremes)
+    return min(interval.low for interval in extremes), max(interval.high for interval in extremes)
 
 
-def within(bounds: tuple[float, float], found: Interval) -> Interval:
+def within(bounds: tuple[float, float], interval: Interval) -> Interval:
     """Clip an estimate's interval to bounds that hold for any labels of the missing posts."""
     low, high = bounds
-    return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
+    return replace(interval, low=min(high, max(low, interval.low)), high=max(low, min(high, interval.high)))
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
@@ -169,18 +171,18 @@ def strata_of(
     turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
 
     @cache  # the same labels occur in several cells, because cells also differ in their stratum
-    def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
-        cell = Cell("", "", True, truth, said, other)
+    def counted_as(truth: str, predicted: str, other: str) -> tuple[int, int]:
+        cell = Cell("", "", True, truth, predicted, other)
         inside = domain(cell)
         return int(inside), int(inside and right(cell))
 
     for cell, posts in cells.items():
-        told, true = (cell.said, cell.other), counted_as(cell.truth, cell.said, cell.other)
-        guess, as_said = counted_as(cell.agreed, *told), counted_as(cell.said, *told)
-        for place in (0, 1):
-            read[cell.stratum][place] += posts * true[place] * cell.read
-            guessed[cell.stratum][place] += posts * guess[place]
-        could_be = {as_said, *(counted_as(truth, *told) for truth in (cell.other, *truths, ANOTHER))} - {guess}
+        predictions, true = (cell.said, cell.other), counted_as(cell.truth, cell.said, cell.other)
+        guess, as_said = counted_as(cell.agreed, *predictions), counted_as(cell.said, *predictions)
+        for index in (0, 1):
+            read[cell.stratum][index] += posts * true[index] * cell.read
+            guessed[cell.stratum][index] += posts * guess[index]
+        could_be = {as_said, *(counted_as(truth, *predictions) for truth in (cell.other, *truths, ANOTHER))} - {guess}
         for could in could_be if cell.stratum else ():
             turn = turning[cell.stratum].setdefault((could[0] - guess[0], could[1] - guess[1]), [0, 0, 0, None])
             turn[0] += posts
@@ -190,12 +192,12 @@ def strata_of(
             # read, so also pass the rate over all strata.
             if could == as_said and could[1]:
                 turn[3] = uniform.lone_right
-    found = []
+    strata = []
     for name, drawn in uniform.drawn.items():
         turns = tuple(Turn(*way, *turn) for way, turn in turning[name].items())
         guess_of = Guess(guessed[name][0], guessed[name][1], turns or (NEVER,)) if name else None
-        found.append(Stratum(drawn, uniform.read[name], read[name][0], read[name][1], guess_of))
-    return found
+        strata.append(Stratum(drawn, uniform.read[name], read[name][0], read[name][1], guess_of))
+    return strata
 
 
 class Lone(NamedTuple):
@@ -222,11 +224,11 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
         guess = stratum.guess
         misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
         unread += sum(turn.posts - turn.read for turn in misses)
-        for strata, right in ((if_wrong, False), (if_right, True)):
+        for strata, counts_as_right in ((if_wrong, False), (if_right, True)):
             if guess and misses:
-                hits = guess.hits + int(sum(turn.off + right * (turn.posts - turn.read) for turn in misses))
-                others = tuple(turn for turn in guess.turns if turn not in misses)
-                strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
+                hits = guess.hits + int(sum(turn.off + counts_as_right * (turn.posts - turn.read) for turn in misses))
+                remaining = tuple(turn for turn in guess.turns if turn not in misses)
+                strata.append(replace(stratum, guess=Guess(guess.domain, hits, remaining or (NEVER,))))
             else:
                 strata.append(stratum)
     rates = uniform.errors(uniform.slips)
@@ -253,14 +255,14 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 # --- by language; und is one of the classes if a uniform set measures it
 
 
-def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
+def recall_in(predicted: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
     """Estimate recall in one language from its recall-oriented set.
 
-    found: mapping from post id to predicted label, for the posts that people found in the language.
+    predicted: mapping from post id to predicted label, for the posts that people found in the language.
     label: the language.
     false_yes: greatest share of these posts that may in fact not be in the language.
     """
-    plain = counted(sum(said == label for said in found.values()), len(found))
+    plain = counted(sum(prediction == label for prediction in predicted.values()), len(predicted))
     return Measured(in_recall(plain.estimate, false_yes), plain.posts)
 
 
@@ -289,18 +291,22 @@ DIFFER = 0.01  # the two sets are considered to differ if p is smaller than this
 
 
 def two_frames(
-    label: str, uniform: Uniform, found: Mapping[str, str], reached: Collection[str], false_yes: float = 0.0
+    label: str, uniform: Uniform, predicted: Mapping[str, str], reached: Collection[str], false_yes: float = 0.0
 ) -> TwoFrames:
     parted = uniform.with_each(lambda key, cell: cell._replace(other="inside" if key in reached else "outside"))
 
-    def within(place: str, apart: Collection[str] = ()) -> Measured:
-        is_there = lambda cell: cell.truth == label and cell.other == place  # noqa: E731
-        return share(parted, is_there, lambda cell: cell.said == label, apart, (label,))
+    def within(location: str, excluded: Collection[str] = ()) -> Measured:
+        is_there = lambda cell: cell.truth == label and cell.other == location  # noqa: E731
+        return share(parted, is_there, lambda cell: cell.said == label, excluded, (label,))
 
     part = share(parted, lambda cell: cell.truth == label, lambda cell: cell.other == "inside", (), (label,))
-    here, inside, outside = recall_in(found, label, false_yes), within("inside", found), within("outside")
-    p = difference(here.estimate, inside.estimate)
-    in_reach = here.estimate if false_yes else together(here, inside).estimate
+    from_recall_set, inside, outside = (
+        recall_in(predicted, label, false_yes),
+        within("inside", predicted),
+        within("outside"),
+    )
+    p = difference(from_recall_set.estimate, inside.estimate)
+    in_reach = from_recall_set.estimate if false_yes else together(from_recall_set, inside).estimate
     estimate = _of_two_frames(part.estimate, in_reach, outside.estimate)
     return TwoFrames(part, inside, outside, p, estimate)
 
@@ -338,7 +344,7 @@ def recall(
     sets: RecallSets,
     reach: Reach = NOWHERE,
     false_yes: float = 0.0,
-    apart: Collection[str] = (),
+    excluded: Collection[str] = (),
 ) -> Measured:
     """Estimate recall in one language from the uniform set, a recall-oriented set, or both.
 
@@ -355,22 +361,22 @@ def recall(
     sets: the recall-oriented sets.
     reach: posts within reach of the recall-oriented draws.
     false_yes: see `recall_in`.
-    apart: ids of posts to leave out of the uniform set. They are used only if the language has no recall-oriented set.
+    excluded: ids of posts to leave out of the uniform set; used only if the language has no recall-oriented set.
 
     The estimate is UNKNOWN if the recall within reach differs between the two sets.
     """
-    found = sets.get(label, {})
-    if uniform and not found:
-        return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
+    predicted = sets.get(label, {})
+    if uniform and not predicted:
+        return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, excluded, (label,))
     if uniform is None:
-        return recall_in(found, label, false_yes)
-    here = recall_in(found, label, false_yes)
+        return recall_in(predicted, label, false_yes)
+    from_recall_set = recall_in(predicted, label, false_yes)
     if label not in reach:
-        return here
-    both = two_frames(label, uniform, found, reach[label], false_yes)
+        return from_recall_set
+    both = two_frames(label, uniform, predicted, reach[label], false_yes)
     if both.differ:
-        return Measured(UNKNOWN, here.posts)
-    return Measured(both.estimate, here.posts + both.inside.posts + both.outside.posts)
+        return Measured(UNKNOWN, from_recall_set.posts)
+    return Measured(both.estimate, from_recall_set.posts + both.inside.posts + both.outside.posts)
 
 
 def precision(
@@ -384,18 +390,18 @@ def precision(
     with_und: whether posts that people labelled und count as wrong; otherwise they are left out.
     false_yes: greatest share of wrong posts among those that people confirmed in the precision-oriented set.
     """
-    shown = sets.get(label, {})
-    kept = [truth for truth in shown.values() if with_und or truth != UND]
+    truths = sets.get(label, {})
+    judged = [truth for truth in truths.values() if with_und or truth != UND]
     parts = []
-    if kept:
-        plain = counted(sum(truth == label for truth in kept), len(kept))
+    if judged:
+        plain = counted(sum(truth == label for truth in judged), len(judged))
         parts.append(Measured(in_precision(plain.estimate, false_yes), plain.posts))
     if uniform:
         on_uniform = share(
             uniform,
             lambda cell: cell.said == label and (with_und or cell.truth != UND),
             lambda cell: cell.truth == label,
-            shown,
+            truths,
             (UND,),
         )
         if not parts:
@@ -422,22 +428,22 @@ def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float
 
     The estimate is UNKNOWN if the weight of `label` is 0.
     """
-    own = sets[label]
+    label_posts = sets[label]
     own_weight = weights.get(label, 0.0) if weights is not None else 1.0
-    triggers = sum(said == label for found in sets.values() for said in found.values())
+    triggers = sum(prediction == label for predicted in sets.values() for prediction in predicted.values())
     if not own_weight:
         return Measured(UNKNOWN, triggers)
-    others = [
+    other_languages = [
         (
-            float(sum(said == label for said in found.values())),
-            float(len(found)),
+            float(sum(prediction == label for prediction in predicted.values())),
+            float(len(predicted)),
             (weights.get(other, 0.0) if weights is not None else 1.0) / own_weight,
         )
-        for other, found in sets.items()
-        if other != label and found
+        for other, predicted in sets.items()
+        if other != label and predicted
     ]
-    right = float(sum(said == label for said in own.values()))
-    return Measured(reweighted_precision((right, float(len(own))), others), triggers)
+    hits = float(sum(prediction == label for prediction in label_posts.values()))
+    return Measured(reweighted_precision((hits, float(len(label_posts))), other_languages), triggers)
 
 
 def natural_weights(uniform: Uniform) -> dict[str, float]:

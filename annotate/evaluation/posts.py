@@ -31,7 +31,7 @@ from annotate.reports.tables import many
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
 # For each measure, the designs whose sets can measure it. The design that samples the whole stream comes last.
 _BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
-SOURCES = {measure: [each for each in _BY_POPULATION if measure in each.sets.measures] for measure in MEASURES}
+SOURCES = {measure: [design for design in _BY_POPULATION if measure in design.sets.measures] for measure in MEASURES}
 
 
 def evaluate_posts(
@@ -64,11 +64,13 @@ def evaluate_posts(
     reading: options for reading the predictions, see `subjects.subject_of`.
     """
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
-    others = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
-    subjects = [subject_of(sets, predictions, others=others, **reading)]
+    frame = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
+    subjects = [subject_of(sets, predictions, others=frame, **reading)]
     subjects += [subject_of(sets, against, **reading)] if against else []
     if against and subjects[0].is_same(subjects[1]):
-        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
+        raise EvaluationError(
+            f"{predictions} cannot be compared with itself. Specify other predictions with --against."
+        )
     report = evaluate(
         subjects[0],
         sets,
@@ -104,103 +106,112 @@ def evaluate(
     Raises EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
     data.
     """
-    wanted = _wanted(sets, measures, balanced, against)
+    selected = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping], rates)
-    missing, told = _left_out(sets, vanished)
-    compared = _compared(subject, against, left, wanted, rates) if against else None
+    missing, left_out_notes = _left_out(sets, vanished)
+    compared = _compared(subject, against, left, selected, rates) if against else None
     confused = parts.confused(joined, left)
-    figures = _figures(subject, joined, left, wanted, balanced=balanced)
+    figures = _figures(subject, joined, left, selected, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *missing]
     # The report's head shows accuracy and the first mean of each measure.
-    first = {each["measure"]: each for each in reversed(rows) if each["measure"].startswith("mean_")}
-    heads = [each for each in rows if each["measure"] == "accuracy" or each is first.get(each["measure"])]
+    first_means = {
+        figure_row["measure"]: figure_row for figure_row in reversed(rows) if figure_row["measure"].startswith("mean_")
+    }
+    heads = [
+        figure_row
+        for figure_row in rows
+        if figure_row["measure"] == "accuracy" or figure_row is first_means.get(figure_row["measure"])
+    ]
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
     labels |= set(confused["confusion"]["labels"] if confused["confusion"] else ())
     return {
         "form": "posts",
         "unit": "post",
-        "head": [{"measure": each["measure"], "of": each["of"]} for each in heads],
+        "head": [{"measure": figure_row["measure"], "of": figure_row["of"]} for figure_row in heads],
         "sections": SECTIONS,
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
-        "words": {slug: [*filter(None, told)] for slug, _, told in figures} | (compared or {}).pop("words", {}),
+        "words": {slug: [*filter(None, sentences)] for slug, _, sentences in figures}
+        | (compared or {}).pop("words", {}),
         "reading": READING,
-        **_about(subject, left, told),
+        **_about(subject, left, left_out_notes),
         "rows": rows,
         "comparison": compared,
         **confused,
-        "warnings": list(_warnings(subject, against, sets, joined, wanted, is_all=not (measures or balanced))),
+        "warnings": list(_warnings(subject, against, sets, joined, selected, is_all=not (measures or balanced))),
     }
 
 
 def _compared(
-    subject: Subject, against: Subject, left: Left, wanted: Collection[str], rates: tuple[float, float]
+    subject: Subject, against: Subject, left: Left, selected: Collection[str], rates: tuple[float, float]
 ) -> dict[str, Any]:
     """Return the comparison of two predictors, together with the figures of the second predictor."""
     compared = comparison(subject, against, left, rates)
-    theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
-    others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
-    words = []
+    other_figures = _figures(against, join(against, left, [against.mapping], rates), left, selected, balanced=False)
+    other_rows = of_compared((row for _, added, _ in other_figures for row in added), compared["rows"])
+    sentences = []
     if not any(row["measure"] == "accuracy" for row in compared["rows"]):
-        words.append("Without a uniform set, accuracy and precision cannot be compared.")
-    if together := compared["together"]:
-        classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in together.items())
-        apart = "For this comparison alone, labels that either of the two does not tell apart are taken together"
-        words.append(f"{apart}: {classes}.")
-    of_other = {"other": _about(against, left, ())["predictor"], "other_rows": others}
-    return compared | of_other | {"words": {"comparison": words}}
+        sentences.append("Without a uniform set, accuracy and precision cannot be compared.")
+    if merged := compared["together"]:
+        classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in merged.items())
+        explanation = "In this comparison only, labels that one of the two predictors does not distinguish are merged"
+        sentences.append(f"{explanation}: {classes}.")
+    of_other = {"other": _about(against, left, ())["predictor"], "other_rows": other_rows}
+    return compared | of_other | {"words": {"comparison": sentences}}
 
 
 def _figures(
-    subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
+    subject: Subject, joined: Joined, left: Left, selected: Collection[str], *, balanced: bool
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
     """Return the report's sections as (slug, rows, explanations) tuples. Some sections have explanations only."""
-    found: list[tuple[str, list[Row], Sequence[str]]] = []
-    if "accuracy" in wanted:
-        found.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
-    if "recall" in wanted:
+    sections: list[tuple[str, list[Row], Sequence[str]]] = []
+    if "accuracy" in selected:
+        sections.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
+    if "recall" in selected:
         rows = list(parts.recall(joined))
-        found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
-    if "precision" in wanted and (rows := list(parts.precision(joined))):
-        found.append(("precision", rows, (_measured_on("precision", joined),)))
+        sections.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
+    if "precision" in selected and (rows := list(parts.precision(joined))):
+        sections.append(("precision", rows, (_measured_on("precision", joined),)))
         if joined.strangers:
             over, rows = unread_triggers.unseen(subject, joined, left)
-            found.append(("unseen", rows, (WORDS["unseen"].format(over=over),)))
-    if {"recall", "precision"} <= {*wanted}:
-        found.append(("f1", list(parts.f1([row for _, rows, _ in found for row in rows], joined)), ()))
-    if joined.uniform is not None and joined.recall and "recall" in wanted:
+            sections.append(("unseen", rows, (WORDS["unseen"].format(over=over),)))
+    if {"recall", "precision"} <= {*selected}:
+        sections.append(("f1", list(parts.f1([row for _, rows, _ in sections for row in rows], joined)), ()))
+    if joined.uniform is not None and joined.recall and "recall" in selected:
         rows = parts.recall_check(joined)
         differing = sum(bool(row["note"]) for row in rows if row["measure"] == "uniform_set")
-        found.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(rows) // 3),)))
+        sections.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(rows) // 3),)))
     if balanced:
-        found.append(("balanced", list(parts.balanced(joined)), (WORDS["balanced"], WORDS["reweighted"])))
+        sections.append(("balanced", list(parts.balanced(joined)), (WORDS["balanced"], WORDS["reweighted"])))
     if joined.is_naive:
-        found = [(slug, [*parts.naive(rows, joined)], told) for slug, rows, told in found]
-    found = [each for each in found if each[1]]
-    every = [row for _, rows, _ in found for row in rows]
-    measures = {row["measure"] for row in every}
+        sections = [(slug, [*parts.naive(rows, joined)], sentences) for slug, rows, sentences in sections]
+    sections = [section for section in sections if section[1]]
+    all_rows = [row for _, rows, _ in sections for row in rows]
+    measures = {row["measure"] for row in all_rows}
     if "width_share" in measures:
         # Suggest more work only if the set's task is in this installation.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
-        found.append(("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1]))))
-    if any("false_yes" in row["of"] for row in every):
-        found.append(("false_yes", [], (WORDS["false_yes"],)))
+        sections.append(
+            ("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1])))
+        )
+    if any("false_yes" in row["of"] for row in all_rows):
+        sections.append(("false_yes", [], (WORDS["false_yes"],)))
     if "if_wrong" in measures:
-        found.append(("lone", [], (WORDS["lone"],)))
-    return found
+        sections.append(("lone", [], (WORDS["lone"],)))
+    return sections
 
 
 # --- words
 
 
 SECTIONS, _READING, WORDS = texts("posts")
-READING = [words.format(least=many(LEAST_KNOWN, "post")) for words in _READING]
+READING = [sentence.format(least=many(LEAST_KNOWN, "post")) for sentence in _READING]
 WIDE = 0.2
 
 
 def _measured_on(measure: str, joined: Joined) -> str:
     """Return a sentence that names the kinds of sets with posts for a measure."""
-    found = []
+    set_names = []
     for design in SOURCES[measure]:
         if design.population == STREAM:
             has_posts = joined.uniform is not None
@@ -208,8 +219,10 @@ def _measured_on(measure: str, joined: Joined) -> str:
             has_posts = bool(joined.recall)
         else:
             has_posts = bool(joined.verified if "of" in design.needs else joined.precision)
-        found += [f"{design.name} set"] * has_posts
-    return f"Measured on the {' and '.join(found)}{', a post of both counted once' if len(found) > 1 else ''}."
+        set_names += [f"{design.name} set"] * has_posts
+    return (
+        f"Measured on the {' and '.join(set_names)}{', with posts in both counted once' if len(set_names) > 1 else ''}."
+    )
 
 
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
@@ -221,8 +234,8 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     Returns "" if people read all posts, or if every interval is narrow.
     """
     of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
-    known = [row for row in of_label if row["value"] is not None]
-    wide = [row for row in known if row["low"] is None or row["high"] - row["low"] >= WIDE]
+    measured = [row for row in of_label if row["value"] is not None]
+    wide = [row for row in measured if row["low"] is None or row["high"] - row["low"] >= WIDE]
     if joined.uniform is None or not wide:
         return ""
     drawn, read = joined.uniform.drawn, joined.uniform.read
@@ -231,9 +244,10 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
         return ""
     hiding = sorted(unread, key=lambda label: (-(drawn[label] ** 2) / max(1, read[label]), label))[:3]
     return (
-        f"Of {many(len(wide), 'label')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. Posts "
-        f"may hide where the detectors agree on another language and few were read, most of all on {', '.join(hiding)}"
-        ": “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” says how many it takes."
+        f"Recall has no interval, or an interval of at least {100 * WIDE:.0f} points, for "
+        f"{many(len(wide), 'label')}. Posts with these labels may be hidden where the detectors agree on another "
+        f"language and people read few posts, mainly {', '.join(hiding)}. Run “assay audit TASK --add N” to have "
+        "more of these read; “assay plan CORPUS” shows how many are needed."
     )
 
 
@@ -251,11 +265,12 @@ def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[lis
     by_label = {"vanished": Counter(label for _, label in gone), "erased": erased}
     labels = und_last({label for counts in by_label.values() for label in counts})
     rows = [row(measure, {"label": label}, by_label[measure][label], None) for label in labels for measure in by_label]
-    told = (
-        f"Posts left out because they are listed as vanished: {len({key for key, _ in gone}):,}. Posts erased from the "
-        f"gold sets: {erased.total():,}. If they are unlike the others, every number here is off by that."
+    sentence = (
+        f"Left out because they are listed as vanished: {many(len({key for key, _ in gone}), 'post')}. Erased from "
+        f"the gold sets: {many(erased.total(), 'post')}. If these posts differ from the others, all figures are "
+        "biased."
     )
-    return rows, [told] if gone or erased.total() else []
+    return rows, [sentence] if gone or erased.total() else []
 
 
 def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, Any]:
@@ -264,12 +279,17 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
     missing: sentences on posts that are left out.
     """
     voted = any(subject.voted_in(gold) for gold, _ in left)
-    told = []
+    notes = []
     if subject.mapping:
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
-        told.append(f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those.")
+        notes.append(
+            f"The predictor uses coarser labels: {pairs}. A coarse label counts as right if people gave any of the "
+            "labels that it stands for."
+        )
     if voted:
-        told.append("It voted on posts of a uniform set, so agreement there counts through audited posts alone.")
+        notes.append(
+            "The predictor voted on posts of a uniform set, so where the detectors agree, only audited posts count."
+        )
     return {
         "predictor": {
             "name": subject.name,
@@ -291,7 +311,7 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
             }
             for gold, rows in left
         ],
-        "told": [*told, *missing],
+        "told": [*notes, *missing],
     }
 
 
@@ -304,16 +324,18 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
     Raises EvaluationError if it is not a range, or if no set has an audit.
     """
     try:
-        least, most = map(float, text.split(":"))
+        low, high = map(float, text.split(":"))
     except ValueError:
-        least = most = 0.0
-    if not 0 < least <= most < inf:
+        low = high = 0.0
+    if not 0 < low <= high < inf:
         raise EvaluationError(
-            f"--missing-rate is {text!r}; write two numbers LOW:HIGH, as 1:3, with LOW above 0 and at most HIGH."
+            f"--missing-rate is {text!r}. It must be LOW:HIGH, for example 1:3, with LOW above 0 and not above HIGH."
         )
     if not any(gold.population == STREAM for gold in sets):
-        raise EvaluationError("--missing-rate is for the audit of a uniform set, and none is given; leave it out.")
-    return least, most
+        raise EvaluationError(
+            "--missing-rate requires a uniform set, but none was specified. Remove the option, or add a uniform set."
+        )
+    return low, high
 
 
 def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
@@ -322,37 +344,37 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     Raises EvaluationError if the sets do not allow a requested measure, or if a set is not used by any measure.
     """
     designs = [DESIGNS[gold.design] for gold in sets]
-    told = {measure for design in designs for measure in design.sets.measures}
+    measurable = {measure for design in designs for measure in design.sets.measures}
     by_author = any(gold.population == AUTHORS for gold in sets)
     for measure in measures:
-        if measure in told or (measure == "precision" and balanced):
+        if measure in measurable or (measure == "precision" and balanced):
             continue
         takes = " or a ".join(design.spelled for design in SOURCES[measure] if "of" not in design.needs)
-        refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
+        refusal = f"{measure.capitalize()} requires a {takes} set, but none was specified."
         if measure == "precision" and by_author:
             refusal += (
-                " A recall-oriented set has as many posts of a rare language as of a common one, so the precision that "
-                "it gives is not that of any stream; --balanced-precision computes it, under that name."
+                " A recall-oriented set contains about as many posts in rare languages as in common ones, so "
+                "its precision does not apply to any stream; --balanced-precision reports it under that name."
             )
         raise EvaluationError(refusal)
     if balanced and not by_author:
-        raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
-    wanted = [measure for measure in measures or MEASURES if measure in told]
+        raise EvaluationError("--balanced-precision requires a recall-oriented set, but none was specified.")
+    selected = [measure for measure in measures or MEASURES if measure in measurable]
     for gold, design in zip(sets, designs, strict=True):
         # Balanced precision and comparisons also use sets whose own measures were not requested: balanced precision
         # takes natural weights from uniform sets, and a comparison uses the posts of both kinds of set.
         also = (balanced or against) and gold.population != TRIGGERS
-        if not (also or set(wanted) & set(design.sets.measures)):
+        if not (also or set(selected) & set(design.sets.measures)):
             raise EvaluationError(
-                f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
-                "leave it out, or ask for more with --measure."
+                f"The gold set {gold.name} is {design.spelled}, and none of the selected measures uses it. Remove "
+                "it, or select more measures with --measure."
             )
     if against and all(gold.population == TRIGGERS for gold in sets):
         raise EvaluationError(
-            "Two predictors are compared on uniform and recall-oriented sets, and none is given; on a "
-            "precision-oriented set, only posts that one predictor chose were read."
+            "--against requires a uniform or recall-oriented set, but none was specified. In a precision-oriented "
+            "set, people read only posts that one predictor selected."
         )
-    return wanted
+    return selected
 
 
 # --- the parts of the report about the sets
@@ -363,27 +385,27 @@ def _warnings(
     against: Subject | None,
     sets: Sequence[GoldSet],
     joined: Joined,
-    wanted: Collection[str],
+    selected: Collection[str],
     *,
     is_all: bool,
 ) -> Iterator[str]:
     """Yield the report's warnings.
 
-    wanted: measures of the report.
+    selected: measures of the report.
     is_all: whether the user did not choose any measures. Only then is it worth a warning that precision is missing.
     """
     for gold in sets:
         if not gold.finished:
             yield (
-                f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and "
-                "disputed ones are harder than the others."
+                f"The gold set {gold.name} is unfinished: posts without a final label are missing, and disputed "
+                "posts are harder than the others."
             )
     yield from subject.warnings
     if against:
         yield from against.warnings
     yield from joined.warnings
-    if "precision" in wanted and (joined.strangers or joined.undecided):
+    if "precision" in selected and (joined.strangers or joined.undecided):
         yield from unread_triggers.warnings(subject, joined)
-    told = any("precision" in DESIGNS[gold.design].sets.measures for gold in sets)
-    if is_all and not told and any(gold.population == AUTHORS for gold in sets):
+    measures_precision = any("precision" in DESIGNS[gold.design].sets.measures for gold in sets)
+    if is_all and not measures_precision and any(gold.population == AUTHORS for gold in sets):
         yield WORDS["no_precision"]

@@ -87,14 +87,14 @@ def check_set(
     """
     if not (finished or unfinished):
         raise EvaluationError(
-            f"The gold set {name} in {folder} is unfinished: {noun}s that still wait for people are missing from it. "
-            "Export it again when it is done, or pass --unfinished to measure on it all the same."
+            f"The gold set {name} in {folder} is unfinished: some {noun}s have no label yet. Export it again when it "
+            "is finished, or use --unfinished to measure anyway."
         )
     changed, missing = differing(folder, files)
-    missing += [each for each in needed if each not in files]
-    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
+    missing += [file for file in needed if file not in files]
+    for names, problem in ((missing, "is missing"), (changed, "has changed since it was written")):
         if names:
-            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
+            raise GoldSetError(f"{folder / names[0]} {problem}. {RESTORE}")
 
 
 def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
@@ -107,19 +107,19 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
         try:
             gold = _read(folder, unfinished)
         except OSError as error:
-            raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
+            raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
         except (KeyError, TypeError) as error:
-            raise GoldSetError(f"{folder / 'manifest.json'} lacks what is needed: {error}. {RESTORE}") from error
+            raise GoldSetError(f"{folder / 'manifest.json'} lacks a required entry: {error}. {RESTORE}") from error
         if sets and gold.format != sets[0].format:
             raise EvaluationError(
-                f"{sets[0].folder} is a set in the format {sets[0].format} and {folder} in {gold.format}, whose "
-                "predictions are not in one folder; measure on each by itself."
+                f"{sets[0].folder} has the format {sets[0].format}, but {folder} has the format {gold.format}. Their "
+                "predictions cannot be in one folder, so measure each set separately."
             )
         # A set of message-reply pairs may be empty too, but its size is unknown until its pairs are read.
         if gold.format != TITLE and not gold.size:
             raise EvaluationError(
-                f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
-                "label. Leave it out, or export it again when people have labelled some."
+                f"The gold set {gold.name} in {folder} has no labelled records. Remove it, or export it again after "
+                "people have labelled some."
             )
         sets.append(gold)
     return sets
@@ -143,7 +143,7 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
 def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
     """Return the report's warnings on unfinished sets."""
     return [
-        f"The gold set {gold.name} is unfinished: {gold.noun}s that still wait for people are missing from it."
+        f"The gold set {gold.name} is unfinished: {gold.noun}s without a final label are missing."
         for gold in sets
         if not gold.finished
     ]
@@ -159,9 +159,9 @@ def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> li
     names: preferred names. If they are missing or not distinct, the names of the files or folders are used. If these
         are not distinct either, `spelled` is used.
     """
-    for found in (list(names), [Path(each).resolve().name for each in spelled]):
-        if found and len(set(found)) == len(found):
-            return found
+    for candidates in (list(names), [Path(system).resolve().name for system in spelled]):
+        if candidates and len(set(candidates)) == len(candidates):
+            return candidates
     return list(map(str, spelled))
 
 
@@ -192,39 +192,39 @@ def number_in(value: Any) -> float:
         return nan
 
 
-def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
+def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
     """Return the stripped lines of a file with one line per row of a test file. A final newline does not start a line.
 
     path: file to read.
-    wanted: number of rows of the test file.
+    row_count: number of rows of the test file.
     tested: name of the test file, for the message.
 
-    Raises EvaluationError if the file cannot be read, or if its number of lines differs from `wanted`.
+    Raises EvaluationError if the file cannot be read, or if its number of lines differs from `row_count`.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise EvaluationError(f"{path} cannot be read: {error.strerror}.") from error
+        raise EvaluationError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError:
-        raise EvaluationError(f"{path} is not UTF-8; save it as UTF-8.") from None
+        raise EvaluationError(f"{path} is not encoded as UTF-8. Save it as UTF-8.") from None
     lines = text.split("\n")
     lines = [line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]
-    if len(lines) != wanted:
+    if len(lines) != row_count:
         raise EvaluationError(
-            f"{path} has {len(lines):,} lines, and {tested} has {wanted:,} rows; predict one line for each, in "
-            "their order."
+            f"{path} has {len(lines):,} lines, but {tested} has {row_count:,} rows. Write one prediction per row, in "
+            "the same order."
         )
     return lines
 
 
-def check_labels(path: Path, said: Iterable[str], labels: Collection[str]) -> None:
+def check_labels(path: Path, predicted: Iterable[str], labels: Collection[str]) -> None:
     """Check that each line is one of the labels.
 
     Raises EvaluationError for the first line that is not.
     """
-    for number, value in enumerate(said, 1):
+    for number, value in enumerate(predicted, 1):
         if value not in labels:
             raise EvaluationError(
-                f"{path}, line {number:,}: {value[:40]!r} is not a label of the task; it must be one of "
+                f"{path}, line {number:,}: {value[:40]!r} is not a label of the task. The labels are "
                 f"{', '.join(labels)}."
             )

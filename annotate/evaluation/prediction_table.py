@@ -18,7 +18,7 @@ from annotate.core.aggregation.answer_table import Floats
 from annotate.evaluation.prediction_files import number_in, rows_of
 from annotate.evaluation.subjects import NAMED, EvaluationError, check_corpus, first_of
 from annotate.reports.tables import many
-from corpora.core import CorpusError
+from corpora.core import CorpusError, listed
 from corpora.core.languages import UND
 from corpora.core.records import RecordError
 from corpora.core.values import is_missing, matching, read_value
@@ -26,7 +26,6 @@ from corpora.predictions.prediction_rows import Mapped
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of
-from corpora.sources.rejects import repeated
 
 ROUNDED = 0.005  # rounding error of a score with two decimals
 REFUSED = ""  # stands in place of a label if the system gave none, which counts as a wrong answer
@@ -65,18 +64,18 @@ def of_predictor(
     Raises EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
     """
     check_corpus(spelled, corpus)
-    found = find_predictor(corpus, spelled)
-    labels = [*labels, *found.mapping]
-    said = predicted_labels(corpus, found, ids, others)
-    taken = {label: _taken(label, labels) for label in set(said.values())}
-    if strange := {label: 0 for label in taken.values() if label and label not in labels}:
+    predictor = find_predictor(corpus, spelled)
+    labels = [*labels, *predictor.mapping]
+    predictions = predicted_labels(corpus, predictor, ids, others)
+    spellings = {label: _taken(label, labels) for label in set(predictions.values())}
+    if strange := {label: 0 for label in spellings.values() if label and label not in labels}:
         raise EvaluationError(_strange(spelled, strange, labels))
-    counted = Counter(taken[label] for label in said.values())
-    listed = [taken[said[key]] for key in ids]
-    counted.subtract(listed)
-    refused = listed.count(REFUSED)
-    notes = [f"{spelled}: {_refusals(refused, len(listed))}"] if refused else []
-    return Predictions(spelled, listed, None, notes, +counted, found.mapping)
+    counted = Counter(spellings[label] for label in predictions.values())
+    unit_labels = [spellings[predictions[key]] for key in ids]
+    counted.subtract(unit_labels)
+    refused = unit_labels.count(REFUSED)
+    notes = [f"{spelled}: {_refusals(refused, len(unit_labels))}"] if refused else []
+    return Predictions(spelled, unit_labels, None, notes, +counted, predictor.mapping)
 
 
 def read_table(
@@ -133,42 +132,44 @@ class _Reader:
         self.strange: dict[str, int] = {}
         self.outside, self.first_id, self.swapped = 0, "", False
 
-    def read(self, own: Mapping[str, str], format: str | None) -> None:
+    def read(self, named_columns: Mapping[str, str], format: str | None) -> None:
         """Read the file.
 
-        own: mapping from field to the column that the user named for it.
+        named_columns: mapping from field to the column that the user named for it.
         format: format of the file, None to derive it from the file's name.
         """
         check_file(self.path, format)
         format = format or format_of(self.path) or ""
         header = header_of(self.path, format)
-        id_column, label_column = own.get("id", "id"), own.get("label", "label")
-        if format != "jsonl" and (lacking := [column for column in own.values() if column not in header]):
+        id_column, label_column = named_columns.get("id", "id"), named_columns.get("label", "label")
+        if format != "jsonl" and (
+            missing_columns := [column for column in named_columns.values() if column not in header]
+        ):
             raise EvaluationError(
-                f"{self.path} has no column {lacking[0]!r}, which --column names; its first line has: "
+                f"{self.path} has no column {missing_columns[0]!r}, which is named in --column. Its columns are "
                 f"{', '.join(header[:20])}."
             )
         # A label may have the same name as a column of a plain table.
-        is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in own
+        is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in named_columns
         scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
         has_scores = bool(scored) and len(scored) == len(self.labels)
         if has_scores and id_column in self.labels:
             raise EvaluationError(
-                f"{self.path}: the column {id_column!r} has the ids, and the set has a label of that name. Rename the "
-                "column of the ids, for example to unit, and name it with --column id=unit."
+                f"The column {id_column!r} of {self.path} contains the ids, but the set has a label with the same "
+                "name. Rename the column, for example to unit, and specify it with --column id=unit."
             )
-        if id_column in header and label_column not in own.values():
+        if id_column in header and label_column not in named_columns.values():
             _check_header(self.path, header, self.labels, scored)
         is_label_said = label_column in header and not (has_scores and label_column in self.labels)
-        self.says_label = id_column not in header or is_label_said or "label" in own
-        named = {"id": id_column} | ({"label": label_column} if self.says_label else {})
-        needed = tuple(named)
+        self.says_label = id_column not in header or is_label_said or "label" in named_columns
+        fields = {"id": id_column} | ({"label": label_column} if self.says_label else {})
+        needed = tuple(fields)
         if has_scores:
-            named |= dict(zip(self.columns, self.labels, strict=True))
+            fields |= dict(zip(self.columns, self.labels, strict=True))
             self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
         else:
-            named["score"] = own.get("score", "score")
-        for row in rows_of(self.path, format, Columns(named, needed, bare=self.scores is None)):
+            fields["score"] = named_columns.get("score", "score")
+        for row in rows_of(self.path, format, Columns(fields, needed, bare=self.scores is None)):
             self._take(*row)
 
     def _take(self, line: int, key: str, raw: Mapping[str, Any]) -> None:
@@ -181,14 +182,14 @@ class _Reader:
             self.repeats.append((key, line, self.lines[key]))
             return
         self.lines[key] = line
-        found = self._scores(line, raw) if self.scores is not None else []
+        scores = self._scores(line, raw) if self.scores is not None else []
         if self.says_label:
             try:
                 label = _taken(read_value(raw.get("label"), self.labels), self.labels)
             except ValueError as error:
                 raise EvaluationError(f"{self.path}, line {line:,}: The label {error}.") from error
         else:
-            label = self.labels[found.index(max(found))] if found else REFUSED
+            label = self.labels[scores.index(max(scores))] if scores else REFUSED
         if label and label not in self.known:
             self.strange.setdefault(label, line)
         if key not in self.place:
@@ -196,7 +197,7 @@ class _Reader:
             return
         self.said[self.place[key]] = label
         if self.scores is not None:
-            self.scores[self.place[key]] = found or 1 / len(self.labels)
+            self.scores[self.place[key]] = scores or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
         """Return the scores of a row, scaled to add up to 1, or an empty list if all cells are empty.
@@ -206,18 +207,18 @@ class _Reader:
         values = [raw[column] for column in self.columns]
         if all(map(is_missing, values)):
             return []
-        found = [math.nan if isinstance(value, bool) else number_in(value) for value in values]
-        if min(found) >= 0 and max(found) <= 1 and abs((total := math.fsum(found)) - 1) <= self.slack:
-            return [score / total for score in found]
-        for label, value, score in zip(self.labels, values, found, strict=True):
+        scores = [math.nan if isinstance(value, bool) else number_in(value) for value in values]
+        if min(scores) >= 0 and max(scores) <= 1 and abs((total := math.fsum(scores)) - 1) <= self.slack:
+            return [score / total for score in scores]
+        for label, value, score in zip(self.labels, values, scores, strict=True):
             if not 0 <= score <= 1:
                 raise EvaluationError(
-                    f"{self.path}, line {line:,}: the score of {label} is {str(value)[:40]!r}; it must be a "
-                    "probability, from 0 to 1."
+                    f"{self.path}, line {line:,}: the score of {label} is {str(value)[:40]!r}. It must be a "
+                    "probability from 0 to 1."
                 )
         raise EvaluationError(
-            f"{self.path}, line {line:,}: the scores add up to {math.fsum(found):.4g}, not 1; give a probability for "
-            "each label."
+            f"{self.path}, line {line:,}: the scores add up to {math.fsum(scores):.4g}, not 1. Each score must be the "
+            "probability of its label."
         )
 
     def check(self) -> None:
@@ -227,64 +228,63 @@ class _Reader:
         """
         path, ids = self.path, self.ids
         if self.repeats:
-            told = str(repeated(path, self.repeats[:NAMED], len(self.repeats)))
-            raise EvaluationError(told.replace("each id. Nothing was imported.", "each unit."))
+            repeats = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in self.repeats[:NAMED]]
+            raise EvaluationError(f"{path} repeats {listed(repeats, len(self.repeats), 'id')}. Keep one row per unit.")
         if self.strange:
             raise EvaluationError(_strange(str(path), self.strange, self.labels))
         if not self.first_id:
-            raise EvaluationError(f"{path} holds no rows.")
+            raise EvaluationError(f"{path} contains no rows.")
         missing = [key for key in ids if key not in self.lines]
         if len(missing) == len(ids) and self.swapped:
             raise EvaluationError(
-                f"{path}: the columns seem to be swapped, as ids of the set stand in the place of labels; put the id "
-                "first, or name the columns with --column id=COLUMN and --column label=COLUMN."
+                f"The columns of {path} seem to be swapped, because the label column contains ids of the set. Put "
+                "the id first, or specify --column id=COLUMN and --column label=COLUMN."
             )
         if len(missing) == len(ids):
             raise EvaluationError(
-                f"{path} predicts none of the {len(ids):,} units of the set: its first id is {self.first_id}, and the "
-                f"set's is {ids[0]}. Give the predictions of these units, with their ids."
+                f"{path} has no predictions for the {len(ids):,} units of the set: its first id is {self.first_id}, "
+                f"but the first id of the set is {ids[0]}. Specify a file with predictions for these units."
             )
         if missing:
             raise EvaluationError(
-                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the set"
-                f"{first_of(missing)}. Add a row for each, with an empty label where the system gave none; if the file "
-                "was made for another version of the set, predict this one."
+                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the "
+                f"set{first_of(missing)}. Add a row for each, with an empty label if the system gave none, or "
+                "predict this version of the set."
             )
         if not any(self.said):
             raise EvaluationError(
-                f"{path} has an empty label for all {len(ids):,} units of the set, so there is nothing to measure; "
-                "name the column of the labels with --column label=COLUMN, or predict them."
+                f"{path} has an empty label for all {len(ids):,} units of the set. Specify the label column with "
+                "--column label=COLUMN, or add the labels."
             )
 
     def notes(self) -> list[str]:
         """Return sentences for the report about the file."""
-        found = []
+        sentences = []
         if self.outside:
-            rows = "1 row is about a unit" if self.outside == 1 else f"{self.outside:,} rows are about units"
-            found.append(f"{rows} outside the set, without effect on any figure.")
+            sentences.append(f"ignored {many(self.outside, 'row')} for units outside the set.")
         if self.scores is not None and self.says_label:
             best = zip(self.scores.argmax(axis=1), self.said, strict=True)
-            if unlike := sum(self.labels[place] != label for place, label in best):
-                found.append(
-                    f"in {many(unlike, 'row')} the label is not the one with the highest score. Accuracy and the like "
-                    "go by the label; calibration, thresholds and coverage by the scores."
+            if unlike := sum(self.labels[index] != label for index, label in best):
+                sentences.append(
+                    f"in {many(unlike, 'row')} the label does not have the highest score. Accuracy and similar "
+                    "measures use the label; calibration, thresholds and coverage use the scores."
                 )
         elif self.scores is not None:
             scores = self.scores[list(map(bool, self.said))]
             highest = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)
             if ties := int((highest > 1).sum()):
-                found.append(
-                    f"in {many(ties, 'row')} several labels have the highest score; the first of them in the task's "
-                    "order was taken."
+                sentences.append(
+                    f"in {many(ties, 'row')} several labels have the highest score. The first of these in the task's "
+                    "order was used."
                 )
         if refused := self.said.count(REFUSED):
-            found.append(_refusals(refused, len(self.said)))
-        return [f"{self.path.name}: {words}" for words in found]
+            sentences.append(_refusals(refused, len(self.said)))
+        return [f"{self.path.name}: {note}" for note in sentences]
 
 
 def _refusals(number: int, units: int) -> str:
-    found = "1 unit has" if number == 1 else f"{number:,} of {units:,} units have"
-    return f"{found} no label, a refusal, which counts as a wrong answer."
+    subject = "1 unit has" if number == 1 else f"{number:,} of {units:,} units have"
+    return f"{subject} no label (a refusal), which counts as a wrong answer."
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
@@ -294,18 +294,18 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
     """
     if "id" not in header:
         return
-    lacking = [label for label in labels if label not in scored]
-    if scored and lacking and (len(scored) > 1 or "label" not in header):
+    missing = [label for label in labels if label not in scored]
+    if scored and missing and (len(scored) > 1 or "label" not in header):
         raise EvaluationError(
-            f"{path} has scores for {', '.join(scored[:NAMED])}, but no column {lacking[0]!r}; give a column for each "
+            f"{path} has scores for {', '.join(scored[:NAMED])}, but no column {missing[0]!r}. Add a column for each "
             f"label of the set: {', '.join(labels[:20])}."
         )
     if not scored and "label" not in header:
         near = [name for name in header if get_close_matches(name.casefold(), ["label", *map(str.casefold, labels)])]
-        hint = f" Is {near[0]!r} one of them?" if near else ""
+        hint = f"; check the spelling of {near[0]!r}" if near else ""
         raise EvaluationError(
-            f"{path} has the columns {', '.join(header[:20])}, and neither `label` nor one for each label of the set: "
-            f"{', '.join(labels[:20])}.{hint}"
+            f"{path} has neither a column `label` nor a column for each label of the set, "
+            f"{', '.join(labels[:20])}. Its columns are {', '.join(header[:20])}{hint}."
         )
 
 
@@ -316,15 +316,14 @@ def _taken(label: str, labels: Sequence[str]) -> str:
 
 
 def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> str:
-    told = []
+    descriptions = []
     for label, line in list(strange.items())[:NAMED]:
-        folded = {each.casefold(): each for each in labels}
+        folded = {name.casefold(): name for name in labels}
         near = get_close_matches(label.casefold(), folded, 1)
-        places = [f"line {line:,}"] * bool(line) + [f"near {folded[each]!r}" for each in near]
-        told.append(f"{label[:40]!r}" + (f" ({', '.join(places)})" if places else ""))
-    more = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
+        places = [f"line {line:,}"] * bool(line) + [f"similar to {folded[name]!r}" for name in near]
+        descriptions.append(f"{label[:40]!r}" + (f" ({', '.join(places)})" if places else ""))
+    rest = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
     return (
-        f"{path} has labels that are not in the set: {', '.join(told)}{more}. The set's labels are "
-        f"{', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}; write them so, and an empty label where the "
-        "system gave none."
+        f"{path} has labels that are not in the set: {', '.join(descriptions)}{rest}. Use only the set's labels, or "
+        f"an empty label if the system gave none: {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}."
     )

@@ -80,14 +80,16 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
     Raises EvaluationError if the split is empty or the buckets cannot be counted, and GoldSetError if the set is
     damaged.
     """
-    place, manifest = gold.folder / "manifest.json", dict(gold.manifest)
-    over = frequent_over or get(place, get(place, manifest, "concepts", dict), "frequent_over", int)
-    names = [name for name in DESCRIPTORS if name in get(place, manifest, "files", dict)]
+    manifest_path, manifest = gold.folder / "manifest.json", dict(gold.manifest)
+    over = frequent_over or get(manifest_path, get(manifest_path, manifest, "concepts", dict), "frequent_over", int)
+    names = [name for name in DESCRIPTORS if name in get(manifest_path, manifest, "files", dict)]
     if not names:
-        raise GoldSetError(f"{place} names no {' or '.join(DESCRIPTORS)} among its files. {RESTORE}")
+        raise GoldSetError(f"{manifest_path} does not list {' or '.join(DESCRIPTORS)} among its files. {RESTORE}")
     path = gold.folder / names[0]
     concepts: dict[str, Any] = json.loads(path.read_bytes())
-    parents = {concept: get(f"{path}, concept {concept}", of, "parents", list) for concept, of in concepts.items()}
+    parents = {
+        concept: get(f"{path}, concept {concept}", entry, "parents", list) for concept, entry in concepts.items()
+    }
     splits = _splits(gold.folder / f"gold{gold.mark}.jsonl", parents)
     counted: Mapping[str, frozenset[str]] = {}
     if TRAIN in splits or frequent_over is not None:
@@ -95,25 +97,27 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
             counted = buckets({name: rows.values() for name, rows in splits.items()}, TRAIN, frequent_over=over)
         except ValueError as error:
             raise EvaluationError(
-                f"--frequent-over cannot be had on the set {gold.name} in {gold.folder}: {error}"
+                f"--frequent-over cannot be used with the set {gold.name} in {gold.folder}: {error}"
             ) from None
     if split not in splits:
-        there = ", ".join(sorted(splits)) or "no documents at all"
+        available_splits = ", ".join(sorted(splits)) or "none"
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no documents in the split {split}, only in: {there}; name "
-            "another with --split, or export the set with one."
+            f"The set {gold.name} in {gold.folder} has no documents in the split {split}. Its splits are: "
+            f"{available_splits}. Choose one with --split, or export the set with this split."
         )
     return LabelledDocuments(gold, split, splits[split], parents, counted, over)
 
 
-def _splits(path: Path, known: Mapping[str, Any]) -> dict[str, dict[str, frozenset[str]]]:
-    found: dict[str, dict[str, frozenset[str]]] = {}
-    for place, row in objects_in(path):
-        labels = get(place, row, "concepts", list)
-        if strange := [label for label in labels if label not in known]:
-            raise GoldSetError(f"{place} has the concept {strange[0]!r}, which the vocabulary lacks. {RESTORE}")
-        found.setdefault(get(place, row, "split", str), {})[get(place, row, "id", str)] = frozenset(labels)
-    return found
+def _splits(path: Path, vocabulary: Mapping[str, Any]) -> dict[str, dict[str, frozenset[str]]]:
+    splits: dict[str, dict[str, frozenset[str]]] = {}
+    for location, row in objects_in(path):
+        labels = get(location, row, "concepts", list)
+        if strange := [label for label in labels if label not in vocabulary]:
+            raise GoldSetError(
+                f"{location} contains the concept {strange[0]!r}, which is not in the vocabulary. {RESTORE}"
+            )
+        splits.setdefault(get(location, row, "split", str), {})[get(location, row, "id", str)] = frozenset(labels)
+    return splits
 
 
 # --- the report
@@ -143,14 +147,14 @@ def grade(
 
     Raises EvaluationError if the predictions cannot be measured.
     """
-    documents, every = read_documents(sets[0], split, frequent_over), [each for each in (spelled, against) if each]
+    documents, spellings = read_documents(sets[0], split, frequent_over), [name for name in (spelled, against) if name]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
-    runs = [ranking_of(each, documents.truth, documents.parents, **reading) for each in every]
+    runs = [ranking_of(spelling, documents.truth, documents.parents, **reading) for spelling in spellings]
     if first is not None and threshold is not None:
         raise EvaluationError(TEXTS.words["both"])
     firsts = [first or (FIRST if run.has_scores else None) for run in runs]
-    systems = [_measures(*each, threshold, documents) for each in zip(runs, firsts, strict=True)]
-    names = system_names(every, [run.system for run in runs])
+    systems = [_measures(*run_and_first, threshold, documents) for run_and_first in zip(runs, firsts, strict=True)]
+    names = system_names(spellings, [run.system for run in runs])
     test, comparison = TEXTS.words["randomization"], None
     if against:
         comparison = {"other": described(names[1]), "test": test, "rows": systems[0].compared(systems[1])}
@@ -161,28 +165,30 @@ def grade(
         "names": NAMES,
         "head": list(Measures.head),
         "words": _words(documents, firsts[0], threshold),
-        "reading": [words.format(least=LEAST_COUNT) for words in TEXTS.reading],
+        "reading": [sentence.format(least=LEAST_COUNT) for sentence in TEXTS.reading],
         "predictor": described(names[0]),
         "rows": list(systems[0].rows()),
         "comparison": comparison,
-        "told": [f"{name}: {said}" for name, run in zip(names, runs, strict=True) for said in sentences(run)],
+        "told": [f"{name}: {sentence}" for name, run in zip(names, runs, strict=True) for sentence in sentences(run)],
         "warnings": unfinished_ones(sets),
     }
 
 
-def _measures(run: "Ranked", first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
+def _measures(run: "Ranked", top_count: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
     """Return the measures of a system on the documents.
 
     run: the system's rankings.
-    first: number of top labels that are taken as the answer if `threshold` is None; None for all labels.
+    top_count: number of top labels that are taken as the answer if `threshold` is None; None for all labels.
     threshold: score from which labels are taken as the answer.
     """
     if threshold is not None and not run.has_scores:
-        raise EvaluationError(f"--threshold is for scores, and {run.system} has labels without; leave it out.")
+        raise EvaluationError(
+            f"--threshold requires scores, but the labels of {run.system} have none. Remove the option."
+        )
     rankings, truth = run.rankings(), documents.truth
     judged = [Judged(labels, rankings[key]) for key, labels in truth.items()]
     if threshold is None:
-        answered = measures.first_of(judged, first)
+        answered = measures.first_of(judged, top_count)
     else:
         answered = [Answered(labels, measures.above(run.scores[key], threshold)) for key, labels in truth.items()]
     groups = {ALL: measures.with_gold(judged)}
@@ -193,30 +199,34 @@ def _measures(run: "Ranked", first: int | None, threshold: float | None, documen
     return Measures(groups, answers, f"{documents.gold.digest}:{documents.split}")
 
 
-def _words(documents: LabelledDocuments, first: int | None, threshold: float | None) -> dict[str, list[str]]:
+def _words(documents: LabelledDocuments, top_count: int | None, threshold: float | None) -> dict[str, list[str]]:
     vocabulary = documents.gold.manifest["concepts"]["vocabulary"]
     if threshold is not None:
-        taken = f"with a score of {threshold:g} or more"
+        criterion = f"with a score of at least {threshold:g}"
     else:
-        taken = f"ranked among the first {first}" if first else "in the predictions, all of them"
+        criterion = f"ranked among the first {top_count}" if top_count else "in the predictions"
     without = sum(not labels for labels in documents.truth.values())
-    unlabelled = f"{are(without, 'document has', 'documents have')} no gold label, and no part in the measures at K."
-    buckets_used = "No document is in the split train, so labels are not divided by how often they are there."
+    unlabelled = (
+        f"{are(without, 'document has', 'documents have')} no gold label. The measures at K ignore such documents."
+    )
+    buckets_used = "The split train has no documents, so labels are not grouped by how often they occur in it."
     if documents.buckets:
         frequent, few, zero = (f"{len(documents.buckets[name]):,}" for name in BUCKETS)
         over = many(documents.frequent_over, "document")
-        buckets_used = f"Labels used: {frequent} frequent (in more than {over} of train), {few} few-shot (in fewer, at "
-        buckets_used += f"least one), {zero} zero-shot (in none)."
+        buckets_used = (
+            f"Labels used: {frequent} frequent (in more than {over} of train), {few} few-shot (in fewer, but "
+        )
+        buckets_used += f"at least one) and {zero} zero-shot (in none)."
     return {
         "gold": [
-            f"Measured on {many(len(documents.truth), 'document')} of the split {documents.split}, with labels of the "
-            f"vocabulary {vocabulary['name']}, version {vocabulary['version']} "
+            f"Measured on {many(len(documents.truth), 'document')} of the split {documents.split}, with labels from "
+            f"the vocabulary {vocabulary['name']}, version {vocabulary['version']} "
             f"({many(vocabulary['concepts'], 'concept')}).",
             *[unlabelled] * bool(without),
             buckets_used,
         ],
         "answers": [
-            TEXTS.words["answer"].format(taken=taken),
+            TEXTS.words["answer"].format(taken=criterion),
             TEXTS.words["ancestors"],
         ],
     }
@@ -262,11 +272,11 @@ def ranking_of(
         return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
     check_corpus(spelled, corpus)
     try:
-        found = ranked_for(corpus, spelled, documents)
+        rankings = ranked_for(corpus, spelled, documents)
     except CorpusError as error:
         raise EvaluationError(str(error)) from error
-    scores = {key: {label: float(-place) for place, label in enumerate(labels)} for key, labels in found.items()}
-    return Ranked(spelled, scores, [], sum(not each for each in scores.values()), has_scores=False)
+    scores = {key: {label: float(-rank) for rank, label in enumerate(labels)} for key, labels in rankings.items()}
+    return Ranked(spelled, scores, [], sum(not ranking for ranking in scores.values()), has_scores=False)
 
 
 def read_ranking(
@@ -287,9 +297,7 @@ def read_ranking(
     Raises EvaluationError if the file is neither a run nor a table, or contains none of the documents.
     """
     if path.is_dir():
-        raise EvaluationError(
-            f"{path} is a folder, and labels of documents are in one file, a TREC run or a table; name that file."
-        )
+        raise EvaluationError(f"{path} is a folder. Specify a file: a TREC run or a table.")
     try:
         format = format or (format_of(path) if path.is_file() else None)
         header = []
@@ -301,13 +309,14 @@ def read_ranking(
         # three.
         is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
         if is_run and columns:
-            raise CorpusError(f"{path} is a TREC run, which has no columns to name; leave --column out.")
+            raise CorpusError(f"{path} is a TREC run, which has no named columns. Remove --column.")
         run = Ranked(*vars(read_run(path, documents, labels)).values()) if is_run else table.read(header)
     except CorpusError as error:
         raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
     if run.without == len(documents):
         raise EvaluationError(
-            f"{path} has no line of any of the {len(documents):,} documents measured; give the run of these documents."
+            f"{path} contains none of the {len(documents):,} documents that are measured. Specify a file with "
+            "rankings of these documents."
         )
     return run
 
@@ -327,22 +336,22 @@ class _Table:
         self.scores: dict[str, dict[str, float]] = {}
 
     def read(self, header: Sequence[str]) -> Ranked:
-        others = [column for column in header if column != self.id]
-        strange = [column for column in others if column not in self.labels]
-        if not strange and others != [self.label] and "label" not in self.columns:
+        columns = [column for column in header if column != self.id]
+        strange = [column for column in columns if column not in self.labels]
+        if not strange and columns != [self.label] and "label" not in self.columns:
             self._read_scores(header)
             return self._ranked(has_scores=True)
         if self.id in header and self.label not in header and "label" not in self.columns:
             raise CorpusError(
-                f"{self.path} has the column {strange[0][:40]!r}, which is not one of the {len(self.labels):,} labels; "
-                "correct it, or leave it out."
+                f"{self.path} has the column {strange[0][:40]!r}, which is not one of the {len(self.labels):,} "
+                "labels. Correct or remove it."
             )
         return self._ranked(has_scores=self._read_labels())
 
     def _ranked(self, *, has_scores: bool) -> Ranked:
-        found = {document: self.scores.get(document, {}) for document in self.documents}
-        outside = [document for document in self.scores if document not in found]
-        return Ranked(self.path.name, found, outside, sum(not each for each in found.values()), has_scores)
+        scores = {document: self.scores.get(document, {}) for document in self.documents}
+        outside = [document for document in self.scores if document not in scores]
+        return Ranked(self.path.name, scores, outside, sum(not ranking for ranking in scores.values()), has_scores)
 
     def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield the location, the document and the cells of each row."""
@@ -356,11 +365,11 @@ class _Table:
         columns = Columns({"id": self.id} | {f"score {label}": label for label in scored}, ("id",))
         for where, document, raw in self._rows(columns):
             if document in self.scores:
-                raise CorpusError(f"{where} {document} has a row already; give each document one.")
-            said = {label: raw.get(f"score {label}") for label in scored}
+                raise CorpusError(f"{where} {document} already has a row. Write one row per document.")
+            cells = {label: raw.get(f"score {label}") for label in scored}
             self.scores[document] = {
                 label: _score(score, f"{where} the score of {label}")
-                for label, score in said.items()
+                for label, score in cells.items()
                 if score not in (None, "")
             }
 
@@ -371,40 +380,43 @@ class _Table:
         scored: set[bool] = set()
         for where, document, raw in self._rows(columns):
             cell, value = raw.get("label"), raw.get("score")
-            labels = [str(each) for each in cell] if isinstance(cell, list) else str(cell or "").split()
-            found = self.scores.setdefault(document, {})
+            labels = [str(item) for item in cell] if isinstance(cell, list) else str(cell or "").split()
+            scores = self.scores.setdefault(document, {})
             has_score = value not in (None, "")
             if has_score and len(labels) != 1:
-                raise CorpusError(f"{where} {len(labels)} labels have one score; write a row for each label.")
+                raise CorpusError(
+                    f"{where} there is only one score for {len(labels)} labels. Write a row for each label."
+                )
             if labels:
                 scored.add(has_score)
             if len(scored) > 1:
-                raise CorpusError(f"{where} some labels have scores and others none; give each a score, or none.")
+                raise CorpusError(
+                    f"{where} some labels have scores and others do not. Add the missing scores, or remove all scores."
+                )
             for label in labels:
                 if label not in self.labels:
                     near = get_close_matches(label, self.labels, 1)
                     hint = f" Did you mean {near[0]!r}?" if near else ""
-                    known = f"is not one of the {len(self.labels):,} labels; correct it, or leave it out.{hint}"
-                    raise CorpusError(f"{where} {label[:40]!r} {known}")
-                if label in found:
-                    raise CorpusError(f"{where} {document} has the label {label} twice; give it once.")
-                found[label] = _score(value, f"{where} the score of {label}") if has_score else float(-len(found))
+                    problem = f"is not one of the {len(self.labels):,} labels. Correct or remove it.{hint}"
+                    raise CorpusError(f"{where} {label[:40]!r} {problem}")
+                if label in scores:
+                    raise CorpusError(f"{where} {document} has the label {label} twice. Remove one of them.")
+                scores[label] = _score(value, f"{where} the score of {label}") if has_score else float(-len(scores))
         return scored == {True}
 
 
 def _score(value: Any, where: str) -> float:
     if not isfinite(score := number_in(value)):
-        raise CorpusError(f"{where} is {str(value)[:40]!r}; write a finite number such as 0.93.")
+        raise CorpusError(f"{where} is {str(value)[:40]!r}, which is not a finite number such as 0.93.")
     return score
 
 
 def sentences(run: Run) -> list[str]:
     """Return sentences for the report on documents without a ranking, and on rankings of documents outside the set."""
-    told = []
+    notes = []
     if outside := len(run.outside):
-        documents = are(outside, "document is", "documents are")
-        told.append(f"{documents} not among those measured, without effect on any figure.")
+        notes.append(f"ignored {many(outside, 'document')} outside the set.")
     if run.without:
-        documents = are(run.without, "document measured has", "documents measured have")
-        told.append(f"{documents} no line; there nothing counts as found.")
-    return told
+        documents = are(run.without, "measured document has", "measured documents have")
+        notes.append(f"{documents} no ranking, so no labels count as predicted there.")
+    return notes

@@ -12,6 +12,7 @@ from pathlib import Path
 from annotate.goldsets.gold_set import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
 from annotate.kinds.interface_language import NOT
+from annotate.reports.tables import many
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
@@ -21,8 +22,8 @@ from corpora.sources.readers import named_columns
 
 NAMED = 5  # a message lists at most this many ids or labels
 UNFAIR_LOOK = (
-    "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair sample. "
-    "Wait until the round is done, then extend the task or its audit for the next look."
+    "--sequential requires a finished set of posts: while disputed posts are waiting, the posts that were read are "
+    "not a random sample. Wait until the round is finished, then extend the task or its audit for the next look."
 )
 
 
@@ -82,10 +83,10 @@ def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subjec
 
     Raises CorpusError if the corpus has no such predictor.
     """
-    found = find_predictor(corpus, spelled)
-    labels = partial(predicted_labels, corpus, found)
+    predictor = find_predictor(corpus, spelled)
+    labels = partial(predicted_labels, corpus, predictor)
     counted = Counter(labels((), others).values()) if others else Counter[str]()
-    return Subject(found.name, found.version, found.mapping, labels, found, corpus, others=counted)
+    return Subject(predictor.name, predictor.version, predictor.mapping, labels, predictor, corpus, others=counted)
 
 
 def of_file(
@@ -110,33 +111,32 @@ def of_file(
 
     Raises CorpusError if the file has no valid predictions.
     """
-    own = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
-    own = {label for label in own if label not in LANGUAGES}
-    spelled = {label: label for label in own}
-    for label in own:
+    extra_labels = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
+    extra_labels = {label for label in extra_labels if label not in LANGUAGES}
+    spelled = {label: label for label in extra_labels}
+    for label in extra_labels:
         language, _, rest = label.partition("-")
         if rest:
             spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
     ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
     only = EVERY_LABEL if others is EVERY_LABEL else ids.union(others)
-    found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=only)
-    found = {key: spelled.get(label, label) for key, label in found.items()}
+    predictions, summary = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=only)
+    predictions = {key: spelled.get(label, label) for key, label in predictions.items()}
 
     def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
-        if missing := [key for key in ids if key not in found]:
+        if missing := [key for key in ids if key not in predictions]:
             raise EvaluationError(
-                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{first_of(missing)}. "
-                "Add them, und where the predictor names no language, or list those that have vanished from their "
-                "source with --vanished."
+                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold "
+                f"sets{first_of(missing)}. Add their labels (und if the predictor gives no language), or list posts "
+                "that no longer exist with --vanished."
             )
-        return {key: found[key] for key in (*ids, *also) if key in found}
+        return {key: predictions[key] for key in (*ids, *also) if key in predictions}
 
-    warnings = [f"{path.name}: {sentence}" for sentence in told.sentences()]
-    if told.outside:
-        rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
-        warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
-    in_sets = {row.id for gold in sets for row in gold.rows} if others else found.keys()
-    counted = Counter(label for key, label in found.items() if key not in in_sets)
+    warnings = [f"{path.name}: {sentence}" for sentence in summary.sentences()]
+    if summary.outside:
+        warnings.append(f"{path.name}: ignored {many(summary.outside, 'row')} for posts outside the gold sets.")
+    in_sets = {row.id for gold in sets for row in gold.rows} if others else predictions.keys()
+    counted = Counter(label for key, label in predictions.items() if key not in in_sets)
     return Subject(path.name, "", classes(declared), labels, None, "", path.resolve(), tuple(warnings), counted)
 
 
@@ -162,18 +162,12 @@ def subject_of(
     """
     if is_file(spelled):
         return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
-    found = next((gold.corpus for gold in sets if gold.corpus), "")
-    if corpus and found and corpus != found:
-        raise EvaluationError(
-            f"The gold sets are from corpus {found}, not {corpus}; leave --corpus out, or correct it."
-        )
-    if not (corpus or found):
-        raise EvaluationError(
-            f"The gold sets were imported and name no corpus; say with --corpus whose predictor {spelled} is, or give "
-            f"a file of labels. There is no file {spelled}."
-        )
+    sets_corpus = next((gold.corpus for gold in sets if gold.corpus), "")
+    if corpus and sets_corpus and corpus != sets_corpus:
+        raise EvaluationError(f"The gold sets are from corpus {sets_corpus}, not {corpus}. Remove or correct --corpus.")
+    check_corpus(spelled, corpus or sets_corpus)
     outside = frozenset(others).difference(row.id for gold in sets for row in gold.rows)
-    return of_corpus(found or corpus, spelled, outside)
+    return of_corpus(sets_corpus or corpus, spelled, outside)
 
 
 def check_corpus(spelled: str, corpus: str) -> None:
@@ -183,8 +177,8 @@ def check_corpus(spelled: str, corpus: str) -> None:
     """
     if not corpus:
         raise EvaluationError(
-            f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
-            "corpus with --corpus."
+            f"The file {spelled} does not exist, and the gold set does not name a corpus in which to look it up as a "
+            "predictor. Specify the corpus with --corpus, or the path of an existing file."
         )
 
 
@@ -213,37 +207,37 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
             _check_pair(other, gold)
         if not (gold.finished or unfinished):
             raise EvaluationError(
-                f"The gold set {gold.name} in {folder} is unfinished: posts that still wait for people have no label, "
-                "and disputed ones are harder than the others. Export it again when it is done, or pass --unfinished "
-                "to measure on it all the same."
+                f"The gold set {gold.name} in {folder} is unfinished: some posts have no label yet, and disputed "
+                "posts are harder than the others. Export it again when it is finished, or use --unfinished to "
+                "measure anyway."
             )
         if not (gold.rows or gold.erased):
             raise EvaluationError(
-                f"The gold set {gold.name} in {folder} has no labelled post, so nothing can be measured on it; leave "
-                "it out, or export it again when people have labelled some."
+                f"The gold set {gold.name} in {folder} has no labelled posts, so nothing can be measured. Remove it, "
+                "or export it again after people have labelled some."
             )
         sets.append(gold)
     for gold in sets:
         if gold.of and not any(other.population == STREAM and other.name == gold.of for other in sets):
             raise EvaluationError(
-                f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than "
-                "the detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
+                f"{gold.folder} contains only the posts of the uniform set {gold.of} on which a predictor disagrees "
+                "with the detectors, so it cannot be measured without that set. Add the uniform set with --gold."
             )
     return sets
 
 
 def _check_pair(other: GoldSet, gold: GoldSet) -> None:
     if other.folder.resolve() == gold.folder.resolve() or (other.digest, other.design) == (gold.digest, gold.design):
-        raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set; name it once.")
+        raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set. Specify it only once.")
     if other.population == STREAM and gold.population == STREAM:
         raise EvaluationError(
-            f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
-            "instead (`assay extend_task`), so that one draw has all the posts."
+            f"{other.folder} and {gold.folder} are both uniform sets, but an evaluation can use only one. To add "
+            "posts to one draw, extend the task with `assay extend_task`."
         )
     if other.corpus and gold.corpus and other.corpus != gold.corpus:
         raise EvaluationError(
-            f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
-            "each corpus by itself."
+            f"{other.folder} is from corpus {other.corpus}, but {gold.folder} is from corpus {gold.corpus}. Evaluate "
+            "each corpus separately."
         )
 
 
@@ -260,7 +254,7 @@ def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str,
 
     Raises EvaluationError if a class of a predictor contains both labels that a code includes and other labels.
     """
-    found = {}
+    by_code = {}
     for code in sorted(set(codes)):
         finer = set(finer_labels(code))
         if not finer:
@@ -268,8 +262,9 @@ def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str,
         for label, holder in sorted(folded.items()):
             if label not in finer and holder != code and any(folded.get(other) == holder for other in finer):
                 raise EvaluationError(
-                    f"The class {holder} of a predictor has {label} besides labels of {code}, which people were asked "
-                    f"about; declare {holder} without it, or leave out the gold set that asks about {code}."
+                    f"The predictor's class {holder} contains {label} in addition to labels of {code}, which people "
+                    f"were asked about. Remove {label} from the class {holder}, or remove the gold set that asks "
+                    f"about {code}."
                 )
-        found[code] = frozenset({folded.get(label, label) for label in finer} - {code})
-    return found
+        by_code[code] = frozenset({folded.get(label, label) for label in finer} - {code})
+    return by_code

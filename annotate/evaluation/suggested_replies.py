@@ -62,28 +62,28 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 
     Raises EvaluationError if there are no test pairs, and GoldSetError if a file has the wrong number of columns.
     """
-    found: dict[str, Tested] = {}
+    tests: dict[str, Tested] = {}
     for folder in sorted(path for path in (gold.folder / "test").glob("*") if path.is_dir()):
-        pairs = [(said, reply) for path in sorted(folder.glob("*.tsv*")) for said, reply, *_ in _cells(path, 4)]
+        pairs = [(message, reply) for path in sorted(folder.glob("*.tsv*")) for message, reply, *_ in _cells(path, 4)]
         responses = gold.folder / "rsp_set" / folder.name / RESPONSES
-        known = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
+        reply_set = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
         if pairs:
-            found[folder.name] = Tested(pairs, known)
-    if not found:
+            tests[folder.name] = Tested(pairs, reply_set)
+    if not tests:
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no test pairs, and predictions are for these; export it with a "
-            "share for test, from a corpus whose licence lets its texts leave."
+            f"The set {gold.name} in {gold.folder} has no test pairs to predict replies for. Export it with a share "
+            "for the test split, from a corpus with a licence that allows its texts to be published."
         )
-    return found
+    return tests
 
 
-def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
+def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:
     """Yield the cells of each line, with white space normalized."""
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             cells = list(map(compared, line.rstrip("\r\n").split("\t")))
-            if len(cells) != wanted:
-                raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells and not {wanted}. {RESTORE}")
+            if len(cells) != cell_count:
+                raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells instead of {cell_count}. {RESTORE}")
             yield cells
 
 
@@ -95,82 +95,88 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
 
     Raises EvaluationError if there is no file of predictions, or if a file lacks a test pair of its language.
     """
-    told: list[str] = []
-    files = _files(path, tests, told)
-    replies = {language: _read(file, language, tests[language], told) for language, file in files.items()}
+    notes: list[str] = []
+    files = _files(path, tests, notes)
+    replies = {language: _read(file, language, tests[language], notes) for language, file in files.items()}
     if without := sorted(tests.keys() - files.keys()):
-        told.append(f"There are no predictions for {', '.join(without)}, whose test pairs are not measured.")
-    return Suggested(replies, told)
+        notes.append(f"Test pairs in {', '.join(without)} are not measured, because there are no predictions for them.")
+    return Suggested(replies, notes)
 
 
-def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str, Path]:
+def _files(path: Path, tests: Mapping[str, Tested], notes: list[str]) -> dict[str, Path]:
     """Return the file of each language.
 
-    A file in a language without test pairs is left out, and a sentence about it is added to `told`.
+    A file in a language without test pairs is left out, and a sentence about it is added to `notes`.
     """
     example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
-        raise EvaluationError(f"There is no {path}; name a file such as {example}, or a folder of such files.")
+        raise EvaluationError(f"{path} does not exist. Specify a file such as {example}, or a folder of such files.")
     if not (path.is_dir() or path.is_file()):
-        raise EvaluationError(f"{path} is not an ordinary file; save the predictions in one.")
+        raise EvaluationError(f"{path} is not a regular file. Save the predictions in a regular file.")
     files = sorted(path.glob(f"*{OF_LANGUAGE}")) if path.is_dir() else [path]
     if not files:
-        raise EvaluationError(f"{path} has no file of predictions; put one there for each language, such as {example}.")
-    found, others = {}, []
+        raise EvaluationError(f"{path} contains no prediction files. Add one for each language, such as {example}.")
+    files_by_language, other_languages = {}, []
     for file in files:
         language = file.name.removesuffix(OF_LANGUAGE)
         if language == file.name:
-            raise EvaluationError(f"{file} does not say its language; name it by that, such as {example}.")
+            raise EvaluationError(
+                f"The name of {file} does not contain a language. Rename it, for example to {example}."
+            )
         if language in tests:
-            found[language] = file
+            files_by_language[language] = file
         else:
-            others.append(language)
-            told.append(f"{file.name} is for {language}, of which the set has no test pairs; it is left out.")
-    if not found:
+            other_languages.append(language)
+            notes.append(f"{file.name} was ignored, because the set has no test pairs in {language}.")
+    if not files_by_language:
         raise EvaluationError(
-            f"{path} is for {', '.join(others)}, of which the set has no test pairs; it has them in {', '.join(tests)}."
+            f"{path} contains predictions for {', '.join(other_languages)}, but the set has test pairs only in "
+            f"{', '.join(tests)}."
         )
-    return found
+    return files_by_language
 
 
-def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[list[str]]:
+def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[list[str]]:
     """Return the replies suggested for each test pair. If the set repeats a pair, its lines are matched in order."""
     waiting, outside = Counter(tested.pairs), 0
-    said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
+    suggestions: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     for example in examples(path):
         # Empty cells at the end of a line are not suggestions. An empty cell before a suggestion keeps its rank.
         pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
         while replies and not replies[-1]:
             replies.pop()
-        if len(said[pair]) < waiting[pair]:
-            said[pair].append(replies)
+        if len(suggestions[pair]) < waiting[pair]:
+            suggestions[pair].append(replies)
         else:
             outside += 1
             last_outside = example.line
-    if outside and not any(said.values()):
+    if outside and not any(suggestions.values()):
         raise EvaluationError(
-            f"{path} has no line of any of the {len(tested.pairs):,} test pairs of {language}: message and reference "
-            "reply must be the first two cells of a line, as the set has them."
+            f"{path} contains none of the {len(tested.pairs):,} test pairs in {language}. The first two cells of "
+            "each line must be the message and the reference reply, as in the set."
         )
-    if lacking := [pair for pair in waiting if len(said[pair]) < waiting[pair]]:
-        number, there = sum(waiting[pair] - len(said[pair]) for pair in lacking), len(said[lacking[0]])
-        wanted = waiting[lacking[0]]
-        often = f", which the set has {wanted:,} times and the file {there:,}" if wanted > 1 else ""
+    if missing_pairs := [pair for pair in waiting if len(suggestions[pair]) < waiting[pair]]:
+        number, in_file = (
+            sum(waiting[pair] - len(suggestions[pair]) for pair in missing_pairs),
+            len(suggestions[missing_pairs[0]]),
+        )
+        in_set = waiting[missing_pairs[0]]
+        often = f", which occurs {in_set:,} times in the set and {in_file:,} times in the file" if in_set > 1 else ""
         raise EvaluationError(
-            f"{path} lacks a line for {number:,} of the {len(tested.pairs):,} test pairs of {language}, the first of "
-            f"them {_short(lacking[0][0])} with the reply {_short(lacking[0][1])}{often}; give one for each, without "
-            "suggestions where there are none."
+            f"{path} has no line for {number:,} of the {len(tested.pairs):,} test pairs in {language}. The first is "
+            f"{_short(missing_pairs[0][0])} with the reply {_short(missing_pairs[0][1])}{often}. Add a line for each "
+            "pair, without suggestions if there are none."
         )
     if outside:
-        told.append(
-            f"{language}: {are(outside, 'line is', 'lines are')} of no test pair, or of one that has its "
-            f"line, without effect on any figure; the last is line {last_outside:,}."
+        notes.append(
+            f"{language}: {are(outside, 'line was', 'lines were')} ignored (no test pair, or a repeated pair). "
+            f"The last is line {last_outside:,}."
         )
-    suggested = [said[pair].popleft() for pair in tested.pairs]
-    if fewer := sum(len(each) < MOST for each in suggested):
-        told.append(
-            f"{language}: {are(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
-            "the best of those that there are counts, and where there is none, nothing is right."
+    suggested = [suggestions[pair].popleft() for pair in tested.pairs]
+    if fewer := sum(len(candidates) < MOST for candidates in suggested):
+        notes.append(
+            f"{language}: {are(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies. The best "
+            "suggestion counts; an example without suggestions counts as wrong."
         )
     return suggested
 
@@ -194,41 +200,43 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     [gold] = sets
     paths = [path for path in (predictions, against) if path]
     names, tests = system_names(paths), read_tests(gold)
-    said = [read_predictions(path, tests) for path in paths]
-    systems = [_examples(each, tests) for each in said]
+    suggestions = [read_predictions(path, tests) for path in paths]
+    systems = [_examples(suggested, tests) for suggested in suggestions]
     test = TEXTS.words["randomization"]
-    comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
+    comparison, unmatched_notes = _comparison(*systems, seed=gold.digest) if against else ([], [])
     return {
         "form": "text",
         "unit": "example",
         "sections": TEXTS.sections,
         "head": [{"measure": measure, "of": {}} for measure in ("weighted_rouge", "p1")],
-        "words": {"gold": _counts(systems[0], tests), "comparison": alone},
-        "reading": [words.format(least=LEAST_LEFT_OUT) for words in TEXTS.reading],
+        "words": {"gold": _counts(systems[0], tests), "comparison": unmatched_notes},
+        "reading": [sentence.format(least=LEAST_LEFT_OUT) for sentence in TEXTS.reading],
         "predictor": described(names[0]),
         "gold": [gold.described() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
         "rows": [
-            row(measure, of, found, _units(measure, examples), _note(measure, examples))
-            for of, examples in _slices(systems[0])
-            for measure, found in measures.figures(examples).items()
+            row(measure, slice_keys, figure, _units(measure, examples), _note(measure, examples))
+            for slice_keys, examples in _slices(systems[0])
+            for measure, figure in measures.figures(examples).items()
         ],
         "comparison": {"other": described(names[1]), "rows": comparison, "test": test} if against else None,
-        "told": [f"{name}: {words}" for name, each in zip(names, said, strict=True) for words in each.told],
+        "told": [
+            f"{name}: {note}" for name, suggested in zip(names, suggestions, strict=True) for note in suggested.told
+        ],
         "warnings": [],
     }
 
 
-def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
+def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
     try:
         return {
             language: [
                 Example(f"{language}\t{message}", best_of(texts, reference), rank)
-                for (message, true), suggestions in zip(tests[language].pairs, each, strict=True)
+                for (message, true), suggestions in zip(tests[language].pairs, replies, strict=True)
                 if is_measured(reference := tokenized(true, language))
                 for texts in [[tokenized(text, language) for text in suggestions]]
                 for rank in [rank_of(true, suggestions, tests[language].responses)]
             ]
-            for language, each in said.replies.items()
+            for language, replies in suggested.replies.items()
         }
     except MissingExtra as error:
         raise EvaluationError(str(error)) from error
@@ -236,12 +244,16 @@ def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
 
 def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
     """Return all examples and, if there are several languages, the examples of each language."""
-    found: list[tuple[dict[str, str], list[Example]]] = [({}, [each for of in examples.values() for each in of])]
-    return found + [({"language": code}, of) for code, of in examples.items() if len(examples) > 1]
+    slices: list[tuple[dict[str, str], list[Example]]] = [
+        ({}, [example for language_examples in examples.values() for example in language_examples])
+    ]
+    return slices + [
+        ({"language": code}, language_examples) for code, language_examples in examples.items() if len(examples) > 1
+    ]
 
 
 def _units(measure: str, examples: Sequence[Example]) -> int:
-    return sum(each.rank is not None for each in examples) if measure in RETRIEVED else len(examples)
+    return sum(example.rank is not None for example in examples) if measure in RETRIEVED else len(examples)
 
 
 def _note(measure: str, examples: Sequence[Example]) -> str:
@@ -251,34 +263,42 @@ def _note(measure: str, examples: Sequence[Example]) -> str:
 def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
     """Return sentences with the numbers of examples and messages per language."""
     counts = []
-    for language, found in examples.items():
-        left = len(tests[language].pairs) - len(found)
-        messages = len({each.message for each in found})
+    for language, measured in examples.items():
+        left = len(tests[language].pairs) - len(measured)
+        messages = len({example.message for example in measured})
         counts.append(
-            f"{language}: {many(len(found), 'example')} of {many(messages, 'message')}"
+            f"{language}: {many(len(measured), 'example')} of {many(messages, 'message')}"
             + (f", and {left:,} left out" if left else "")
         )
     return [
         f"Measured on test pairs. {'; '.join(counts)}.",
-        f"References of more than {LONGEST} words, or of full stops alone, are left out.",
+        f"References with more than {LONGEST} words, or with only full stops, are left out.",
     ]
 
 
-def _comparison(first: Measured, second: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
+def _comparison(first_examples: Measured, second_examples: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
     """Return the rows, and a sentence about languages for which only one system has predictions."""
-    both = [language for language in first if language in second]
+    both = [language for language in first_examples if language in second_examples]
     if not both:
         raise EvaluationError(
-            f"There is no language of which both systems have predictions: the one has {', '.join(first)}, the other "
-            f"{', '.join(second)}; predict the same test pairs with both."
+            f"The systems have no language in common: one has predictions for {', '.join(first_examples)}, the other "
+            f"for {', '.join(second_examples)}. Predict the same test pairs with both systems."
         )
-    sides = [_slices({language: each[language] for language in both}) for each in (first, second)]
+    sides = [
+        _slices({language: measured[language] for language in both}) for measured in (first_examples, second_examples)
+    ]
     rows = []
-    for (of, ones), (_, others) in zip(*sides, strict=True):
-        drawn_by = f"{seed}:{of.get('language', '' if len(both) > 1 else both[0])}"
-        p_values = measures.p_values(ones, others, seed=drawn_by)
-        for measure, found in measures.differences(ones, others).items():
-            note = _note(measure, ones) or ("" if found else f"fewer than {LEAST_UNITS} messages")
-            rows.append(difference_row(measure, of, found, _units(measure, ones), note, p_values.get(measure)))
-    alone = ", ".join(sorted(first.keys() ^ second.keys()))
-    return holm_corrected(rows), [f"Only one system has predictions for {alone}; they are not compared."] * bool(alone)
+    for (slice_keys, first_slice), (_, second_slice) in zip(*sides, strict=True):
+        drawn_by = f"{seed}:{slice_keys.get('language', '' if len(both) > 1 else both[0])}"
+        p_values = measures.p_values(first_slice, second_slice, seed=drawn_by)
+        for measure, difference in measures.differences(first_slice, second_slice).items():
+            note = _note(measure, first_slice) or ("" if difference else f"fewer than {LEAST_UNITS} messages")
+            rows.append(
+                difference_row(
+                    measure, slice_keys, difference, _units(measure, first_slice), note, p_values.get(measure)
+                )
+            )
+    unmatched = ", ".join(sorted(first_examples.keys() ^ second_examples.keys()))
+    return holm_corrected(rows), [
+        f"Only one system has predictions for {unmatched}, so these languages are not compared."
+    ] * bool(unmatched)

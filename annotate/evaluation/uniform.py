@@ -180,9 +180,9 @@ class Uniform:
     @cached_property
     def by_rate(self) -> tuple["Uniform", ...]:
         """The set reweighted for the likeliest ratio in `rates`, the one nearest to 1, and for the two end points."""
-        least, most = self.rates
-        likeliest = min(most, max(least, 1.0))
-        return tuple(map(self._tilted, dict.fromkeys((likeliest, least, most)) if self.missing else (1.0,)))
+        lowest, highest = self.rates
+        likeliest = min(highest, max(lowest, 1.0))
+        return tuple(map(self._tilted, dict.fromkeys((likeliest, lowest, highest)) if self.missing else (1.0,)))
 
     def _tilted(self, rate: float) -> "Uniform":
         """Return the set reweighted so that the posts that were read also represent the missing posts of their stratum.
@@ -205,14 +205,14 @@ class Uniform:
                 continue
             # If all missing posts are wrong, their error rate is read / off times that of the read posts. If no read
             # post is wrong, count half a post as wrong, as Jeffreys' prior does.
-            most = read / (off or 0.5)
+            limit = read / (off or 0.5)
             # The error rate of the read and missing posts together, as a multiple of the error rate of the read posts.
-            times = (read + lost * min(rate, most)) / (read + lost)
-            kept = min(1.0, times)
+            times = (read + lost * min(rate, limit)) / (read + lost)
+            kept_share = min(1.0, times)
             if cell.truth == cell.agreed:
-                kept = max(0.0, read / max(1.0, times) - off * kept) / (read - off)
-                tilted[cell._replace(read=False, word="", first="")] += posts * max(0.0, 1 - kept)
-            tilted[cell] += posts * kept
+                kept_share = max(0.0, read / max(1.0, times) - off * kept_share) / (read - off)
+                tilted[cell._replace(read=False, word="", first="")] += posts * max(0.0, 1 - kept_share)
+            tilted[cell] += posts * kept_share
         return replace(self, counts=tilted)
 
     @cached_property
@@ -229,28 +229,28 @@ class Uniform:
         return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
 
     def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
-        def most(cell: Cell) -> tuple[int, int]:
+        def sort_key(cell: Cell) -> tuple[int, int]:
             """Return a sort key: the cell's effect, then how low the effect would be if the detectors were right."""
             return worth(cell), -worth(cell._replace(truth=cell.agreed))
 
-        found = self.cells.copy()
+        cells = self.cells.copy()
         for cell, posts in Counter(self.missing.values()).items():
             is_told = NOT_TOLD not in (cell.said, cell.other)
             may_be = (
-                cell._replace(read=True, said=said, other=other, truth=truth)
-                for said, other in ([(cell.said, cell.other)] if is_told else self._said_in[cell.stratum])
-                for truth in (cell.agreed, said, other, *truths, ANOTHER)
+                cell._replace(read=True, said=predicted, other=other, truth=truth)
+                for predicted, other in ([(cell.said, cell.other)] if is_told else self._said_in[cell.stratum])
+                for truth in (cell.agreed, predicted, other, *truths, ANOTHER)
             )
-            found[max(may_be, key=most)] += posts
-        return replace(self, missing={}, counts=found)
+            cells[max(may_be, key=sort_key)] += posts
+        return replace(self, missing={}, counts=cells)
 
     @cached_property
     def _said_in(self) -> dict[str, list[tuple[str, str]]]:
         """For each stratum, the pairs of labels that the two predictors give to its posts, most frequent first."""
-        found: dict[str, Counter[tuple[str, str]]] = {}
+        counts: dict[str, Counter[tuple[str, str]]] = {}
         for cell, posts in self.cells.items():
-            found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
-        return {stratum: [said for said, _ in counted.most_common()] for stratum, counted in found.items()}
+            counts.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
+        return {stratum: [labels for labels, _ in counted.most_common()] for stratum, counted in counts.items()}
 
     def as_labelled(self) -> "Uniform":
         """Return the set as if people had given all its labels."""
@@ -258,7 +258,7 @@ class Uniform:
 
 
 def turns(
-    cells: Cells, weights: Mapping[Cell, float], found: Mapping[str, Errors], domain: Of, right: Of
+    cells: Cells, weights: Mapping[Cell, float], error_rates: Mapping[str, Errors], domain: Of, right: Of
 ) -> dict[str, list[tuple[Way, Turned]]]:
     """Return, for each source of error, how wrong single-annotator labels change a share.
 
@@ -267,7 +267,7 @@ def turns(
 
     cells: number of posts per cell.
     weights: number of posts that each post of a cell represents.
-    found: error rates of the labels in each pool.
+    error_rates: error rates of the labels in each pool.
     domain, right: see `metrics.share`.
     """
 
@@ -277,12 +277,12 @@ def turns(
         return inside - 1, (inside and right(in_truth)) - right(cell)
 
     found_turned: dict[str, list[tuple[Way, Turned]]] = {}
-    for pool, rates in found.items():
-        own = {cell: posts * weights[cell] for cell, posts in cells.items() if cell.pool == pool}
-        missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
-        per_miss = sum(own.values()) / missed if missed else 0.0
+    for pool, rates in error_rates.items():
+        pool_cells = {cell: posts * weights[cell] for cell, posts in cells.items() if cell.pool == pool}
+        missed = sum(posts for cell, posts in pool_cells.items() if cell.said != cell.truth)
+        per_miss = sum(pool_cells.values()) / missed if missed else 0.0
         turning: defaultdict[tuple[Way, Estimate, float], float] = defaultdict(float)
-        for cell, posts in own.items():
+        for cell, posts in pool_cells.items():
             if not domain(cell):
                 continue
             as_said, otherwise = way(cell, cell.said), way(cell, ANOTHER)
@@ -291,6 +291,6 @@ def turns(
             else:
                 turning[as_said, rates.gone if otherwise == as_said else rates.gained, per_miss] += posts
         found_turned.setdefault(RECHECKS if pool == AUDITED else CHECKS, []).extend(
-            turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)
+            turned(change, posts, rate, per) for (change, rate, per), posts in turning.items() if any(change)
         )
     return found_turned

@@ -63,8 +63,8 @@ class Units(RecordSet):
         The rows are read from the file each time, because 100,000 rows would take a gigabyte of memory.
         """
         with self.jsonl.open("rb") as file:
-            for place in places:
-                file.seek(self.offsets[place])
+            for index in places:
+                file.seek(self.offsets[index])
                 yield json.loads(file.readline())
 
 
@@ -79,42 +79,44 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
     Raises GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
     try:
-        found = _read(folder, unfinished, split)
+        units = _read(folder, unfinished, split)
     except OSError as error:
-        raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
-    if sequential and found.noun == "post" and not found.finished:
+        raise GoldSetError(f"Cannot read {error.filename or folder}: {error.strerror}.") from error
+    if sequential and units.noun == "post" and not units.finished:
         raise EvaluationError(UNFAIR_LOOK)
-    if sequential and found.scarce:
+    if sequential and units.scarce:
         raise EvaluationError(
-            f"--sequential: in {folder} fewer than {LEAST_COUNT} of the units in {', '.join(found.scarce)} have a "
-            "label, so no interval can hold for all languages. Export the set again when some have been read in each."
+            f"--sequential requires at least {LEAST_COUNT} labelled units in each language, but {folder} has fewer "
+            f"in {', '.join(units.scarce)}. Export the set again after people have labelled more units."
         )
-    return found
+    return units
 
 
 def _read(folder: Path, unfinished: bool, split: str) -> Units:
-    manifest, place = manifest_of(folder), folder / "manifest.json"
-    task, finished = get(place, manifest, "task", dict), get(place, manifest, "finished", bool)
-    form, name = get(place, task, "form", str), get(place, task, "name", str)
+    manifest, manifest_path = manifest_of(folder), folder / "manifest.json"
+    task, finished = get(manifest_path, manifest, "task", dict), get(manifest_path, manifest, "finished", bool)
+    form, name = get(manifest_path, task, "form", str), get(manifest_path, task, "name", str)
     noun = "post" if "posts" in manifest.get("counts", ()) else "record"
-    check_set(folder, name, get(place, manifest, "files", dict), noun=noun, finished=finished, unfinished=unfinished)
+    check_set(
+        folder, name, get(manifest_path, manifest, "files", dict), noun=noun, finished=finished, unfinished=unfinished
+    )
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
-    together = get(place, task, "together", str)
-    found = _Columns(together, split)
-    found.dropped.add(together)
-    found.read(jsonl)
-    _check(found, name, jsonl)
-    listed = list(task["labels"])
-    labels = listed + sorted(set(found.gold) - set(listed))
-    chances, scarce = np.array(found.chances), list[str]()
+    group_column = get(manifest_path, task, "together", str)
+    columns = _Columns(group_column, split)
+    columns.dropped.add(group_column)
+    columns.read(jsonl)
+    _check(columns, name, jsonl)
+    task_labels = list(task["labels"])
+    labels = task_labels + sorted(set(columns.gold) - set(task_labels))
+    chances, scarce = np.array(columns.chances), list[str]()
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
-        shares, scarce = _shares_read(get(place, manifest, "draws", list), found)
+        shares, scarce = _shares_read(get(manifest_path, manifest, "draws", list), columns)
         chances *= shares
     groups = None  # the licence may withhold the field
-    if together and None not in found.groups:
-        places = {value: place for place, value in enumerate(dict.fromkeys(map(str, found.groups)))}
-        groups = np.array([places[str(value)] for value in found.groups], dtype=np.int64)
-    of_set = (folder, name, finished, manifest["digest"], manifest, len(found.ids), noun)
+    if group_column and None not in columns.groups:
+        places = {value: index for index, value in enumerate(dict.fromkeys(map(str, columns.groups)))}
+        groups = np.array([places[str(value)] for value in columns.groups], dtype=np.int64)
+    of_set = (folder, name, finished, manifest["digest"], manifest, len(columns.ids), noun)
     return Units(
         *of_set,
         corpus=(manifest.get("corpus") or {}).get("name", ""),
@@ -124,9 +126,9 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         weights=chances.max() / chances,
         scarce=[] if finished else scarce,
         groups=groups,
-        slices=found.slices(),
+        slices=columns.slices(),
         jsonl=jsonl,
-        **{column: getattr(found, column) for column in ("ids", "gold", "votes", "offsets")},
+        **{column: getattr(columns, column) for column in ("ids", "gold", "votes", "offsets")},
     )
 
 
@@ -135,7 +137,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
 Stratum = tuple[str, float | None]
 
 
-def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple[Floats, list[str]]:
+def _shares_read(draws: Iterable[Mapping[str, Any]], columns: "_Columns") -> tuple[Floats, list[str]]:
     """Return the share of labelled units in each unit's stratum, (n,), and the languages with too few labels.
 
     A stratum is a language, or a part of one if the draw has parts with different probabilities. People read languages
@@ -149,36 +151,38 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple
             drawn[draw["language"], draw["parameters"]["chances"][part]] += number
         if not parts:
             drawn[draw["language"], None] += draw["size"]
-    strata: dict[Stratum, Stratum] = {unit: unit if unit in drawn else (unit[0], None) for unit in found.every}
-    for unit, number in found.every.items():
+    strata: dict[Stratum, Stratum] = {unit: unit if unit in drawn else (unit[0], None) for unit in columns.every}
+    for unit, number in columns.every.items():
         read[strata[unit]] += number
-    shares = {unit: min(1.0, read[of] / (drawn[of] or read[of])) for unit, of in strata.items()}
-    scarce = sorted({of[0] or "the set" for of, number in drawn.items() if read[of] < min(number, LEAST_COUNT)})
-    return np.array([shares[unit] for unit in found.strata]), scarce
+    shares = {unit: min(1.0, read[stratum] / (drawn[stratum] or read[stratum])) for unit, stratum in strata.items()}
+    scarce = sorted(
+        {stratum[0] or "the set" for stratum, number in drawn.items() if read[stratum] < min(number, LEAST_COUNT)}
+    )
+    return np.array([shares[unit] for unit in columns.strata]), scarce
 
 
-def _check(found: "_Columns", name: str, jsonl: Path) -> None:
+def _check(columns: "_Columns", name: str, jsonl: Path) -> None:
     """Check that the units can be measured.
 
     Raises EvaluationError if they cannot, and GoldSetError if the set has impossible probabilities.
     """
-    if found.split and not found.ids:
+    if columns.split and not columns.ids:
         raise EvaluationError(
-            f"The gold set {name} in {jsonl.parent} has no units in the split {found.split}, only in: "
-            f"{', '.join(sorted(found.splits)) or 'no split'}; name another with --split, or leave it out."
+            f"The gold set {name} in {jsonl.parent} has no units in the split {columns.split}. Its splits are: "
+            f"{', '.join(sorted(columns.splits)) or 'none'}. Choose one with --split, or remove the option."
         )
-    if not found.ids:
+    if not columns.ids:
         raise EvaluationError(
-            f"The gold set {name} in {jsonl.parent} has no labelled record, so nothing can be measured on it; export "
-            "it again when people have labelled some."
+            f"The gold set {name} in {jsonl.parent} has no labelled units, so nothing can be measured. Export it "
+            "again after people have labelled some."
         )
-    if len(set(found.gold)) < 2:
+    if len(set(columns.gold)) < 2:
         raise EvaluationError(
-            f"All {len(found.gold):,} units of the gold set {name} in {jsonl.parent} have the label {found.gold[0]}, "
-            "so a system that always says that would be right everywhere; label units of another label too."
+            f"All {len(columns.gold):,} units of the gold set {name} in {jsonl.parent} have the label "
+            f"{columns.gold[0]}, so a system that always predicts it would be perfect. Add units with other labels."
         )
-    if not all(0 < chance <= 1 for chance in found.chances):
-        raise GoldSetError(f"{jsonl}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
+    if not all(0 < chance <= 1 for chance in columns.chances):
+        raise GoldSetError(f"{jsonl} contains a row with a chance of 0 or less, or more than 1. {RESTORE}")
 
 
 @dataclass
@@ -223,15 +227,19 @@ class _Columns:
                     self.offsets.append(offset)
                 offset += len(line)
 
-    def _add(self, place: str, row: dict[str, Any]) -> None:
-        self.ids.append(get(place, row, "id", str))
-        self.gold.append(sys.intern(get(place, row, "label", str)))
+    def _add(self, location: str, row: dict[str, Any]) -> None:
+        self.ids.append(get(location, row, "id", str))
+        self.gold.append(sys.intern(get(location, row, "label", str)))
         self.chances.append(row.get("chance") or 1.0)
         self.groups.append(row.get(self.together))
-        votes = tuple((each["label"], each["votes"]) for each in row.get("soft_labels") or () if each["votes"])
+        votes = tuple(
+            (soft_label["label"], soft_label["votes"])
+            for soft_label in row.get("soft_labels") or ()
+            if soft_label["votes"]
+        )
         self.votes.append(self.same.setdefault(votes, dict(votes)))
-        most = max((share for _, share in votes), default=0.0)
-        agreement = "all agree" if len(votes) == 1 else "most agree" if most > 0.5 else "no majority"
+        largest_share = max((share for _, share in votes), default=0.0)
+        agreement = "all agree" if len(votes) == 1 else "most agree" if largest_share > 0.5 else "no majority"
         row[PEOPLE] = agreement if votes else ""
         for name, value in row.items():
             is_kept = isinstance(value, str) or (value is None and name in (LANGUAGE, STRATUM))
@@ -246,13 +254,13 @@ class _Columns:
                 del self.values[name]
 
     def slices(self) -> dict[str, list[str]]:
-        found = {}
+        values_by_name = {}
         # The slice by agreement among people comes last.
         for name in sorted(self.values, key=lambda name: name == PEOPLE):
             values = self.values[name]
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
-                found[name] = values + [""] * (len(self.ids) - len(values))
-        return found
+                values_by_name[name] = values + [""] * (len(self.ids) - len(values))
+        return values_by_name
 
 
 def is_text(name: str, value: Any) -> bool:
@@ -263,7 +271,7 @@ def is_text(name: str, value: Any) -> bool:
 def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the label of each annotator's answer. Answers that were voided are left out."""
     return {
-        each["annotator"]: each["label"]
-        for each in row.get("judgments") or ()
-        if each["kind"] == "answer" and each["label"] and not each.get("voided_at")
+        judgment["annotator"]: judgment["label"]
+        for judgment in row.get("judgments") or ()
+        if judgment["kind"] == "answer" and judgment["label"] and not judgment.get("voided_at")
     }

@@ -22,36 +22,37 @@ T = TypeVar("T")
 SHOWN = 10  # a warning lists at most this many languages
 
 
-def spelled(others: Iterable[str]) -> str:
-    return ", ".join(other or "a predictor that the set does not name" for other in sorted(others))
+def spelled(predictors: Iterable[str]) -> str:
+    return ", ".join(predictor or "a predictor that the set does not name" for predictor in sorted(predictors))
 
 
 def warnings(subject: Subject, joined: Joined) -> list[str]:
-    said = []
+    sentences = []
     if foreign := joined.strangers:
         languages = sorted(foreign)
-        more = f" and {len(languages) - SHOWN} more languages" if len(languages) > SHOWN else ""
-        said.append(
-            f"The precision-oriented posts of {', '.join(languages[:SHOWN])}{more} were drawn by "
-            f"{spelled(set().union(*foreign.values()))}, not by {subject.spelled}. They hold none of the "
-            f"posts that only {subject.spelled} labels so: its precision there is unknown, and its figures are rough."
+        rest = f" and {len(languages) - SHOWN} more languages" if len(languages) > SHOWN else ""
+        sentences.append(
+            f"The precision-oriented posts for {', '.join(languages[:SHOWN])}{rest} were drawn by "
+            f"{spelled(set().union(*foreign.values()))}, not by {subject.spelled}. They include no posts that only "
+            f"{subject.spelled} labels with these languages, so its precision on those posts is unknown and its "
+            "figures are approximate."
         )
         if not (joined.tells_read or subject.corpus):
-            said.append(
-                f"The posts that {subject.spelled} labels so and that no person was shown cannot be counted here: "
-                "give a uniform set that was exported and tells which of its posts people have read, or register the "
-                "predictions with import_predictions."
+            sentences.append(
+                f"Posts that {subject.spelled} labels with these languages but that nobody was shown cannot be "
+                "counted. Add an exported uniform set that marks the posts people read, or import the predictions "
+                "with import_predictions."
             )
     if joined.undecided:
         classes = (
-            f"{coarse}, of which {', '.join(sorted(finer))} was asked"
-            for coarse, finer in sorted(joined.undecided.items())
+            f"{coarse} (asked about {', '.join(sorted(finer))})" for coarse, finer in sorted(joined.undecided.items())
         )
-        said.append(
-            f"{subject.spelled} takes labels together that people were asked about one by one, and not-X does not say "
-            f"whether a post has another of these labels. Those posts are left out of precision: {'; '.join(classes)}."
+        sentences.append(
+            f"{subject.spelled} merges labels that people were asked about separately, and the answer not-X does not "
+            "show whether a post has one of the other merged labels. Those posts are left out of precision: "
+            f"{'; '.join(classes)}."
         )
-    return said
+    return sentences
 
 
 def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]]:
@@ -63,7 +64,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
 
     Returns "" and no rows if there is no such label, or if neither a uniform set nor a corpus is available.
     """
-    foreign = {language: sorted(others) for language, others in sorted(joined.strangers.items())}
+    foreign = {language: sorted(predictors) for language, predictors in sorted(joined.strangers.items())}
     if not foreign or not (joined.tells_read or subject.corpus):
         return "", []
     if joined.tells_read:
@@ -71,10 +72,10 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     else:
         over, counted = "corpus", _over_corpus(subject, joined, foreign)
     rows: list[Row] = []
-    for label, (said, never, outside) in counted.items():
-        figures = {"never_shown": never / said if said else None, "posts_never_shown": never, "outside": outside}
+    for label, (posts, never, outside) in counted.items():
+        figures = {"never_shown": never / posts if posts else None, "posts_never_shown": never, "outside": outside}
         rows += [
-            row(measure, {"label": label}, None, said, "" if said else "no post") | {"value": value}
+            row(measure, {"label": label}, None, posts, "" if posts else "no post") | {"value": value}
             for measure, value in figures.items()
         ]
     return over, rows
@@ -88,29 +89,35 @@ Counted = dict[str, tuple[int, int, int | None]]
 def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) -> Counted:
     assert joined.labelled is not None
     posts = joined.labelled.posts
-    shown = {row.id for gold, rows in left if gold.population != STREAM for row in rows}
+    shown_ids = {row.id for gold, rows in left if gold.population != STREAM for row in rows}
     by_label: dict[str, list[str]] = {language: [] for language in foreign}
     for key, cell in posts.items():
         for language, keys in by_label.items():
             if joined.within(cell.said, language) == language:
                 keys.append(key)
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
-    every = [key for language in foreign for key in by_label[language]]
+    all_keys = [key for language in foreign for key in by_label[language]]
 
-    def labels_by(other: str) -> Mapping[str, str] | None:
-        return _known(lambda: of_corpus(corpus, other).labels(every)) if corpus and other else None
+    def labels_by(predictor: str) -> Mapping[str, str] | None:
+        return _known(lambda: of_corpus(corpus, predictor).labels(all_keys)) if corpus and predictor else None
 
-    labels = {other: labels_by(other) for other in {other for others in foreign.values() for other in others}}
-    found: Counted = {}
+    labels = {
+        predictor: labels_by(predictor)
+        for predictor in {predictor for predictors in foreign.values() for predictor in predictors}
+    }
+    counts: Counted = {}
     for language, keys in by_label.items():
-        never = sum(key not in shown and not posts[key].read for key in keys)
-        theirs = [labels[other] for other in foreign[language]]
+        never = sum(key not in shown_ids and not posts[key].read for key in keys)
+        other_labels = [labels[predictor] for predictor in foreign[language]]
         outside = None
-        if all(each is not None for each in theirs):
-            said = ([joined.fold.get(each[key], each[key]) for each in theirs if each] for key in keys)
-            outside = sum(all(joined.within(label, language) != language for label in labels) for labels in said)
-        found[language] = len(keys), never, outside
-    return found
+        if all(predictions is not None for predictions in other_labels):
+            predicted = (
+                [joined.fold.get(predictions[key], predictions[key]) for predictions in other_labels if predictions]
+                for key in keys
+            )
+            outside = sum(all(joined.within(label, language) != language for label in labels) for labels in predicted)
+        counts[language] = len(keys), never, outside
+    return counts
 
 
 def _known(read: Callable[[], T]) -> T | None:
@@ -123,21 +130,21 @@ def _known(read: Callable[[], T]) -> T | None:
 
 def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[str]]) -> Counted:
     assert subject.predictor is not None
-    by, said = subject.predictor, Counter[str]()
-    for label, posts in triggers(subject.corpus, by).items():
-        said[joined.fold.get(label, label)] += posts
-    shown = Counter(joined.said.values())
+    ours, label_counts = subject.predictor, Counter[str]()
+    for label, posts in triggers(subject.corpus, ours).items():
+        label_counts[joined.fold.get(label, label)] += posts
+    shown_counts = Counter(joined.said.values())
     outside: dict[str, dict[str, int] | None] = {}
-    for others in foreign.values():
-        if len(others) == 1 and others[0] not in outside:
-            apart = lambda other=others[0]: labels_where(subject.corpus, by, find_predictor(subject.corpus, other))  # noqa: E731
-            outside[others[0]] = _known(apart) if others[0] else None
+    for predictors in foreign.values():
+        if len(predictors) == 1 and predictors[0] not in outside:
+            look = lambda name=predictors[0]: labels_where(subject.corpus, ours, find_predictor(subject.corpus, name))  # noqa: E731
+            outside[predictors[0]] = _known(look) if predictors[0] else None
     # Labels are compared in the corpus before they are merged, so the number is unknown for a class of several labels.
     classes = {*joined.fold.values(), *joined.asked}
-    found: Counted = {}
-    for language, others in foreign.items():
-        differing = outside[others[0]] if len(others) == 1 and language not in classes else None
-        taken = {language, *joined.asked.get(language, ())}
-        posts, read = (sum(counter[label] for label in taken) for counter in (said, shown))
-        found[language] = posts, max(0, posts - read), None if differing is None else differing.get(language, 0)
-    return found
+    counts: Counted = {}
+    for language, predictors in foreign.items():
+        differing = outside[predictors[0]] if len(predictors) == 1 and language not in classes else None
+        merged_labels = {language, *joined.asked.get(language, ())}
+        posts, read = (sum(counter[label] for label in merged_labels) for counter in (label_counts, shown_counts))
+        counts[language] = posts, max(0, posts - read), None if differing is None else differing.get(language, 0)
+    return counts

@@ -47,7 +47,7 @@ from corpora.core.languages import published_code
 TEXTS = texts("xglue")
 # The measure of each task.
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
-NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
+NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all units have the same value"
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Measured:
         return zip(self.groups, map(float, self.truth), map(float, self.said), strict=True)
 
     def pairs(self, labels: Sequence[str]) -> Paired:
-        every = [*labels, *sorted({*self.truth} - {*labels})]
-        truth, said = (places_of(values, every) for values in (self.truth, self.said))
-        return Paired(truth, said, len(every), np.ones(len(truth)))
+        all_labels = [*labels, *sorted({*self.truth} - {*labels})]
+        truth, predicted = (places_of(values, all_labels) for values in (self.truth, self.said))
+        return Paired(truth, predicted, len(all_labels), np.ones(len(truth)))
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class Graded:
     def measure(self) -> str:
         return MEASURES[self.task]
 
-    def of(self, each: Measured | None = None) -> dict[str, str]:
+    def of(self, measured: Measured | None = None) -> dict[str, str]:
         """Return the slice of a report row for one language, or for all languages."""
-        return {"task": self.task.upper()} | ({"language": each.language} if each else {})
+        return {"task": self.task.upper()} | ({"language": measured.language} if measured else {})
 
-    def seed(self, each: Measured) -> str:
-        return f"{self.gold.digest}:{self.task}:{each.language}"
+    def seed(self, measured: Measured) -> str:
+        return f"{self.gold.digest}:{self.task}:{measured.language}"
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
@@ -109,22 +109,22 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     check_sets(sets)
     paths = [predictions, *([against] if against else [])]
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
-    first = graded[0]
-    rows = [each for part in first for each in _rows(part)]
-    words = {part.task: [f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."] for part in first}
-    for part in first:
-        words[part.task] += [f"BLEU’s signature: {replies.signature()}."] if part.measure == "bleu4" else []
+    parts = graded[0]
+    rows = [figure_row for part in parts for figure_row in _rows(part)]
+    sentences = {part.task: [f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."] for part in parts}
+    for part in parts:
+        sentences[part.task] += [f"BLEU’s signature: {replies.signature()}."] if part.measure == "bleu4" else []
     extra = [
-        f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
-        f"{part.gold.name} has no test rows there; they are not measured."
-        for each in graded
-        for part in each
+        f"Predictions of {part.task.upper()} in {', '.join(part.extra)} are not measured, because the set "
+        f"{part.gold.name} has no test rows in these languages."
+        for system in graded
+        for part in system
         if part.extra
     ]
     return {
         "unit": "unit",
-        "head": [{"measure": part.measure, "of": part.of()} for part in first],
-        "words": words,
+        "head": [{"measure": part.measure, "of": part.of()} for part in parts],
+        "words": sentences,
         "reading": TEXTS.reading,
         "predictor": described(names[0]),
         "rows": rows,
@@ -139,70 +139,80 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
 
 
 def _rows(part: Graded) -> Iterator[Row]:
-    rows = [found for each in part.languages for found in _figures(part, each)]
-    main = [each for each in rows if each["measure"] == part.measure]
+    rows = [figure_row for measured in part.languages for figure_row in _figures(part, measured)]
+    main = [figure_row for figure_row in rows if figure_row["measure"] == part.measure]
     yield row(part.measure, part.of(), averaged(main), None, _averaged(main))
     yield from rows
 
 
 def _averaged(rows: Sequence[Row]) -> str:
-    return f"mean over {many(sum(each['value'] is not None for each in rows), 'language')}"
+    return f"mean over {many(sum(figure_row['value'] is not None for figure_row in rows), 'language')}"
 
 
-def _figures(part: Graded, each: Measured) -> Iterator[Row]:
-    of, seed = part.of(each), part.seed(each)
+def _figures(part: Graded, measured: Measured) -> Iterator[Row]:
+    slice_keys, seed = part.of(measured), part.seed(measured)
     if part.measure == "accuracy":
-        pairs = each.pairs(part.gold.labels)
-        yield from choice.Measures(pairs, part.gold.labels).sliced(of, np.ones(len(each.truth), dtype=np.bool_))
+        pairs = measured.pairs(part.gold.labels)
+        yield from choice.Measures(pairs, part.gold.labels).sliced(
+            slice_keys, np.ones(len(measured.truth), dtype=np.bool_)
+        )
     elif part.measure == "ndcg":
-        ranked = mean_ndcg(each.pages, seed=seed)
-        notes = [many(len(each.truth), "page")]
-        notes += [f"of one page, left out: {ranked.single:,}"] if ranked.single else []
-        notes += [f"without a good page, counted 0: {ranked.irrelevant:,}"] if ranked.irrelevant else []
+        ranked = mean_ndcg(measured.pages, seed=seed)
+        notes = [many(len(measured.truth), "page")]
+        notes += [f"queries with one page, left out: {ranked.single:,}"] if ranked.single else []
+        notes += [f"queries without a good page, counted as 0: {ranked.irrelevant:,}"] if ranked.irrelevant else []
         notes += [NO_INTERVAL] if ranked.low is None else []
-        yield row("ndcg", of, resampled(ranked), ranked.queries, "; ".join(notes))
+        yield row("ndcg", slice_keys, resampled(ranked), ranked.queries, "; ".join(notes))
     else:
         try:
-            generated = replies.corpus_bleu(each.said, each.truth, seed=seed)
+            generated = replies.corpus_bleu(measured.said, measured.truth, seed=seed)
         except replies.MissingExtra as error:
             raise EvaluationError(str(error)) from error
         note = NO_INTERVAL if generated.low is None else ""
-        yield row("bleu4", of, resampled(generated), generated.pairs, note)
+        yield row("bleu4", slice_keys, resampled(generated), generated.pairs, note)
 
 
 # --- two systems
 
 
 def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dict[str, Any]:
-    ones, others = ({part.task: part for part in each} for each in graded)
-    both = [task for task in ones if task in others]
+    first_parts, second_parts = ({part.task: part for part in parts} for parts in graded)
+    both = [task for task in first_parts if task in second_parts]
     if not both:
         raise EvaluationError(
-            f"{names[0]} and {names[1]} have no task in common, so there is nothing to compare; predict the same tasks "
-            "with both."
+            f"{names[0]} and {names[1]} have no task in common, so they cannot be compared. Predict the same tasks "
+            "with both systems."
         )
     rows: list[Row] = []
     for task in both:
-        part = ones[task]
-        found = [_apart(part, *each) for each in zip(part.languages, others[task].languages, strict=True)]
-        lacking = [each for each in found if each["value"] is None]
-        mean, note = (None, "not measured in every language") if lacking else (averaged(found), _averaged(found))
-        rows += [difference_row(part.measure, part.of(), mean, None, note, None), *found]
+        part = first_parts[task]
+        differences = [_apart(part, *pair) for pair in zip(part.languages, second_parts[task].languages, strict=True)]
+        unmeasured = [difference for difference in differences if difference["value"] is None]
+        mean, note = (
+            (None, "not measured in every language") if unmeasured else (averaged(differences), _averaged(differences))
+        )
+        rows += [difference_row(part.measure, part.of(), mean, None, note, None), *differences]
     return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEXTS.words["test"]}
 
 
-def _apart(part: Graded, one: Measured, other: Measured) -> Row:
+def _apart(part: Graded, measured_a: Measured, measured_b: Measured) -> Row:
     if part.measure == "accuracy":
-        first, second = (each.pairs(part.gold.labels) for each in (one, other))
-        return accuracy_apart(part.of(one), first, second)
+        first_pairs, second_pairs = (measured.pairs(part.gold.labels) for measured in (measured_a, measured_b))
+        return accuracy_apart(part.of(measured_a), first_pairs, second_pairs)
     if part.measure == "ndcg":
-        sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
+        sums = [
+            np.array([[value, 1.0] for value in by_query(measured.pages)[0]]).reshape(-1, 2)
+            for measured in (measured_a, measured_b)
+        ]
         score = lambda sums: sums[0] / sums[1]  # noqa: E731
     else:
-        sums, score = [replies.counts(each.said, each.truth) for each in (one, other)], replies.scores
-    found, p = apart(sums[0], sums[1], score, seed=part.seed(one)) if len(sums[0]) else (None, None)
-    note = "" if found else NO_INTERVAL
-    return difference_row(part.measure, part.of(one), found, len(sums[0]), note, p)
+        sums, score = (
+            [replies.counts(measured.said, measured.truth) for measured in (measured_a, measured_b)],
+            replies.scores,
+        )
+    difference, p = apart(sums[0], sums[1], score, seed=part.seed(measured_a)) if len(sums[0]) else (None, None)
+    note = "" if difference else NO_INTERVAL
+    return difference_row(part.measure, part.of(measured_a), difference, len(sums[0]), note, p)
 
 
 # --- files
@@ -224,12 +234,12 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
     seen: dict[str, PublishedSet] = {}
     for gold in sets:
         if refused := gold.manifest["published"]["refused"]:
-            raise EvaluationError(f"The set {gold.name} in {gold.folder} has no files to predict for. {refused}")
+            raise EvaluationError(f"The set {gold.name} in {gold.folder} has no test files. {refused}")
         for task in sorted(_tasks(gold)):
             if task in seen:
                 raise EvaluationError(
-                    f"{seen[task].folder} and {gold.folder} are both sets of {task.upper()}, and the predictions are "
-                    "for one set; measure on each by itself."
+                    f"{seen[task].folder} and {gold.folder} are both sets for {task.upper()}, but predictions can be "
+                    "for only one of them. Measure each set separately."
                 )
             seen[task] = gold
 
@@ -240,15 +250,17 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]
     Raises EvaluationError if they do not fit the sets.
     """
     if not folder.is_dir():
-        raise EvaluationError(f"There is no folder {folder}; name one with a folder for each task, such as QADSM.")
+        raise EvaluationError(
+            f"The folder {folder} does not exist. Specify a folder that contains a folder per task, such as QADSM."
+        )
     graded = []
     for gold in sets:
         tasks = [task for task in _tasks(gold) if (folder / task.upper()).is_dir()]
         if not tasks:
-            wanted = " nor ".join(task.upper() for task in _tasks(gold))
+            folders = " or ".join(task.upper() for task in _tasks(gold))
             raise EvaluationError(
-                f"{folder} has no folder {wanted}, which the set {gold.name} needs; put its predictions there, one "
-                f"file for each language, such as {_tasks(gold)[0].upper()}/en{SUFFIX}."
+                f"{folder} does not contain the folder {folders} with predictions for the set {gold.name}. Add one "
+                f"with a file per language, such as {_tasks(gold)[0].upper()}/en{SUFFIX}."
             )
         graded += [_graded(folder / task.upper(), task, gold) for task in tasks]
     return graded
@@ -260,20 +272,20 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
     languages = sorted(name[len(start) : -len(end)] for name in of_gold)
     if not languages:
         raise EvaluationError(
-            f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."
+            f"The set {gold.name} has no test rows for {task.upper()}. Export it with a share for the test split."
         )
-    named = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    by_language = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
     # zh-CN.prediction is used for zh if there is no zh.prediction.
-    there = {published_code(code, [code]): path for code, path in named.items()} | named
-    if missing := [language for language in languages if language not in there]:
+    paths = {published_code(code, [code]): path for code, path in by_language.items()} | by_language
+    if missing := [language for language in languages if language not in paths]:
         rows = gold.files[f"{start}{missing[0]}{end}"]
         raise EvaluationError(
-            f"{folder} has no {missing[0]}{SUFFIX}, and the set {gold.name} has {rows:,} test rows in "
-            f"{missing[0]}; predict every language of {', '.join(languages)}."
+            f"{folder} has no {missing[0]}{SUFFIX}, but the set {gold.name} has {rows:,} test rows in {missing[0]}. "
+            f"Predict every language: {', '.join(languages)}."
         )
-    measured = [_measured(there[language], task, gold, language) for language in languages]
-    used = {there[language] for language in languages}
-    return Graded(task, gold, measured, [code for code, path in named.items() if path not in used])
+    measured = [_measured(paths[language], task, gold, language) for language in languages]
+    used = {paths[language] for language in languages}
+    return Graded(task, gold, measured, [code for code, path in by_language.items() if path not in used])
 
 
 def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
@@ -289,14 +301,14 @@ def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measu
             groups = [row[form.inputs.index(form.together)] for row in rows] if form.together else []
     except benchmarks.XglueError as error:
         raise GoldSetError(str(error)) from error
-    said = read_lines(path, wanted=len(truth), tested=tested.name)
+    predicted = read_lines(path, row_count=len(truth), tested=tested.name)
     if form.together:
-        for number, value in enumerate(said, 1):
+        for number, value in enumerate(predicted, 1):
             if not math.isfinite(number_in(value)):
                 raise EvaluationError(
-                    f"{path}, line {number:,}: {value[:40]!r} is not a finite number; the pages of a query are ranked "
-                    "by numbers, such as 3 or 0.72, the highest first."
+                    f"{path}, line {number:,}: {value[:40]!r} is not a finite number. The pages of a query are "
+                    "ranked by numbers such as 3 or 0.72, highest first."
                 )
     elif not form.target:
-        check_labels(path, said, gold.labels)
-    return Measured(language, truth, said, groups)
+        check_labels(path, predicted, gold.labels)
+    return Measured(language, truth, predicted, groups)

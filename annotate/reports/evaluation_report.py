@@ -76,10 +76,10 @@ def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None 
     drawn: how many of the first measures to plot.
     more: additional keys of the section.
     """
-    listed = measures.split()
+    measure_names = measures.split()
     if drawn is not None:
-        more["plotted"] = listed[:drawn]
-    return {"slug": slug, "title": title, "of": of.split(), "measures": listed} | more
+        more["plotted"] = measure_names[:drawn]
+    return {"slug": slug, "title": title, "of": of.split(), "measures": measure_names} | more
 
 
 class Texts(NamedTuple):
@@ -99,7 +99,9 @@ _TEXTS = tomllib.loads(Path(__file__).with_name("evaluation_texts.toml").read_te
 
 def texts(kind: str) -> Texts:
     declared = {"sections": (), "reading": [], "words": {}} | _TEXTS[kind]
-    return Texts([section(**each) for each in declared["sections"]], declared["reading"], declared["words"])
+    return Texts(
+        [section(**section_table) for section_table in declared["sections"]], declared["reading"], declared["words"]
+    )
 
 
 class Contents(NamedTuple):
@@ -133,18 +135,18 @@ def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def headlines(report: dict[str, Any]) -> list[tuple[str, str, str]]:
-    found = []
+    figures = []
     for head in report["head"]:
         for row in report["rows"]:
             if (row["measure"], row["of"]) == (head["measure"], head["of"]):
                 units = row["note"] if row["units"] is None else many(row["units"], report["unit"])
-                words = ", ".join([*_where(report, row), units])
-                found.append((capital(MEASURES[row["measure"]].name), figure(row).shown, words))
+                description = ", ".join([*_where(report, row), units])
+                figures.append((capital(MEASURES[row["measure"]].name), figure(row).shown, description))
     if comparison := report.get("comparison"):
         measured = [row for row in comparison["rows"] if row["value"] is not None]
-        first = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in report["head"][:1]]
-        found.append(("Comparison", *_who_is_better(report, first or measured or comparison["rows"])))
-    return found
+        headline_rows = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in report["head"][:1]]
+        figures.append(("Comparison", *_who_is_better(report, headline_rows or measured or comparison["rows"])))
+    return figures
 
 
 def _where(report: dict[str, Any], row: Mapping[str, Any]) -> list[str]:
@@ -157,14 +159,14 @@ def _where(report: dict[str, Any], row: Mapping[str, Any]) -> list[str]:
 
 
 def sections(report: dict[str, Any]) -> list[Section]:
-    found = sections_of(report, report["rows"], figure)
+    parts = sections_of(report, report["rows"], figure)
     if report.get("comparison"):
-        found += _comparison(report)
-    for part, made in (("reliability", _reliability), ("confusion", _confusion)):
-        found += [made(report)] if report.get(part) else []
-    found += [_errors(report)] if "errors" in report else []
-    words = report["words"]
-    return [replace(each, words=(*words.get(each.slug, ()), *each.words)) for each in [*found, _gold(report)]]
+        parts += _comparison(report)
+    for part, build in (("reliability", _reliability), ("confusion", _confusion)):
+        parts += [build(report)] if report.get(part) else []
+    parts += [_errors(report)] if "errors" in report else []
+    sentences = report["words"]
+    return [replace(part, words=(*sentences.get(part.slug, ()), *part.words)) for part in [*parts, _gold(report)]]
 
 
 # --- Comparison of two systems
@@ -192,18 +194,18 @@ def _who_is_better(report: dict[str, Any], rows: Sequence[Mapping[str, Any]]) ->
     They describe the first row. If the rows are by label, the sentence counts the labels for which each system is
     better.
     """
-    first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
+    first_system, second_system = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
     row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
         winners = [_better_of(report, label_row) for label_row in rows]
-        counts = " and ".join(f"{name} in {winners.count(name)}" for name in (first, second))
-        return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
+        counts = " and ".join(f"{name} is better in {winners.count(name)}" for name in (first_system, second_system))
+        return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts}"
     if row["low"] is None:
         return _difference(row).shown, f"not compared: {row['note'] or 'no interval'}"
     better = _better_of(report, row)
-    said = f"{better} is better" if better else "neither is shown to be better"
+    verdict = f"{better} is better" if better else "neither is shown to be better"
     where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])
-    return _difference(row).shown, f"{said}: {first} less {second}, in {where}"
+    return _difference(row).shown, f"{verdict}: {first_system} minus {second_system}, in {where}"
 
 
 def _comparison(report: dict[str, Any]) -> list[Section]:
@@ -215,7 +217,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
     spread = {
         tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in measures
     }
-    listed = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
+    shown_rows = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
 
     def starred(row: Mapping[str, Any]) -> Cell:
         cell = _difference(row)
@@ -223,27 +225,31 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
         """Return the cell with a single system's figure."""
-        own = figures.get((row["measure"], *row["of"].items()))
-        return figure(own) if own else Cell(NOT_MEASURED, None)
+        system_row = figures.get((row["measure"], *row["of"].items()))
+        return figure(system_row) if system_row else Cell(NOT_MEASURED, None)
 
     both = {"A": report["rows"], "B": compared.get("other_rows")}
-    own = {name: {(row["measure"], *row["of"].items()): row for row in of} for name, of in both.items() if both["B"]}
+    figures_by_system = {
+        name: {(row["measure"], *row["of"].items()): row for row in system_rows}
+        for name, system_rows in both.items()
+        if both["B"]
+    }
     columns = [
         measure_column(report),
         Column("of", "of", says=_of),
-        *(Column(name, name, NUMBER, partial(beside, figures)) for name, figures in own.items()),
-        Column("value", "A less B", NUMBER, _difference, ANCHORS[DIFFERENCE]),
+        *(Column(name, name, NUMBER, partial(beside, figures)) for name, figures in figures_by_system.items()),
+        Column("value", "A minus B", NUMBER, _difference, ANCHORS[DIFFERENCE]),
         numbered("units", f"{unit}s"),
         *(p_column(key, TESTS[key]) for key in TESTS if tested),
         Column("better", "better", says=partial(_better_of, report)),
         NOTES,
     ]
-    made = dense(many(len(listed), "comparison"), columns, listed)
-    apart = sections_of(report, (row for row in rows if tuple(row["of"]) in spread), starred)
+    tables = dense(many(len(shown_rows), "comparison"), columns, shown_rows)
+    untested = sections_of(report, (row for row in rows if tuple(row["of"]) in spread), starred)
     renamed = (
-        replace(each, slug=f"comparison-{each.slug}", title=f"{each.title}, A less B", plots=list) for each in apart
+        replace(part, slug=f"comparison-{part.slug}", title=f"{part.title}, A minus B", plots=list) for part in untested
     )
-    return [Section("comparison", title, _words(report, len(tested), is_spread=bool(spread)), made), *renamed]
+    return [Section("comparison", title, _words(report, len(tested), is_spread=bool(spread)), tables), *renamed]
 
 
 def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str, ...]:
@@ -253,21 +259,23 @@ def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str,
     is_spread: whether the report also has tables of untested differences.
     """
     compared = report["comparison"]
-    first, second = report["predictor"]["spelled"], compared["other"]["spelled"]
-    words = [
-        f"A is {first}, B is {second}, on the same {report['unit']}s. Each figure is what A reaches less what B "
-        "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
-        "the interval."
+    first_system, second_system = report["predictor"]["spelled"], compared["other"]["spelled"]
+    sentences = [
+        f"A is {first_system} and B is {second_system}, measured on the same {report['unit']}s. Each figure is A’s "
+        "result minus B’s with its 95% interval; shares are in percentage points. A system is named as better if "
+        "the interval excludes zero."
     ]
     if any(row["measure"] in LOSSES for row in compared["rows"]):
-        words[0] += " Of losses and of the mean absolute error less is better."
+        sentences[0] += " For losses and the mean absolute error, lower is better."
     if tests:
-        test = compared.get("test", "a two-sided paired test, McNemar’s exact one for accuracy")
-        corrected = f"Holm p is corrected for {many(tests, 'test')}: those below 0.05 hold all together."
-        words.append(f"p is that of {test}. {corrected}")
+        test = compared.get("test", "a two-sided paired test (McNemar’s exact test for accuracy)")
+        corrected = (
+            f"Holm p is corrected for {many(tests, 'test')}: all differences below 0.05 are significant together."
+        )
+        sentences.append(f"p is from {test}. {corrected}")
     if is_spread:
-        words.append("In the tables of all differences, * marks those where zero lies outside the interval.")
-    return tuple(words)
+        sentences.append("In the tables of all differences, * marks intervals that exclude zero.")
+    return tuple(sentences)
 
 
 def _of(row: Mapping[str, Any]) -> str:
@@ -289,10 +297,10 @@ def _reliability(report: dict[str, Any]) -> Section:
     bins = report["reliability"]
 
     def plots() -> list[SafeString]:
-        known = [row for row in bins if row["accuracy"] is not None]
+        measured = [row for row in bins if row["accuracy"] is not None]
         spots = [
             Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "unit"))
-            for row in known
+            for row in measured
         ]
         curves = [Spot(row["coverage"], row["accuracy"]) for row in report["coverage"]]
         return [
@@ -300,12 +308,12 @@ def _reliability(report: dict[str, Any]) -> Section:
             curve(curves, title="Accuracy by coverage", across="units answered", up="accuracy", joined=True),
         ]
 
-    words = (
-        "Where the scores are calibrated, dots lie on the dashed line: below it the system is too sure of itself, "
-        "above it less sure than it could be.",
+    sentences = (
+        "If scores are calibrated, the dots lie on the dashed line. Dots below it mean that the system is "
+        "overconfident, dots above it that it is underconfident.",
     )
     tables = dense(many(len(bins), "bin"), RELIABILITY, bins)
-    return Section("reliability", "Calibration", words, tables, plots=plots)
+    return Section("reliability", "Calibration", sentences, tables, plots=plots)
 
 
 # --- Confusions, errors, sets
@@ -317,8 +325,8 @@ def _confusion(report: dict[str, Any]) -> Section:
     for gold, _, weight in cells:
         totals[gold] += weight
     rows = [
-        {"gold": gold, "said": said, "units": weight, "share": weight / totals[gold]}
-        for gold, said, weight in top_confusions(cells, COMMONEST)
+        {"gold": gold, "said": predicted, "units": weight, "share": weight / totals[gold]}
+        for gold, predicted, weight in top_confusions(cells, COMMONEST)
     ]
     columns = (
         Column("gold", "gold"),
@@ -330,29 +338,33 @@ def _confusion(report: dict[str, Any]) -> Section:
     )
 
     def heat_maps() -> list[SafeString]:
-        predicted = f"{report['predictor']['spelled']} says"
+        predicted = f"predicted by {report['predictor']['spelled']}"
         maps = {"Confusion matrix": labels}
         if len(labels) > CONFUSED:
-            maps = {"Confusions among the labels that are confused most": confused_labels(cells, CONFUSED)} | maps
-        return [heat_map(shown, cells, title=title, predicted=predicted) for title, shown in maps.items() if shown]
+            maps = {"Most confused labels": confused_labels(cells, CONFUSED)} | maps
+        return [
+            heat_map(shown_labels, cells, title=title, predicted=predicted)
+            for title, shown_labels in maps.items()
+            if shown_labels
+        ]
 
-    caption = f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions"
+    caption = f"the {len(rows)} most frequent confusions" if len(rows) > 1 else "confusions"
     return Section("confusion", "Confusions", (), dense(caption, columns, rows), plots=heat_maps)
 
 
-def top_confusions(cells: Iterable[Confusion], most: int) -> list[Confusion]:
-    """Return the most frequent errors in descending order, at most `most` of them."""
+def top_confusions(cells: Iterable[Confusion], limit: int) -> list[Confusion]:
+    """Return the most frequent errors in descending order, at most `limit` of them."""
     wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
-    return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
+    return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:limit]
 
 
-def confused_labels(cells: Sequence[Confusion], most: int) -> list[str]:
-    """Return at most `most` labels, taken from the most frequent errors. They are sorted by code, with und last."""
-    chosen: dict[str, None] = {}
+def confused_labels(cells: Sequence[Confusion], limit: int) -> list[str]:
+    """Return at most `limit` labels, taken from the most frequent errors. They are sorted by code, with und last."""
+    selected: dict[str, None] = {}
     for gold, predicted, _ in top_confusions(cells, len(cells)):
-        if len(chosen.keys() | {gold, predicted}) <= most:
-            chosen |= dict.fromkeys((gold, predicted))
-    return sorted(chosen, key=lambda label: (label == UND, label))
+        if len(selected.keys() | {gold, predicted}) <= limit:
+            selected |= dict.fromkeys((gold, predicted))
+    return sorted(selected, key=lambda label: (label == UND, label))
 
 
 def _field_column(name: str) -> Column:
@@ -362,15 +374,18 @@ def _field_column(name: str) -> Column:
 def _errors(report: dict[str, Any]) -> Section:
     errors, number = report["errors"][:LISTED], report["error_count"]
     read = " that people read" if report["form"] == "posts" else ""
-    cut = f"; the page has the first {LISTED}, and its filters count only these." if number > LISTED else "."
-    words = (
-        f"In {count(number)} of {many(report['error_base'], report['unit'])}{read} the prediction differs from the "
-        f"gold label. errors.jsonl, which --out writes, lists them all{cut}",
+    cut = f"; this page shows the first {LISTED}, and its filters count only these." if number > LISTED else "."
+    sentences = (
+        f"The prediction differs from the gold label in {count(number)} of "
+        f"{many(report['error_base'], report['unit'])}{read}. The file errors.jsonl (written with --out) lists all "
+        f"errors{cut}",
     )
-    pairs = Counter((each["gold"], each["predicted"]) for each in errors)
-    fields = list(dict.fromkeys(name for each in errors for name in each.get("fields") or ()))[:MOST_FIELDS]
-    marks = {pair: f"pair-{place}" for place, (pair, _) in enumerate(pairs.most_common(FILTERS))}
-    filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
+    pairs = Counter((error["gold"], error["predicted"]) for error in errors)
+    fields = list(dict.fromkeys(name for error in errors for name in error.get("fields") or ()))[:MOST_FIELDS]
+    marks = {pair: f"pair-{index}" for index, (pair, _) in enumerate(pairs.most_common(FILTERS))}
+    filters = {
+        mark: f"{gold} predicted as {predicted} ({pairs[gold, predicted]})" for (gold, predicted), mark in marks.items()
+    }
 
     def people(row: Mapping[str, Any]) -> str:
         """Return the share of each answer by annotators, most frequent first."""
@@ -386,13 +401,13 @@ def _errors(report: dict[str, Any]) -> Section:
         *map(_field_column, fields),
     )
     tables = dense(many(len(errors), "error"), columns, errors)
-    return Section("errors", "Errors", words, tables, paged=True, filters=filters if len(filters) > 1 else {})
+    return Section("errors", "Errors", sentences, tables, paged=True, filters=filters if len(filters) > 1 else {})
 
 
 def _gold(report: dict[str, Any]) -> Section:
-    words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
+    sentences = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
     if comparison := report.get("comparison"):
-        words.insert(1, f"Compared with: {comparison['other']['spelled']}.")
+        sentences.insert(1, f"Compared with: {comparison['other']['spelled']}.")
     columns = (
         Column("name", "gold set"),
         Column("design", "design", NAME, lambda gold: gold.get("design", "")),
@@ -403,4 +418,4 @@ def _gold(report: dict[str, Any]) -> Section:
         Column("digest", "SHA-256", DIGEST),
     )
     tables = dense(many(len(report["gold"]), "gold set"), columns, report["gold"])
-    return Section("gold", "What was measured against what", tuple(words), tables)
+    return Section("gold", "Predictions and gold sets", tuple(sentences), tables)

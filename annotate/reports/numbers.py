@@ -9,19 +9,19 @@ from typing import Any
 NOT_MEASURED = "–"
 
 
-def shortened(words: str, most: int, end: int) -> str:
-    """Shorten text to `most` characters by leaving out its middle. The last `end` characters are kept."""
-    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
+def shortened(label: str, limit: int, end: int) -> str:
+    """Shorten text to `limit` characters by leaving out its middle. The last `end` characters are kept."""
+    return label if len(label) <= limit else f"{label[: limit - 1 - end].rstrip()}…{label[len(label) - end :].lstrip()}"
 
 
-def end_apart(among: Collection[str], most: int, usual: int) -> int:
+def end_apart(among: Collection[str], limit: int, usual: int) -> int:
     """Return how many characters to keep from the end when words are shortened, so that most of them remain distinct.
 
-    most: maximum length of a shortened word.
+    limit: maximum length of a shortened word.
     usual: preferred number; if several numbers are equally good, the closest to it is returned.
     """
-    ends = sorted(range(most), key=lambda end: abs(end - usual))
-    return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}), default=0)
+    ends = sorted(range(limit), key=lambda end: abs(end - usual))
+    return max(ends, key=lambda end: len({shortened(label, limit, end) for label in among}), default=0)
 
 
 def percent(share: float | None) -> str:
@@ -41,44 +41,44 @@ def span(low: float, high: float) -> str:
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
+def coefficient(figure: Mapping[str, Any] | None, digits: int = 3) -> str:
     """Format a coefficient with its interval if it has one, such as 0.158 [0.140, 0.173]. Zero has no minus sign."""
-    return _with_ends(made, lambda value: f"{value:z.{digits}f}")
+    return _with_ends(figure, lambda value: f"{value:z.{digits}f}")
 
 
-def coefficients_apart(made: Mapping[str, Any] | None) -> str:
+def coefficients_apart(figure: Mapping[str, Any] | None) -> str:
     """Format the difference of two coefficients, such as +0.158 [−0.140, +0.173]."""
-    return _with_ends(made, lambda value: _minus(f"{value:+.3f}"))
+    return _with_ends(figure, lambda value: _minus(f"{value:+.3f}"))
 
 
-def _with_ends(made: Mapping[str, Any] | None, shown: Callable[[float], str]) -> str:
-    if made is None or made["value"] is None:
+def _with_ends(figure: Mapping[str, Any] | None, written: Callable[[float], str]) -> str:
+    if figure is None or figure["value"] is None:
         return NOT_MEASURED
-    interval = "" if made["low"] is None else f" [{shown(made['low'])}, {shown(made['high'])}]"
-    return f"{shown(made['value'])}{interval}"
+    interval = "" if figure["low"] is None else f" [{written(figure['low'])}, {written(figure['high'])}]"
+    return f"{written(figure['value'])}{interval}"
 
 
-def estimate(made: Mapping[str, Any] | None) -> str:
+def estimate(figure: Mapping[str, Any] | None) -> str:
     """Format an estimate in a report, such as 97.1% [95.8, 98.2].
 
-    made: mapping with value, low and high, or None.
+    figure: mapping with value, low and high, or None.
     """
-    if made is None or made["value"] is None:
+    if figure is None or figure["value"] is None:
         return NOT_MEASURED
-    interval = ", no interval" if made["low"] is None else f" {span(made['low'], made['high'])}"
-    return f"{percent(made['value'])}{interval}"
+    interval = ", no interval" if figure["low"] is None else f" {span(figure['low'], figure['high'])}"
+    return f"{percent(figure['value'])}{interval}"
 
 
-def points(made: Mapping[str, Any] | None) -> str:
+def points(figure: Mapping[str, Any] | None) -> str:
     """Format the difference of two shares in percentage points, such as +1.4 [−0.2, +3.0].
 
     The interval is omitted if there is none.
     """
-    if made is None or made["value"] is None:
+    if figure is None or figure["value"] is None:
         return NOT_MEASURED
-    if made["low"] is None:
-        return f"{_signed(made['value'])}, no interval"
-    return f"{_signed(made['value'])} [{_signed(made['low'])}, {_signed(made['high'])}]"
+    if figure["low"] is None:
+        return f"{_signed(figure['value'])}, no interval"
+    return f"{_signed(figure['value'])} [{_signed(figure['low'])}, {_signed(figure['high'])}]"
 
 
 def _signed(share: float) -> str:

@@ -31,13 +31,13 @@ NAME = 52  # distance from the start of the code to the start of the name, in pi
 
 
 def picture(title: str, description: str, parts: Iterable[SafeString], **attributes: object) -> SafeString:
-    named = [element("title", escaped(title)), element("desc", escaped(description))]
+    heading = [element("title", escaped(title)), element("desc", escaped(description))]
     root = {"xmlns": "http://www.w3.org/2000/svg", "class_": "plot", "role": "img", "fill": "currentColor"}
-    return element("svg", *named, *parts, **root, **attributes) + mark_safe("\n")
+    return element("svg", *heading, *parts, **root, **attributes) + mark_safe("\n")
 
 
-def text(words: str, x: str | float, y: float, **attributes: object) -> SafeString:
-    return element("text", escaped(words), x=x, y=y, **attributes) if words else mark_safe("")
+def text(string: str, x: str | float, y: float, **attributes: object) -> SafeString:
+    return element("text", escaped(string), x=x, y=y, **attributes) if string else mark_safe("")
 
 
 def element(tag: str, *children: SafeString, **attributes: object) -> SafeString:
@@ -53,13 +53,13 @@ def element(tag: str, *children: SafeString, **attributes: object) -> SafeString
     return mark_safe(f"<{tag}{written}>{''.join(children)}</{tag}>")  # noqa: S308 - made of escaped parts
 
 
-def escaped(words: str) -> SafeString:
+def escaped(string: str) -> SafeString:
     """Escape text. Characters that XML cannot represent are replaced with the replacement character."""
-    return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", words))
+    return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", string))
 
 
-def tooltip(words: str) -> SafeString:
-    return element("title", escaped(words))
+def tooltip(string: str) -> SafeString:
+    return element("title", escaped(string))
 
 
 # --- The rows of a plot, laid out in percent of the width, so that text keeps its size on a phone
@@ -71,18 +71,18 @@ def picture_of_rows(title: str, description: str, parts: Iterable[SafeString], b
     return picture(title, description, [*parts, line], width="100%", height=bottom + 1, font_size=13)
 
 
-def legend(mark: SafeString, words: str, top: float, *, room: int = 18) -> SafeString:
+def legend(mark: SafeString, description: str, top: float, *, room: int = 18) -> SafeString:
     """Return an entry of the legend: a mark at the left edge of the plot area, and its description.
 
     room: space for the mark (pixels).
     """
-    return element("svg", mark, text(words, room, top + 13), x=f"{PLOT}%", overflow="visible")
+    return element("svg", mark, text(description, room, top + 13), x=f"{PLOT}%", overflow="visible")
 
 
-def tick(x: str, words: str, head: int, bottom: int) -> list[SafeString]:
+def tick(x: str, label: str, head: int, bottom: int) -> list[SafeString]:
     """Return a vertical line through all rows, and its label above them."""
     line = element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE)
-    return [text(words, x, head - 9, fill=QUIET, text_anchor="middle"), line]
+    return [text(label, x, head - 9, fill=QUIET, text_anchor="middle"), line]
 
 
 Letters = tuple[tuple[int, int], tuple[int, int]]
@@ -95,8 +95,8 @@ def letters_of(labels: Collection[str], wide: int, narrow: int) -> Letters:
 
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
-    first, second = ((most, end_apart(labels, most, (most - 1) // 2)) for most in (wide, narrow))
-    return first, second
+    on_wide, on_narrow = ((limit, end_apart(labels, limit, (limit - 1) // 2)) for limit in (wide, narrow))
+    return on_wide, on_narrow
 
 
 def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: Letters) -> SafeString:
@@ -228,9 +228,9 @@ def forest(
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
     letters = letters_of({row.label for row in rows}, 24, 9)
-    for at in range(start, end + 1, TICKS.get(end - start, 25)):
-        x = f"{PLOT + PLOT_WIDTH * (at - start) / (end - start):g}%"
-        parts += tick(x, f"{at / 100:g}" if decimals else f"{at}%", head, bottom)
+    for percentage in range(start, end + 1, TICKS.get(end - start, 25)):
+        x = f"{PLOT + PLOT_WIDTH * (percentage - start) / (end - start):g}%"
+        parts += tick(x, f"{percentage / 100:g}" if decimals else f"{percentage}%", head, bottom)
     for top, row in zip(range(head, bottom, height), rows, strict=True):
         parts.append(_forest_row(row, top, height, axis, letters, decimals=decimals))
     if limit:
@@ -242,13 +242,13 @@ def forest(
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
     """Return what is shown above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
-    for place, name in enumerate(series):
+    for index, name in enumerate(series):
         top = LINE_HEIGHT * len(parts)
-        parts.append(legend(_dot(place, 5, top + 9), name, top, room=16))
+        parts.append(legend(_dot(index, 5, top + 9), name, top, room=16))
     if axis != (0, 100):
         start, end = axis
-        said = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
-        parts.append(text(said, f"{PLOT}%", LINE_HEIGHT * len(parts) + 13, fill=QUIET))
+        note = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
+        parts.append(text(note, f"{PLOT}%", LINE_HEIGHT * len(parts) + 13, fill=QUIET))
     if limit:
         top = LINE_HEIGHT * len(parts)
         parts.append(legend(element("line", x1=0, x2=12, y1=top + 9, y2=top + 9, stroke=INK, **DASHED), limit[1], top))
@@ -256,22 +256,25 @@ def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -
 
 
 def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *, decimals: bool) -> SafeString:
-    marks, numbers, words = [], [], []
+    marks, numbers, tooltips = [], [], []
     for number, mark in enumerate(row.marks):
-        y, counted, said = height * (2 * number + 1) / (2 * len(row.marks)), "", "not measured"
+        y, counted, number_text = height * (2 * number + 1) / (2 * len(row.marks)), "", "not measured"
         if mark is not None and mark.value is not None:
             marks += _dot_and_interval(mark, y, axis, number)
             # The axis shows that these are percentages.
             in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
-            said, counted = _decimal(mark) if decimals else in_percent, "" if mark.count is None else count(mark.count)
+            number_text, counted = (
+                _decimal(mark) if decimals else in_percent,
+                "" if mark.count is None else count(mark.count),
+            )
             ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
-            words.append(_decimal(mark) if decimals else percent(mark.value) + ends)
+            tooltips.append(_decimal(mark) if decimals else percent(mark.value) + ends)
         end: dict[str, Any] = {"y": top + y + 4, "text_anchor": "end"}
         numbers.append(text(counted, f"{COUNTS}%", fill=QUIET, **end, class_="number plot-wide"))
-        numbers.append(text(said, "100%", **end, class_="number"))
+        numbers.append(text(number_text, "100%", **end, class_="number"))
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
     head = row_head(row.label, row.name, top, height, room=PLOT - 1, letters=letters)
-    tip = tooltip(f"{row.name or row.label}: {'; '.join(words) or 'not measured'}")
+    tip = tooltip(f"{row.name or row.label}: {'; '.join(tooltips) or 'not measured'}")
     return element("g", tip, head, plot, *numbers)
 
 
@@ -283,7 +286,7 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[Saf
     start, end = axis
     assert mark.value is not None
     places = (100 * (100 * share - start) / (end - start) for share in (mark.low, mark.high, mark.value))
-    low, high, value = (f"{min(100.0, max(0.0, place)):.4g}%" for place in places)
+    low, high, value = (f"{min(100.0, max(0.0, position)):.4g}%" for position in places)
     parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
     if 100 * mark.low < start:
         parts.append(element("path", d=f"M-7 {y:g}l7 -4v8z", fill=ACCENT))
@@ -343,39 +346,42 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
 
     The legend omits parts that are empty in every row.
     """
-    used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
-    most = max((sum(row.counts) for row in rows), default=0) or 1
+    used = [index for index in range(len(parts)) if any(row.counts[index] for row in rows)]
+    longest = max((sum(row.counts) for row in rows), default=0) or 1
     drawn, head, letters = [], 0, letters_of({row.label for row in rows}, 18, 6)
-    for place in used:
-        box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(place))
-        drawn.append(legend(box, parts[place], head))
+    for index in used:
+        box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(index))
+        drawn.append(legend(box, parts[index], head))
         head += LINE_HEIGHT
     head += 6
     bottom = head + ROW * len(rows)
     for top, row in zip(range(head, bottom, ROW), rows, strict=True):
-        drawn.append(_stacked_row(row, parts, used, top, most, letters))
+        drawn.append(_stacked_row(row, parts, used, top, longest, letters))
     return picture_of_rows(title, description, drawn, bottom)
 
 
-def _paint(place: int) -> dict[str, Any]:
-    fill, opacity = SHADES[place]
+def _paint(index: int) -> dict[str, Any]:
+    fill, opacity = SHADES[index]
     return {"fill": fill, "fill_opacity": opacity, "stroke": ACCENT if fill != QUIET else QUIET, "stroke_width": 1}
 
 
 def _stacked_row(
-    row: Parts, parts: Sequence[str], used: list[int], top: int, most: int, letters: Letters
+    row: Parts, parts: Sequence[str], used: list[int], top: int, longest: int, letters: Letters
 ) -> SafeString:
     whole = sum(row.counts)
-    said = ", ".join(f"{count(row.counts[place])} {parts[place]}" for place in used if row.counts[place])
-    boxes, at = [], 0.0
-    for place in used:
-        width = 100 * row.counts[place] / most
+    description = ", ".join(f"{count(row.counts[index])} {parts[index]}" for index in used if row.counts[index])
+    boxes, left = [], 0.0
+    for index in used:
+        width = 100 * row.counts[index] / longest
         if width:
-            boxes.append(element("rect", x=f"{at:.4g}%", y=4, width=f"{width:.4g}%", height=ROW - 8, **_paint(place)))
-        at += width
+            boxes.append(element("rect", x=f"{left:.4g}%", y=4, width=f"{width:.4g}%", height=ROW - 8, **_paint(index)))
+        left += width
     bar = element("svg", *boxes, x=f"{PLOT}%", y=top, width=f"{END - PLOT}%", height=ROW)
     return element(
-        "g", tooltip(f"{row.name or row.label}: {said or 'nothing'}"), _counted_head(row, top, whole, letters), bar
+        "g",
+        tooltip(f"{row.name or row.label}: {description or 'nothing'}"),
+        _counted_head(row, top, whole, letters),
+        bar,
     )
 
 
@@ -388,15 +394,15 @@ def _counted_head(row: Parts | Span, top: int, number: float, letters: Letters) 
 
 def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str = "s") -> SafeString:
     """Plot a dot at each median, and a bar from the lower to the upper quartile. The axis starts at 0."""
-    most = max((row.high for row in rows), default=0) or 1
-    step = _step(most)
-    end = step * (int(most / step) + 1)
+    highest = max((row.high for row in rows), default=0) or 1
+    step = _step(highest)
+    end = step * (int(highest / step) + 1)
     parts = [text("median (quartiles)", "100%", 13, fill=QUIET, text_anchor="end")]
     head = LINE_HEIGHT + 4
     bottom = head + ROW * len(rows)
     for number in range(int(end / step) + 1):
-        at = number * step
-        parts += tick(f"{PLOT + PLOT_WIDTH * at / end:.4g}%", f"{at:g} {unit}", head, bottom)
+        value = number * step
+        parts += tick(f"{PLOT + PLOT_WIDTH * value / end:.4g}%", f"{value:g} {unit}", head, bottom)
     letters = letters_of({row.label for row in rows}, 18, 6)
     parts.extend(
         _range_row(row, top, end, unit, letters) for top, row in zip(range(head, bottom, ROW), rows, strict=True)
@@ -409,17 +415,17 @@ def _range_row(row: Span, top: int, end: float, unit: str, letters: Letters) -> 
     low, middle, high = (f"{PLOT + PLOT_WIDTH * value / end:.4g}%" for value in (row.low, row.middle, row.high))
     line = element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=5, stroke_opacity=0.4)
     dot = element("circle", cx=middle, cy=y, r=4, fill=ACCENT)
-    words = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
-    number = text(words, "100%", y + 4, text_anchor="end", class_="number")
-    said = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} {unit}"
-    return element("g", tooltip(said), _counted_head(row, top, row.count, letters), line, dot, number)
+    quartiles = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
+    number = text(quartiles, "100%", y + 4, text_anchor="end", class_="number")
+    description = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} {unit}"
+    return element("g", tooltip(description), _counted_head(row, top, row.count, letters), line, dot, number)
 
 
-def _step(most: float) -> float:
-    """Return a round distance between ticks that gives at most five ticks up to `most`."""
+def _step(highest: float) -> float:
+    """Return a round distance between ticks that gives at most five ticks up to `highest`."""
     step = 0.1
     for factor in (2, 2.5, 2) * 8:
-        if most / step <= 5:
+        if highest / step <= 5:
             break
         step *= factor
     return step
@@ -431,19 +437,19 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
     The maximum is written above its line, so that there is room for long numbers. The 0 is written next to its line.
     Labels are shown only if they fit on a phone.
     """
-    most = max((moment.count for moment in moments), default=0)
+    highest = max((moment.count for moment in moments), default=0)
     top, bottom = 20, 20 + HEIGHT
     parts = [
         element("line", x1="0%", x2="100%", y1=top, y2=top, stroke=LINE),
         element("line", x1=f"{LEFT}%", x2="100%", y1=bottom, y2=bottom, stroke=QUIET),
-        text(count(most), "0%", top - 6, fill=QUIET, class_="number"),
+        text(count(highest), "0%", top - 6, fill=QUIET, class_="number"),
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
     width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
     free = 0.0  # first position without a label, in percent of the width
-    for place, moment in enumerate(moments):
-        x = LEFT + place * width
-        height = HEIGHT * moment.count / most if most else 0
+    for index, moment in enumerate(moments):
+        x = LEFT + index * width
+        height = HEIGHT * moment.count / highest if highest else 0
         # Show the tooltip over the whole height, even if the column is empty.
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}

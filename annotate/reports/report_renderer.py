@@ -13,10 +13,11 @@ from annotate.reports.tables import many
 
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # slugs of sections that are omitted in LaTeX
 PAPER_ROWS = 40  # maximum number of rows in a LaTeX table
-LATEX_NEEDS = "% \\usepackage{booktabs}; labels in other scripts than Latin need XeLaTeX or LuaLaTeX.\n"
+LATEX_NEEDS = "% Requires \\usepackage{booktabs}. Labels in non-Latin scripts require XeLaTeX or LuaLaTeX.\n"
 WHERE_METHODS = (
-    "How each figure is estimated, what that assumes, how often its intervals cover, and where it fails: the page "
-    "“Measuring” of Assay’s documentation (explanation/measuring.md) has a table with these rows."
+    "For each of these methods, a table on the page “Measuring” of Assay’s documentation (explanation/measuring.md) "
+    "describes how figures are estimated, the assumptions, how often intervals cover the truth, and when the method "
+    "fails."
 )
 FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
 
@@ -26,32 +27,32 @@ def as_text(report: dict[str, Any]) -> str:
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     written = [underlined(printable(title), "=")]
     if warnings := report["warnings"]:
-        lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
+        lines = [wrapped(printable(warning), "!! ", "!!   ") for warning in warnings]
         written.append("\n".join([f"!! {many(len(warnings), 'warning').upper()}", *lines]))
     if headlines:
         # Align the numbers and the text.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
-        aligned = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
-        written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in aligned))
+        aligned = [(f"{name:<{room}}{number:<22}", printable(description)) for name, number, description in headlines]
+        written.append("\n".join(wrapped(description, start, " " * len(start)) for start, description in aligned))
     for section in sections:
         words = [underlined(printable(section.title), "-")]
         if section.loud:
             words.append(wrapped(section.loud, "! ", "  "))
-        words += [wrapped(printable(said)) for said in section.words if said]
+        words += [wrapped(printable(sentence)) for sentence in section.words if sentence]
         written.append("\n".join(words))
         if not section.paged:
             written += map(as_lines, section.tables)
-    written.append("\n".join(wrapped(words) for words in how_to_read))
+    written.append("\n".join(wrapped(sentence) for sentence in how_to_read))
     return "\n\n".join(written) + "\n"
 
 
 def as_markdown(report: dict[str, Any]) -> str:
     """Return the report in GitHub's Markdown. Text from files is escaped."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
-    shown = [
+    shown_sections = [
         {
             "title": marked_down(section.title),
-            "words": [marked_down(words) for words in section.words if words],
+            "words": [marked_down(sentence) for sentence in section.words if sentence],
             "loud": marked_down(section.loud),
             "tables": [parts(table) for table in section.tables],
         }
@@ -60,10 +61,10 @@ def as_markdown(report: dict[str, Any]) -> str:
     context = {
         "title": marked_down(title),
         "warned": many(len(report["warnings"]), "warning"),
-        "warnings": [marked_down(words) for words in report["warnings"]],
-        "headlines": [[marked_down(words) for words in line] for line in headlines],
+        "warnings": [marked_down(warning) for warning in report["warnings"]],
+        "headlines": [[marked_down(string) for string in line] for line in headlines],
         "how_to_read": how_to_read,
-        "sections": shown,
+        "sections": shown_sections,
         "where_methods": marked_down(WHERE_METHODS),
         "methods": evaluation_report.methods(report),
     }
@@ -73,12 +74,12 @@ def as_markdown(report: dict[str, Any]) -> str:
 def as_latex(report: dict[str, Any]) -> str:
     """Return the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
     title, _, sections, _ = evaluation_report.contents(report)
-    shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
+    shown_sections = [section for section in sections if not section.paged and section.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
-        table_formats.as_latex(each, f"{title}: {section.title}, with 95% intervals")
-        for section in shown
-        for each in section.tables
-        if len(each.rows) <= PAPER_ROWS
+        table_formats.as_latex(table, f"{title}: {section.title}, with 95% intervals")
+        for section in shown_sections
+        for table in section.tables
+        if len(table.rows) <= PAPER_ROWS
     )
 
 
@@ -94,7 +95,7 @@ def as_html(report: dict[str, Any]) -> str:
 def as_context(report: dict[str, Any]) -> dict[str, Any]:
     """Return the template context for a report. Plots are drawn only when a template uses them."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
-    shown = [
+    shown_sections = [
         {
             "section": section,
             "plots": section.plots,
@@ -108,5 +109,5 @@ def as_context(report: dict[str, Any]) -> dict[str, Any]:
         "warnings": report["warnings"],
         "headlines": headlines,
         "how_to_read": how_to_read,
-        "sections": shown,
+        "sections": shown_sections,
     }

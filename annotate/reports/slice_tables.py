@@ -61,8 +61,8 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
 
     counted: noun for the units that the marks count.
     """
-    axis, most = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
-    size = -(-len(rows) // max(1, -(-len(rows) // most))) or 1  # parts of nearly equal size
+    axis, limit = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
+    size = -(-len(rows) // max(1, -(-len(rows) // limit))) or 1  # parts of nearly equal size
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
     return [
         forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
@@ -88,8 +88,8 @@ def _by_value(row: PlotRow) -> tuple[bool, float, str]:
     return missing, -values[0] if values else 1, row.label
 
 
-def capital(words: str) -> str:
-    return words if words[1:2].isupper() else words[:1].upper() + words[1:]
+def capital(string: str) -> str:
+    return string if string[1:2].isupper() else string[:1].upper() + string[1:]
 
 
 def figure(row: Figure) -> Cell:
@@ -127,28 +127,32 @@ def sections_of(
     layout = _Layout(report, cell, report.get("names", {}), report["unit"], report.get("form", ""))
     grouped = dict[str, tuple[Mapping[str, Any], list[dict[str, Any]]]]()
     for row in rows:
-        of = row["of"]
-        if part := declared.get((row["measure"], tuple(of))):
+        slice_keys = row["of"]
+        if part := declared.get((row["measure"], tuple(slice_keys))):
             if part.get("apart"):
-                value = of[part["of"][0]]
+                value = slice_keys[part["of"][0]]
                 title = capital(layout.names.get(value, value))
                 part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": part["of"][1:]}
-        elif task := of.get("task"):  # the task has a section of its own, which includes the average
+        elif task := slice_keys.get("task"):  # the task has a section of its own, which includes the average
             part = {"slug": task.lower(), "title": task, "of": ("language",)}
         else:
-            words = " and ".join(DIMENSIONS.get(name, name) for name in of)
-            part = {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": tuple(of)}
+            dimensions = " and ".join(DIMENSIONS.get(name, name) for name in slice_keys)
+            part = {
+                "slug": f"by-{'-'.join(slice_keys)}" if slice_keys else "overall",
+                "title": f"By {dimensions}",
+                "of": tuple(slice_keys),
+            }
         grouped.setdefault(part["slug"], (part, []))[1].append(row)
-    found = []
+    sections = []
     for part, rows in grouped.values():
         is_one = len({row["measure"] for row in rows}) == 1
         if not part["of"]:
-            found.append(layout.overall(rows))
+            sections.append(layout.overall(rows))
         elif "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
-            found.append(layout.crossed(part, rows))
+            sections.append(layout.crossed(part, rows))
         else:
-            found.append(layout.sliced(part, rows))
-    return found
+            sections.append(layout.sliced(part, rows))
+    return sections
 
 
 class _Layout(NamedTuple):
@@ -169,12 +173,12 @@ class _Layout(NamedTuple):
     def overall(self, rows: list[dict[str, Any]]) -> Section:
         columns = (
             measure_column(self.report),
-            Column("value", "estimate" if self.cell is figure else "A less B", NUMBER, self.cell),
+            Column("value", "estimate" if self.cell is figure else "A minus B", NUMBER, self.cell),
             *([numbered("units", f"{self.unit}s")] if any(row["units"] is not None for row in rows) else []),
             NOTES,
         )
-        shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
-        marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in shown]
+        plotted_rows = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
+        marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in plotted_rows]
         tables = dense(many(len(rows), "measure"), columns, rows)
         plots = partial(pictures, marks, "Main measures", f"{self.unit}s")
         return Section("overall", "All units", (), tables, plots=plots)
@@ -191,36 +195,41 @@ class _Layout(NamedTuple):
         # If all figures are based on the same number of units, show the number only once.
         units = {row["units"] for row in rows}
         common = many(next(iter(units)), self.unit) if part.get("apart") and len(units) == 1 else ""
-        shown: list[dict[str, Any]] = []
-        for values, found in slices.items():
-            shown.append({"note": _notes(found)})
-            for place, value in enumerate(values):
+        table_rows: list[dict[str, Any]] = []
+        for values, by_measure in slices.items():
+            table_rows.append({"note": _notes(by_measure)})
+            for index, value in enumerate(values):
                 name = self.names.get(value, "") if self.names else beside(value)
-                shown[-1] |= {f"of{place}": value, f"name{place}": name}
+                table_rows[-1] |= {f"of{index}": value, f"name{index}": name}
             for measure in measures:
-                row = found.get(measure, {})
-                shown[-1][measure] = self.cell(row) if row else Cell("")
-                shown[-1] |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
+                row = by_measure.get(measure, {})
+                table_rows[-1][measure] = self.cell(row) if row else Cell("")
+                table_rows[-1] |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
         columns = self._columns(part["of"], measures, list(slices.values()), has_units=not common)
-        tables = dense(many(len(shown), "row"), columns, shown)
+        tables = dense(many(len(table_rows), "row"), columns, table_rows)
         plotted = part.get("plotted", measures[:1])
-        words, loud = (f"{common}.",) if common else (), part.get("loud", "")
+        sentences, loud = (f"{common}.",) if common else (), part.get("loud", "")
         plots = partial(self._plots, part, slices, plotted)
-        return Section(part["slug"], part["title"], words, tables, loud, plots=plots)
+        return Section(part["slug"], part["title"], sentences, tables, loud, plots=plots)
 
     def _columns(
-        self, of: Sequence[str], measures: Sequence[str], slices: Sequence[Mapping[str, Figure]], *, has_units: bool
+        self,
+        dimensions: Sequence[str],
+        measures: Sequence[str],
+        slices: Sequence[Mapping[str, Figure]],
+        *,
+        has_units: bool,
     ) -> list[Column]:
         columns: list[Column] = []
-        for place, name in enumerate(of):
-            columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
-            columns += [Column(f"name{place}", "name", NAME)] if self.names or name in NAMED else []
+        for index, name in enumerate(dimensions):
+            columns.append(Column(f"of{index}", DIMENSIONS.get(name, name)))
+            columns += [Column(f"name{index}", "name", NAME)] if self.names or name in NAMED else []
         for measure in measures:
             columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=ANCHORS[method(measure, self.form)]))
             for key, heading in (("units", f"{self.unit}s"), ("count", "counts as")):
                 if has_units and _is_shown(key, measure, measures, slices):
                     columns.append(numbered(f"{measure}_{key}", heading))
-            figures = [found[measure] for found in slices if measure in found and self.cell is figure]
+            figures = [by_measure[measure] for by_measure in slices if measure in by_measure and self.cell is figure]
             keys = {f"{measure}_{key}": TESTS[key] for key in TESTS if any(key in row for row in figures)}
             columns += map(p_column, keys, keys.values())
         return [*columns, NOTES]
@@ -233,11 +242,11 @@ class _Layout(NamedTuple):
         slices: mapping from the values of a slice to the row of each measure.
         plotted: measures to plot.
         """
-        plotted = [measure for measure in plotted if any(measure in found for found in slices.values())]
+        plotted = [measure for measure in plotted if any(measure in by_measure for by_measure in slices.values())]
         drawn = [
-            PlotRow(" ".join(values), self.names.get(values[0], ""), tuple(map(mark_of, map(found.get, plotted))))
-            for values, found in slices.items()
-            if any(measure in found for measure in plotted)
+            PlotRow(" ".join(values), self.names.get(values[0], ""), tuple(map(mark_of, map(by_measure.get, plotted))))
+            for values, by_measure in slices.items()
+            if any(measure in by_measure for measure in plotted)
         ]
         if not drawn:
             return []
@@ -257,34 +266,35 @@ class _Layout(NamedTuple):
         room.
         """
         *names, last = part["of"]
-        listed: dict[tuple[str, ...], dict[str, Any]] = {}
+        table_rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in rows:
             *values, head = row["of"].values()
-            listed.setdefault(tuple(values), {"of": values})[head] = row
+            table_rows.setdefault(tuple(values), {"of": values})[head] = row
         heads = list(part.get("across") or dict.fromkeys(row["of"][last] for row in rows))
-        for each in listed.values():
-            each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
-            each |= {f"of{n}": value for n, value in enumerate(each["of"])}
-        is_matrix, measure = any(values[0] in heads for values in listed), rows[0]["measure"]
+        for table_row in table_rows.values():
+            table_row["note"] = _notes({head: table_row[head] for head in heads if head in table_row}, heads)
+            table_row |= {f"of{n}": value for n, value in enumerate(table_row["of"])}
+        is_matrix, measure = any(values[0] in heads for values in table_rows), rows[0]["measure"]
 
         def cell(head: str, row: Figure) -> Cell:
-            made = row.get(head)
-            if made and self.cell is figure and is_matrix and made["low"] is not None:
-                shown = f"({percent(made['value'])})" if row["of"][0] == head else percent(made["value"])
-                return Cell(shown, made["value"], note=span(made["low"], made["high"]))
-            return self.cell(made) if made else Cell(NOT_MEASURED)
+            figure_row = row.get(head)
+            if figure_row and self.cell is figure and is_matrix and figure_row["low"] is not None:
+                written = f"({percent(figure_row['value'])})" if row["of"][0] == head else percent(figure_row["value"])
+                return Cell(written, figure_row["value"], note=span(figure_row["low"], figure_row["high"]))
+            return self.cell(figure_row) if figure_row else Cell(NOT_MEASURED)
 
         down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
-        at = ANCHORS[method(measure, self.form)]
-        across = [Column(head, head, NUMBER, partial(cell, head), at) for head in heads]
-        step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(listed), "row")
+        anchor = ANCHORS[method(measure, self.form)]
+        across = [Column(head, head, NUMBER, partial(cell, head), anchor) for head in heads]
+        step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(table_rows), "row")
         parts = ([*down, *across[start : start + step], NOTES] for start in range(0, len(across), step))
-        tables = tuple(chain.from_iterable(dense(caption, columns, listed.values()) for columns in parts))
-        by = " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
-        title = part["title"] if "measures" in part else f"{capital(MEASURES[measure].name)} by {by}"
-        brackets = ("In brackets: the same value down and across.",) if is_matrix else ()
+        tables = tuple(chain.from_iterable(dense(caption, columns, table_rows.values()) for columns in parts))
+        dimensions = " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
+        title = part["title"] if "measures" in part else f"{capital(MEASURES[measure].name)} by {dimensions}"
+        brackets = ("Brackets mark cells with the same value in row and column.",) if is_matrix else ()
         marks = [
-            PlotRow(" ".join(of), "", tuple(mark_of(found.get(head)) for head in heads)) for of, found in listed.items()
+            PlotRow(" ".join(values), "", tuple(mark_of(table_row.get(head)) for head in heads))
+            for values, table_row in table_rows.items()
         ]
         plots = lambda: pictures(marks, title, "units", tuple(heads)) if part.get("plotted") else []  # noqa: E731
         return Section(part["slug"], title, brackets, tables, plots=plots)
@@ -297,27 +307,33 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
 
     Measures that are based on the same units share one column.
     """
-    rows = [found[measure] for found in slices if measure in found]
+    rows = [by_measure[measure] for by_measure in slices if measure in by_measure]
     if key == "count":
         # Show effective counts only next to a few measures, because more columns would not fit.
         differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
         return differs and len(measures) <= MOST_COUNTED
-    resting = [each for each in measures if any(found[each]["units"] is not None for found in slices if each in found)]
-    several = any(len({row["units"] for row in found.values() if row["units"] is not None}) > 1 for found in slices)
+    resting = [
+        name
+        for name in measures
+        if any(by_measure[name]["units"] is not None for by_measure in slices if name in by_measure)
+    ]
+    several = any(
+        len({row["units"] for row in by_measure.values() if row["units"] is not None}) > 1 for by_measure in slices
+    )
     return measure in resting and (measure == resting[-1] or (several and not MEASURES[measure].is_exact))
 
 
-def _notes(found: Mapping[str, Figure], heads: Collection[str] = ()) -> str:
+def _notes(rows: Mapping[str, Figure], heads: Collection[str] = ()) -> str:
     """Return the notes on a slice, each with the names of the columns to which it applies.
 
-    found: mapping from column to its row.
+    rows: mapping from column to its row.
     heads: columns that are not measures.
     """
     notes: dict[str, list[str]] = {}
-    for name, row in found.items():
+    for name, row in rows.items():
         if row["note"]:
             notes.setdefault(row["note"].rstrip("."), []).append(name if name in heads else MEASURES[name].name)
-    if len(notes) == 1 and len(next(iter(notes.values()))) == len(found):
+    if len(notes) == 1 and len(next(iter(notes.values()))) == len(rows):
         return next(iter(notes))
     return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())
 
@@ -351,7 +367,7 @@ class Names(dict[str, Measure]):
 
 
 _DECLARED = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
-MEASURES = Names({name: Measure(**of) for name, of in _DECLARED["measures"].items()})
+MEASURES = Names({name: Measure(**fields) for name, fields in _DECLARED["measures"].items()})
 DIMENSIONS: Mapping[str, str] = _DECLARED["dimensions"]
 # A mapping from a row of the table of methods in docs/explanation/measuring.md to the measures that the row explains.
 METHODS: Mapping[str, Collection[str]] = {row: measures.split() for row, measures in _DECLARED["methods"].items()}

@@ -104,23 +104,23 @@ def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: 
     across, up: names of the axes.
     """
 
-    def end(most: float) -> float:
+    def end(highest: float) -> float:
         """Return a round number at which an axis with TICKS parts can end.
 
         It is the smallest one that is not below the maximum.
         """
-        power = 10 ** floor(log10(most / TICKS)) if most else 1
-        return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= most)
+        power = 10 ** floor(log10(highest / TICKS)) if highest else 1
+        return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= highest)
 
-    spots = [(spot.x, spot.y) for of in series.values() for spot in of]
+    spots = [(spot.x, spot.y) for series_spots in series.values() for spot in series_spots]
     wide, high = (end(max(numbers, default=0)) for numbers in ([x for x, _ in spots], [y for _, y in spots]))
     square, parts = _Square(wide, high, top=TOP + 20 * len(series)), []
-    for number, ((name, of), dash) in enumerate(zip(series.items(), DASHES, strict=False)):
+    for number, ((name, series_spots), dash) in enumerate(zip(series.items(), DASHES, strict=False)):
         stroke = {"stroke": ACCENT, "stroke_width": 2, "stroke_dasharray": dash, "fill": "none"}
         top = TOP + 20 * number
         parts += [element("path", d=f"M{LEFT} {top + 8}h40", **stroke), text(name, LEFT + 48, top + 12)]
-        parts += [element("path", d=square.line(of), **stroke)] if of else []
-        for spot in of:
+        parts += [element("path", d=square.line(series_spots), **stroke)] if series_spots else []
+        for spot in series_spots:
             x, y = square.place(spot.x, spot.y)
             parts.append(element("circle", tooltip(spot.words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, fill=ACCENT))
     return square.picture(title, {across: ",.0f", up: "g"}, parts)
@@ -156,48 +156,48 @@ def heat_map(
     labels: labels to show; all remaining labels share a row and a column named "others".
     predicted: heading of the columns.
     """
-    known = set(labels)
+    shown_labels = set(labels)
     sums: dict[tuple[str, str], float] = defaultdict(float)
     totals: dict[str, float] = defaultdict(float)
     for pair in cells:
-        gold, said = (label if label in known else OTHERS for label in pair[:2])
-        sums[gold, said] += pair[2]
+        gold, predicted_label = (label if label in shown_labels else OTHERS for label in pair[:2])
+        sums[gold, predicted_label] += pair[2]
         totals[gold] += pair[2]
-    shown = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
-    place = {label: number for number, label in enumerate(shown)}
-    numbered = len(shown) <= NUMBERED
+    axis_labels = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
+    positions = {label: number for number, label in enumerate(axis_labels)}
+    numbered = len(axis_labels) <= NUMBERED
     side, left, top = (44, 72, 44) if numbered else (12, 64, 64)
-    size = side * len(shown)
+    size = side * len(axis_labels)
     parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
-    for n in range(len(shown) + 1):
+    for n in range(len(axis_labels) + 1):
         path = f"M{left} {top + side * n}h{size}M{left + side * n} {top}v{size}"
         parts.append(element("path", d=path, stroke=LINE, fill="none"))
-    for label, number in place.items():
+    for label, number in positions.items():
         middle = side * (number + 0.5)
         above: dict[str, Any] = {"x": left + middle, "y": top - 6, "text_anchor": "middle"}
         if not numbered:
             above = {"x": 0, "y": 0, "transform": f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"}
         parts += [text(label, left - 6, top + middle + 4, text_anchor="end"), text(label, **above)]
-    for (gold, said), weight in sums.items():
+    for (gold, predicted_label), weight in sums.items():
         if weight > 0:
-            x, y = left + side * place[said], top + side * place[gold]
-            parts.append(_heat_cell(gold, said, weight, weight / totals[gold], x, y, side))
+            x, y = left + side * positions[predicted_label], top + side * positions[gold]
+            parts.append(_heat_cell(gold, predicted_label, weight, weight / totals[gold], x, y, side))
     parts.append(_shades(top + size + 14))
     width, height = max(left + size, 560) + 2, top + size + 32
     measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
     return picture(title, description, parts, font_size=13 if numbered else 11, **measures)
 
 
-def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
+def _heat_cell(gold: str, predicted: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
     ink = "currentColor"
-    if gold != said:
+    if gold != predicted:
         _, opacity, ink = next(shade for shade in SHADES if share < shade[0])
-        paint, words = {"fill": ACCENT, "fill_opacity": opacity}, f"{gold} taken for {said}"
+        paint, description = {"fill": ACCENT, "fill_opacity": opacity}, f"{gold} predicted as {predicted}"
     elif gold == OTHERS:
-        paint, words = {"fill": "none", "stroke": LINE}, "labels that are not shown, right or not"
+        paint, description = {"fill": "none", "stroke": LINE}, "labels that are not shown, correct or not"
     else:
-        paint, words = {"fill": "none", "stroke": QUIET}, f"{gold}, right"
-    parts = [element("title", escaped(f"{words}: {count(weight)}, {percent(share)} of {gold}"))]
+        paint, description = {"fill": "none", "stroke": QUIET}, f"{gold}, correct"
+    parts = [element("title", escaped(f"{description}: {count(weight)}, {percent(share)} of {gold}"))]
     parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
         thousands = weight >= 99_999.5  # larger counts do not fit into a cell
@@ -209,9 +209,9 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
 def _shades(y: int) -> SafeString:
     """Return the legend for the shades."""
     bounds = [f"{100 * bound:g}" for bound, _, _ in SHADES[:-1]]
-    words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
+    legend_texts = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
     parts = []
-    for x, word, (_, opacity, _) in zip(range(0, 72 * len(words), 72), words, SHADES, strict=True):
+    for x, word, (_, opacity, _) in zip(range(0, 72 * len(legend_texts), 72), legend_texts, SHADES, strict=True):
         parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
         parts.append(text(word, x + 16, y + 10))
-    return element("g", *parts, text("of the gold label", 72 * len(words), y + 10, fill=QUIET))
+    return element("g", *parts, text("of the gold label", 72 * len(legend_texts), y + 10, fill=QUIET))

@@ -10,35 +10,35 @@ from annotate.reports.numbers import end_apart, shortened
 from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
 
 
-def marked_down(words: str) -> str:
+def marked_down(string: str) -> str:
     """Escape text for GitHub's Markdown, including tables."""
     # Escape no more than necessary: a bracket only if a link target could follow, marks of lists and headings only at
     # the start, and an underscore only at the edge of a word.
     escaped = re.sub(
         r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))",
         _escaped_mark,
-        " ".join(words.split()),
+        " ".join(string.split()),
     )
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _escaped_mark(found: re.Match[str]) -> str:
-    mark = found[0]
+def _escaped_mark(match: re.Match[str]) -> str:
+    mark = match[0]
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
-def code(words: str) -> str:
+def code(string: str) -> str:
     """Return text as inline code. If Markdown cannot show it as code everywhere, return it as escaped text."""
-    shown = " ".join(words.split())
-    return f"`{shown}`" if shown and not {"`", "|"} & set(shown) else marked_down(shown)
+    line = " ".join(string.split())
+    return f"`{line}`" if line and not {"`", "|"} & set(line) else marked_down(line)
 
 
-def in_yaml(words: str) -> str:
+def in_yaml(string: str) -> str:
     """Return text as a YAML string, which is a JSON string with some additional escapes."""
     return re.sub(
         r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
-        lambda found: f"\\u{ord(found[0]):04x}",
-        json.dumps(words, ensure_ascii=False),
+        lambda match: f"\\u{ord(match[0]):04x}",
+        json.dumps(string, ensure_ascii=False),
     )
 
 
@@ -61,14 +61,14 @@ _SPECIAL = {
 }  # fmt: skip
 
 
-def escaped(words: str) -> str:
-    return re.sub(r"[\\{}$&#_%~^–−≈<>’]", lambda found: _SPECIAL[found[0]], " ".join(words.split()))
+def escaped(string: str) -> str:
+    return re.sub(r"[\\{}$&#_%~^–−≈<>’]", lambda match: _SPECIAL[match[0]], " ".join(string.split()))
 
 
 def as_latex(table: Table, caption: str) -> str:
     """Return a LaTeX table environment. Columns of notes are omitted."""
-    kept = [place for place, column in enumerate(table.columns) if column.kind != NOTE]
-    columns = [table.columns[place] for place in kept]
+    kept_columns = [index for index, column in enumerate(table.columns) if column.kind != NOTE]
+    columns = [table.columns[index] for index in kept_columns]
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -77,7 +77,7 @@ def as_latex(table: Table, caption: str) -> str:
         r"\toprule",
         f"{' & '.join(escaped(column.heading) for column in columns)} \\\\",
         r"\midrule",
-        *(f"{' & '.join(escaped(row[place].shown) for place in kept)} \\\\" for row in table.rows),
+        *(f"{' & '.join(escaped(row[index].shown) for index in kept_columns)} \\\\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -95,26 +95,26 @@ SHORT_DIGEST = 12
 LEAST = 12  # minimum width of a shortened cell
 
 
-def printable(words: str) -> str:
+def printable(string: str) -> str:
     return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(words.split())
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(string.split())
     )
 
 
-def wrapped(words: str, first: str = "", rest: str = "") -> str:
+def wrapped(string: str, first: str = "", rest: str = "") -> str:
     """Wrap text. A command in backquotes stays on one line, so that it can be copied.
 
     first, rest: indent of the first line, and of all lines after it.
     """
     # Halve the width if any character takes two columns, because textwrap counts each character as one.
-    width = WIDTH if _wide(words) == len(words) else WIDTH // 2
-    whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), words)
+    width = WIDTH if _wide(string) == len(string) else WIDTH // 2
+    whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), string)
     filled = textwrap.fill(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     return filled.replace(TIED, " ")
 
 
-def underlined(words: str, line: str) -> str:
-    return f"{words}\n{line * min(_wide(words), WIDTH)}"
+def underlined(string: str, line: str) -> str:
+    return f"{string}\n{line * min(_wide(string), WIDTH)}"
 
 
 def as_lines(table: Table) -> str:
@@ -147,19 +147,19 @@ def as_lines(table: Table) -> str:
     for row in ([column.heading for column in table.columns], *cells):
         padded = []
         for n, width in room.items():
-            words = row[n]
-            if width < len(words) == _wide(words):
-                words = shortened(words, width, ends.get(n, 0))
-            if _wide(words) > width:
-                while _wide(words) >= width:
-                    words = words[:-1]
-                words += "…"
-            space = " " * (width - _wide(words))
-            padded.append(space + words if table.columns[n].kind == NUMBER else words + space)
+            string = row[n]
+            if width < len(string) == _wide(string):
+                string = shortened(string, width, ends.get(n, 0))
+            if _wide(string) > width:
+                while _wide(string) >= width:
+                    string = string[:-1]
+                string += "…"
+            space = " " * (width - _wide(string))
+            padded.append(space + string if table.columns[n].kind == NUMBER else string + space)
         lines.append(GAP.join(padded).rstrip())
     about = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in notes.items())
     return "\n".join([*lines, *(wrapped(line, "* ", "  ") for line in about)])
 
 
-def _wide(words: str) -> int:
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in words)
+def _wide(string: str) -> int:
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in string)

@@ -70,8 +70,8 @@ class Column:
         return self.kind == NUMBER
 
     def cell(self, row: Row) -> Cell:
-        said = row[self.key] if self.says is None else self.says(row)
-        return said if isinstance(said, Cell) else Cell(said, said)
+        content = row[self.key] if self.says is None else self.says(row)
+        return content if isinstance(content, Cell) else Cell(content, content)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the column without its function. A pickled table does not need it, because it has its cells."""
@@ -131,19 +131,19 @@ class Table:
     def rows(self) -> list[tuple[Cell, ...]]:
         if not self.slug and not self.given:
             return [*self.body, *self.total]
-        place, down = self._order()
-        found = self.found
-        if place is None:
-            return [*found, *self.total]
-        known = [row for row in found if row[place].by is not None]
-        known.sort(key=lambda row: row[place].by, reverse=down)
-        return [*known, *(row for row in found if row[place].by is None), *self.total]
+        column, down = self._order()
+        matches = self.found
+        if column is None:
+            return [*matches, *self.total]
+        sortable = [row for row in matches if row[column].by is not None]
+        sortable.sort(key=lambda row: row[column].by, reverse=down)
+        return [*sortable, *(row for row in matches if row[column].by is None), *self.total]
 
     @property
     def found(self) -> list[tuple[Cell, ...]]:
         """The rows that match the filter: each of its words occurs in the row. The total is not filtered."""
-        words = self.find.casefold().split()
-        return [row for row in self.body if all(word in _in_a_line(row) for word in words)]
+        search_words = self.find.casefold().split()
+        return [row for row in self.body if all(word in _in_a_line(row) for word in search_words)]
 
     @property
     def is_filtered(self) -> bool:
@@ -158,14 +158,14 @@ class Table:
 
     @property
     def headings(self) -> list[Heading]:
-        place, down = self._order()
-        found = []
+        sorted_by, down = self._order()
+        headings_of = []
         for number, column in enumerate(self.columns):
-            turn = not down if number == place else column.down
-            aria = ("descending" if down else "ascending") if number == place else ""
+            turn = not down if number == sorted_by else column.down
+            aria = ("descending" if down else "ascending") if number == sorted_by else ""
             sort = f"{self.slug}.{'-' if turn else ''}{column.key}" if self.slug else ""
-            found.append(Heading(column.heading, column.kind, sort, aria, column.method))
-        return found
+            headings_of.append(Heading(column.heading, column.kind, sort, aria, column.method))
+        return headings_of
 
     @property
     def is_long(self) -> bool:
@@ -174,16 +174,16 @@ class Table:
 
     def _order(self) -> tuple[int | None, bool]:
         """Return the index of the column to sort by, or None, and whether the order is descending."""
-        slug, _, by = self.asked.partition(".")
-        key, down = by.removeprefix("-"), by.startswith("-")
-        known = self.slug and slug == self.slug
-        return next((n for n, column in enumerate(self.columns) if known and column.key == key), None), down
+        slug, _, order = self.asked.partition(".")
+        key, down = order.removeprefix("-"), order.startswith("-")
+        is_sorted = self.slug and slug == self.slug
+        return next((n for n, column in enumerate(self.columns) if is_sorted and column.key == key), None), down
 
     def without(self, keys: Collection[str]) -> "Table":
         """Return the table without these columns."""
-        kept = [n for n, column in enumerate(self.columns) if column.key not in keys]
-        body, total = (tuple(tuple(row[n] for n in kept) for row in rows) for rows in (self.body, self.total))
-        return replace(self, columns=tuple(self.columns[n] for n in kept), body=body, total=total)
+        kept_columns = [n for n, column in enumerate(self.columns) if column.key not in keys]
+        body, total = (tuple(tuple(row[n] for n in kept_columns) for row in rows) for rows in (self.body, self.total))
+        return replace(self, columns=tuple(self.columns[n] for n in kept_columns), body=body, total=total)
 
 
 def _in_a_line(row: Iterable[Cell]) -> str:
@@ -199,9 +199,9 @@ def table(
     slug: str = "",
     asked: str = "",
 ) -> Table:
-    listed = tuple(columns)
-    body, below = (tuple(tuple(column.cell(row) for column in listed) for row in part) for part in (rows, total))
-    return Table(caption, listed, body, below, slug, asked)
+    column_list = tuple(columns)
+    body, below = (tuple(tuple(column.cell(row) for column in column_list) for row in part) for part in (rows, total))
+    return Table(caption, column_list, body, below, slug, asked)
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
@@ -210,31 +210,31 @@ def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple
     Columns of names and notes are omitted if they are empty. Effective counts are omitted if they equal the counts in
     the column before them.
     """
-    listed, kept = list(rows), dict[Column, list[Cell]]()
-    before: list[Cell] = []
+    row_list, kept_columns = list(rows), dict[Column, list[Cell]]()
+    previous: list[Cell] = []
     for column in columns:
-        cells = [column.cell(row) for row in listed]
+        cells = [column.cell(row) for row in row_list]
         noteless = column.kind in (NAME, NOTE) and not any(cell.shown for cell in cells)
         as_posts = column.heading == "counts as" and all(
-            one.shown == other.shown for one, other in zip(cells, before, strict=True)
+            cell.shown == previous_cell.shown for cell, previous_cell in zip(cells, previous, strict=True)
         )
         if not (noteless or as_posts):
-            kept[column] = cells
-        before = cells
-    return (Table(caption, tuple(kept), tuple(zip(*kept.values(), strict=True))),) if listed else ()
+            kept_columns[column] = cells
+        previous = cells
+    return (Table(caption, tuple(kept_columns), tuple(zip(*kept_columns.values(), strict=True))),) if row_list else ()
 
 
 # --- Cells
 
 
-def when(at: datetime | None) -> Cell:
+def when(time: datetime | None) -> Cell:
     """Return a cell that shows a time in the installation's time zone."""
-    return Cell(f"{timezone.localtime(at):%Y-%m-%d %H:%M}", at) if at else Cell(NOT_MEASURED)
+    return Cell(f"{timezone.localtime(time):%Y-%m-%d %H:%M}", time) if time else Cell(NOT_MEASURED)
 
 
-def share(of: Mapping[str, Any] | None) -> Cell:
+def share(estimate_row: Mapping[str, Any] | None) -> Cell:
     """Return a cell that shows an estimate with its interval and is sorted by the estimate."""
-    return Cell(estimate(of), of["value"] if of else None)
+    return Cell(estimate(estimate_row), estimate_row["value"] if estimate_row else None)
 
 
 def ratio(part: float, whole: float) -> Cell:
@@ -248,8 +248,8 @@ def language(code: str) -> Cell:
 
 def beginning(row: dict[str, Any]) -> Cell:
     """Return a cell that shows the beginning of a record's text, with the record's fields on one line."""
-    words = " · ".join(row["text"].split("\n"))
-    return Cell(words[:BEGINNING] + ("…" if len(words) > BEGINNING else ""), words)
+    line = " · ".join(row["text"].split("\n"))
+    return Cell(line[:BEGINNING] + ("…" if len(line) > BEGINNING else ""), line)
 
 
 def beside(code: str, name: str = "") -> str:
@@ -263,8 +263,8 @@ def beside(code: str, name: str = "") -> str:
 
 def numbered(key: str, heading: str, says: Callable[[Row], float | None] | None = None) -> Column:
     """Return a column of counts."""
-    found = says or (lambda row: row[key])
-    return Column(key, heading, NUMBER, lambda row: Cell(count(found(row)), found(row)))
+    value_of = says or (lambda row: row[key])
+    return Column(key, heading, NUMBER, lambda row: Cell(count(value_of(row)), value_of(row)))
 
 
 def estimated(key: str, heading: str) -> Column:
@@ -317,16 +317,19 @@ AS_TEXT = "'"  # prefix for text that a spreadsheet would run as a formula
 def as_csv(table: Table) -> str:
     """Return a table as CSV: the headings, the filtered rows in order, and the total. Numbers are not formatted."""
     headings = [column.heading for column in table.columns]
-    return written(headings, ([_value(*of) for of in zip(row, table.columns, strict=True)] for row in table.rows))
+    return written(
+        headings,
+        ([_value(*cell_and_column) for cell_and_column in zip(row, table.columns, strict=True)] for row in table.rows),
+    )
 
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return CSV in which a spreadsheet treats no text as a formula."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\r\n")
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(map(_safe, headings))
     writer.writerows([_safe(value) for value in row] for row in rows)
-    return made.getvalue()
+    return file.getvalue()
 
 
 def _value(cell: Cell, column: Column) -> object:

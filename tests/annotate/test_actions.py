@@ -138,12 +138,12 @@ def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_pat
 def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir):
     for name, form, sentence in (
         ("reroute", {"task": "none"}, "There is no task 'none'; available: none."),
-        ("reroute", {}, "task is needed."),
+        ("reroute", {}, "task is required."),
         ("open_task", {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
-        ("open_task", {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
-        ("open_task", {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
+        ("open_task", {"name": "t", "size": 2.5}, "--size is 2.5. It must be a whole number."),
+        ("open_task", {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1. It must be a word."),
         ("prelabel", {"corpus": "none"}, "The corpus 'none' does not exist"),
-        ("prelabel", {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
+        ("prelabel", {"corpus": "none", "k": "0"}, "--k is 0. It must be 1 or more."),
     ):
         with pytest.raises(ActionError) as refused:
             action_named(name).perform(form)

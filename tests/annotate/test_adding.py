@@ -177,7 +177,7 @@ def test_the_command_refuses_what_makes_no_sense(make_task, make_records_task, c
     make_task([DISPUTED], name="verify", asked="de")
     make_records_task(gold=[])
     for words, why in (
-        ("task --add 0", r"--add is 0; it must be 1 or more\."),
+        ("task --add 0", r"--add is 0\. It must be 1 or more\."),
         ("task --languages de", r"--languages requires --add\. Specify with --add how many posts to add\."),
         ("task --dry-run", r"--dry-run requires --add"),
         ("task --checks", r"--checks requires --add\."),

@@ -124,10 +124,10 @@ def test_translations_of_one_sentence_are_in_one_split_in_all_languages():
 
 def test_a_class_that_is_too_small_or_leaves_too_few_is_refused_with_its_numbers():
     some = [each for each in documents(10) if (each.language, each.label) != ("de", "MCAT") or each.id.endswith("-1")]
-    with pytest.raises(BalanceError, match=r"Too few documents of a class: de, MCAT: 1 there, 10 needed\. So take"):
+    with pytest.raises(BalanceError, match=r"Too few documents of a class: de, MCAT: 1 available, 10 needed\. Specify"):
         balanced(some, CLASSES, Sizes(20, 8, (12,)), seed="7")
     tied = documents(4, ("de",), apart=lambda language, label, n: ("one",))
-    with pytest.raises(BalanceError, match=r"de, CCAT: 0 there, 1 needed.*stay in one of test, dev and train"):
+    with pytest.raises(BalanceError, match=r"de, CCAT: 0 available, 1 needed.*must be in the same part"):
         balanced(tied, CLASSES, Sizes(4, 4, ()), seed="7")
 
 
@@ -146,11 +146,11 @@ def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
 
 def test_sizes_that_cannot_be_are_refused():
     for sizes, classes, why in (
-        (Sizes(1000, 0, ()), "abcdefg", r"1,000 documents in test cannot .* 7 classes; take 994 or 1,001\."),
-        (Sizes(0, 3, ()), "abcd", r"3 documents in dev cannot .* 4 classes; take 4\."),
-        (Sizes(0, 0, (8, 8)), "ab", "The sizes of train must rise"),
-        (Sizes(0, 0, ()), "ab", "No set is asked for"),
-        (Sizes(4, 4, (4,)), "a", "over two classes or more, and 1 is given"),
+        (Sizes(1000, 0, ()), "abcdefg", r"1,000 documents in test cannot .* 7 classes\. Use 994 or 1,001\."),
+        (Sizes(0, 3, ()), "abcd", r"3 documents in dev cannot .* 4 classes\. Use 4\."),
+        (Sizes(0, 0, (8, 8)), "ab", "The sizes of train must increase"),
+        (Sizes(0, 0, ()), "ab", "No set was requested"),
+        (Sizes(4, 4, (4,)), "a", "at least two classes, but the number of classes is 1"),
     ):
         with pytest.raises(BalanceError, match=why):
             check_sizes(sizes, classes)

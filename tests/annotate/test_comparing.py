@@ -19,7 +19,7 @@ def test_the_p_value_is_twice_the_tail_of_a_fair_coin_whichever_predictor_comes_
     assert p == mcnemar(only_second, only_first)
     tail = sum(comb(only_first + only_second, k) for k in range(min(only_first, only_second) + 1))
     assert p == pytest.approx(min(1, 2 * tail / 2 ** (only_first + only_second)))
-    with pytest.raises(ValueError, match="not counts"):
+    with pytest.raises(ValueError, match="must be counts"):
         mcnemar(-1 - only_first, only_second)
 
 

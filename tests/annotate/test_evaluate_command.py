@@ -120,7 +120,7 @@ def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_
     assert apart["low"] <= 0 == apart["value"] <= apart["high"]
     assert apart["better"] is None
     for one, other in (("mine@1", "mine"), ("cld2", "cld2"), (mine, mine)):
-        itself = "cannot be compared with itself; name other predictions with --against"
+        itself = "cannot be compared with itself. Specify other predictions with --against"
         assert itself in refusal(one, "--gold", stream, "--against", other)
     # A file whose name does not show the format is read as it is said to be.
     nameless = mine.rename(tmp_path / "mine")
@@ -164,7 +164,7 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
     assert found["value"] == pytest.approx(hits / found["count"])
     assert "never_shown" not in measures_of(report)  # who read what of a published stream is not known
     told = " ".join(report["warnings"])
-    assert "does not tell which of its labels are detectors’ agreement" in told
+    assert "does not show which labels are from detectors" in told
     assert "drawn by a predictor that the set does not name, not by english.tsv" in told
     # und and not-und of a precision set measure those who say und.
     path = predictions(tmp_path / "und.tsv", published.values(), lambda row: "und")

@@ -85,7 +85,7 @@ def running(installed, tmp_path):
 def test_an_impossible_option_is_refused_before_anything_waits(installed):
     with pytest.raises(ActionError, match=r"--max-rejects: 'many' is not a share"):
         importing(max_rejects="many")
-    with pytest.raises(ActionError, match=r"corpus is needed\."):
+    with pytest.raises(ActionError, match=r"corpus is required\."):
         importing(corpus="")
     assert not Job.objects.exists()
 

@@ -257,7 +257,7 @@ def refused(run, *arguments, **options):
 def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
     bad_name = "The task's name contains invalid characters"
     for name, size, options, sentence in (
-        ("t", 0, "", "--size is 0; it must be 1 or more."),
+        ("t", 0, "", "--size is 0. It must be 1 or more."),
         (
             "t",
             10,
@@ -272,16 +272,21 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
         ("täsk", 10, "", bad_name),
         ("x" * 65, 10, "", "The task's name has 65 characters; at most 64 are allowed"),
         ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters. The limit is 200"),
-        ("t", 10, "--redundancy=0", "--redundancy is 0; it must be 1 to 99."),
-        ("t", 10, "--rounds=100", "--rounds is 100; it must be 1 to 99."),
-        ("t", 10, "--skip-limit=0", "--skip-limit is 0; it must be 1 to 99."),
-        ("t", 10, "--least-level=6", "--least-level is 6; it must be 0 to 5."),
-        ("t", 10, "--audit-limit=2", "--audit-limit is 2; it must be 0 to 1."),
+        ("t", 10, "--redundancy=0", "--redundancy is 0. It must be 1 to 99."),
+        ("t", 10, "--rounds=100", "--rounds is 100. It must be 1 to 99."),
+        ("t", 10, "--skip-limit=0", "--skip-limit is 0. It must be 1 to 99."),
+        ("t", 10, "--least-level=6", "--least-level is 6. It must be 0 to 5."),
+        ("t", 10, "--audit-limit=2", "--audit-limit is 2. It must be 0 to 1."),
         ("t", 10, "--window=2014-07-01..2014-07-02", f"--window {NONE_OF_UNIFORM}"),
         ("t", 10, "--predictor=cld2", f"--predictor {NONE_OF_UNIFORM}"),
         ("t", 10, "--reuse", f"--reuse {NONE_OF_UNIFORM}"),
-        ("t", 10, "--on-conflict=LOST", "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
-        ("t", 10, "--design=none", "'none'; it is one of uniform, recall, precision, triggers, records, compare, bal"),
+        ("t", 10, "--on-conflict=LOST", "--on-conflict is 'LOST'. It must be one of ADJUDICATION, DISCARDED."),
+        (
+            "t",
+            10,
+            "--design=none",
+            "'none'. It must be one of uniform, recall, precision, triggers, records, compare, bal",
+        ),
         ("t", 10, "--kind=none", "There is no kind 'none'; available: language, verify, ad_relevance"),
         ("t", 10, "--guidelines=none.md", "Cannot read the guidelines none.md: "),
     ):
@@ -311,7 +316,7 @@ def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, 
     for options, sentence in (
         (["t", 30], small),
         (["t", 50], small),
-        (["t", 0], "--size is 0; it must be 1 or more."),
+        (["t", 0], "--size is 0. It must be 1 or more."),
         (["none", 100], "There is no task 'none' to extend."),
     ):
         assert refused(extend, *options).startswith(sentence)

@@ -52,8 +52,8 @@ def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, te
 
 
 def test_what_cannot_be_read_is_said_with_the_options_name():
-    a_share = "is not a share; write it as 0.1, 10% or 1/10."
-    a_number = "is not a finite number; write it as 0.5 or -2."
+    a_share = "is not a share. Write it as 0.1, 10% or 1/10."
+    a_number = "is not a finite number. Write it as 0.5 or -2."
     for read, text, sentence in (
         (whole_number, "1.5", "'1.5' is not a whole number."),
         (share, "1/0", f"'1/0' {a_share}"),
@@ -61,7 +61,11 @@ def test_what_cannot_be_read_is_said_with_the_options_name():
         (fraction, "1e99999999%", f"'1e99999999%' {a_share}"),
         (share, f"1/{'9' * 99_999}", f"'1/{'9' * 58}…' {a_share}"),
         (whole_number, "9" * 99_999, f"'{'9' * 60}…' is not a whole number."),
-        (days, "2014-07", "'2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
+        (
+            days,
+            "2014-07",
+            "'2014-07' is not a range of days. Write it as 2014-07-01..2014-08-01; the last day is not included.",
+        ),
         (flag, "perhaps", "'perhaps' is neither yes nor no."),
         (number, "nan", f"'nan' {a_number}"),
         (number, "0,5", f"'0,5' {a_number}"),
@@ -73,15 +77,15 @@ def test_what_cannot_be_read_is_said_with_the_options_name():
 
 def test_what_is_out_of_bounds_or_of_another_type_is_refused():
     for option, value, sentence in (
-        (Option("at_most", whole_number, most=5), 6, "--at-most is 6; it must be 0 to 5."),
-        (Option("it", whole_number, least=1), 0, "--it is 0; it must be 1 or more."),
-        (Option("it", whole_number), -1, "--it is -1; it must be 0 or more."),
-        (Option("it", whole_number), True, "--it is True; it must be a whole number."),
-        (Option("it", share, least=0.5, most=0.999), 1, "--it is 1; it must be 0.5 to 0.999."),
-        (Option("it", share), "half", "--it is 'half'; it must be a share between 0 and 1."),
-        (Option("it", codes), "de", "--it is 'de'; it must be a list of codes."),
-        (Option("it", choices=("a", "b")), "c", "--it is 'c'; it is one of a, b."),
-        (Option("it", argument=True), 1, "it is 1; it must be a word."),
+        (Option("at_most", whole_number, most=5), 6, "--at-most is 6. It must be 0 to 5."),
+        (Option("it", whole_number, least=1), 0, "--it is 0. It must be 1 or more."),
+        (Option("it", whole_number), -1, "--it is -1. It must be 0 or more."),
+        (Option("it", whole_number), True, "--it is True. It must be a whole number."),
+        (Option("it", share, least=0.5, most=0.999), 1, "--it is 1. It must be 0.5 to 0.999."),
+        (Option("it", share), "half", "--it is 'half'. It must be a share between 0 and 1."),
+        (Option("it", codes), "de", "--it is 'de'. It must be a list of codes."),
+        (Option("it", choices=("a", "b")), "c", "--it is 'c'. It must be one of a, b."),
+        (Option("it", argument=True), 1, "it is 1. It must be a word."),
     ):
         with pytest.raises(OptionError) as refused:
             option.check(value)
@@ -94,7 +98,7 @@ def test_of_several_values_each_is_checked_and_none_is_the_default():
     assert option.value(None) == option.value([]) == ()
     with pytest.raises(OptionError, match="--it is 4"):
         option.value(["1", "4"])
-    with pytest.raises(OptionError, match="--it is needed"):
+    with pytest.raises(OptionError, match="--it is required"):
         replace(option, required=True).value([])
 
 

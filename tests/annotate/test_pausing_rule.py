@@ -124,11 +124,11 @@ def test_the_tables_for_managers_are_exact(settings, heading, asked):
 
 def test_rules_and_counts_that_cannot_be_are_refused_with_what_is_wrong():
     for refused, sentence in (
-        (lambda: Rule(below=1.2), "The accuracy below which people are paused is between 0 and 1, not 1.2."),
-        (lambda: Rule(confidence=95), "The confidence of a pause is between 0 and 1, not 95."),
-        (lambda: Rule(least=0), "Nobody can be paused before one gold answer, but the least number is 0."),
-        (lambda: pauses(5, 4, DEFAULT), "5 right of 4 gold answers cannot be"),
-        (lambda: chance_of_pause(2, 4, DEFAULT), "An accuracy is between 0 and 1, not 2"),
+        (lambda: Rule(below=1.2), "The accuracy below which people are paused must be between 0 and 1, not 1.2."),
+        (lambda: Rule(confidence=95), "The confidence of a pause must be between 0 and 1, not 95."),
+        (lambda: Rule(least=0), "The number of gold answers before a pause must be at least 1, not 0."),
+        (lambda: pauses(5, 4, DEFAULT), "5 right answers out of 4 gold answers are impossible"),
+        (lambda: chance_of_pause(2, 4, DEFAULT), "An accuracy must be between 0 and 1, not 2"),
     ):
         with pytest.raises(ValueError, match=sentence):
             refused()

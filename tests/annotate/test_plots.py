@@ -152,9 +152,9 @@ def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
     plot = heat_map(["cs", "sk"], CELLS, title="Confusions")
     assert {"900", "12", "500", "40", "13", "9,001", "others"} <= set(texts(plot))
     tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")]
-    assert "cs taken for sk: ≈12, 1.4% of cs" in tooltips
-    assert "cs, right: 900, 98.6% of cs" in tooltips
-    assert "labels that are not shown, right or not: 9,001, 99.9% of others" in tooltips
+    assert "cs predicted as sk: ≈12, 1.4% of cs" in tooltips
+    assert "cs, correct: 900, 98.6% of cs" in tooltips
+    assert "labels that are not shown, correct or not: 9,001, 99.9% of others" in tooltips
     # No post is lost between the cells.
     plot = heat_map(["cs"], [(gold, said, 1.0) for gold, said, _ in CELLS], title="Confusions")
     tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")][1:]
@@ -166,7 +166,7 @@ def test_a_heat_map_of_seventy_labels_keeps_its_numbers_in_tooltips():
     cells = [(label, label, 100.0) for label in labels] + [("l03", "l69", 7.0)]
     plot = heat_map(labels, cells, title="Confusions")
     assert "100" not in texts(plot)
-    assert "l03 taken for l69: 7, 6.5% of l03" in plot
+    assert "l03 predicted as l69: 7, 6.5% of l03" in plot
     assert texts(plot).count("l03") == 2
     assert float(parsed(plot).attrib["width"]) < 920  # a desktop shows it without scrolling
 

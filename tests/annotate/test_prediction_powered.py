@@ -165,9 +165,9 @@ def test_every_interval_holds_its_value_within_0_and_1(rows, unread):
         ({"judge": np.array([0, 2])}, "not one of the 2 labels"),
         ({"judge": np.array([0])}, "differ in length"),
         ({"people": np.array([0, 2])}, "not one of the 2 labels"),
-        ({"chances": np.array([0.5, 0.0])}, "inclusion chance"),
-        ({"chances": np.array([0.5, np.nan])}, "inclusion chance"),
-        ({"corpus": np.array([10, 0])}, "than the corpus has"),
+        ({"chances": np.array([0.5, 0.0])}, "inclusion probability"),
+        ({"chances": np.array([0.5, np.nan])}, "inclusion probability"),
+        ({"corpus": np.array([10, 0])}, "than the corpus contains"),
     ],
 )
 def test_a_sample_that_cannot_be_is_refused(change, words):

@@ -43,7 +43,7 @@ def _falls(scores):
 
 
 def test_grades_below_nothing_and_pages_without_a_prediction_are_refused():
-    with pytest.raises(ValueError, match="a loss"):
+    with pytest.raises(ValueError, match="grades of 0 or more"):
         ndcg([-1, 2], [1, 2])
     with pytest.raises(ValueError, match="2 grades and 1 predictions"):
         ndcg([1, 2], [1])

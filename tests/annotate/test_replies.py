@@ -105,7 +105,7 @@ def test_the_better_of_two_systems_is_told_and_the_other_way_round_the_other():
     assert back["weighted_rouge"].low == pytest.approx(-there["weighted_rouge"].high)
     assert p_values(good, poor, seed="s")["p1"] == 1 / 10_000
     assert set(differences(THREE, THREE).values()) == {None}  # of few messages
-    with pytest.raises(ValueError, match="not measured on the same messages"):
+    with pytest.raises(ValueError, match="must be measured on the same messages"):
         differences(THREE, THREE[::-1])
 
 
@@ -206,7 +206,7 @@ def test_words_are_those_of_nltk_in_small_letters_and_of_japanese_those_of_mecab
 def test_japanese_without_mecab_is_refused_with_what_to_install(monkeypatch):
     _mecab.cache_clear()
     monkeypatch.setitem(sys.modules, "MeCab", None)
-    with pytest.raises(MissingExtra, match=r"needs Assay's extra ja: pip install mecab-python3 unidic-lite$"):
+    with pytest.raises(MissingExtra, match=r"requires Assay's extra ja: pip install mecab-python3 unidic-lite$"):
         tokenized("今日は", "ja")
     assert tokenized("Bonjour !", "fr") == "bonjour !"
 
@@ -215,9 +215,9 @@ def test_rouge_and_bleu_without_the_extra_are_refused_with_what_to_install(monke
     for name, module in (("_nltk", "nltk.tokenize"), ("_bleu", "sacrebleu.metrics.bleu")):
         getattr(replies, name).cache_clear()
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtra, match=r"^ROUGE needs Assay's extra text: pip install nltk$"):
+    with pytest.raises(MissingExtra, match=r"^ROUGE requires Assay's extra text: pip install nltk$"):
         tokenized("Bonjour !", "fr")
-    with pytest.raises(MissingExtra, match=r"^BLEU needs Assay's extra text: pip install sacrebleu$"):
+    with pytest.raises(MissingExtra, match=r"^BLEU requires Assay's extra text: pip install sacrebleu$"):
         replies.corpus_bleu(["a"], ["a"], seed="1")
 
 

@@ -59,7 +59,7 @@ def report():
         ],
         "words": {"accuracy": [WORDS["naive"]], "recall_check": ["Labels that differ at the 5% level: 1 of 1."]},
         "reading": READING,
-        "told": ["It knows coarser labels: zh stands for zh-CN, zh-TW.", "Listed as vanished: 1,213."],
+        "told": ["The predictor uses coarser labels: zh stands for zh-CN, zh-TW.", "Listed as vanished: 1,213."],
         "predictor": predictor(),
         "gold": [gold_set("all", "uniform"), gold_set("found", "recall", finished=False, predictor="mine@1")],
         "rows": [
@@ -97,7 +97,7 @@ def report():
             "other": predictor("cld2", voted=True),
             "rows": [
                 apart("accuracy", {"posts": "with und"}, 0.0138, 0.0021, 0.0255, p=0.1372, p_holm=0.1372)
-                | {"note": "of 31,000 posts, A alone is right on 420 and B alone on 377"},
+                | {"note": "of 31,000 posts, only A is right on 420 and only B on 377"},
                 apart("accuracy", {"posts": "without und"}, 0.0004, -0.0113, 0.0121),
                 apart("recall", {"label": "cs"}, -0.081, -0.095, -0.067, 1700),
                 apart("precision", {"label": "cs"}, 0.02, -0.011, 0.051),
@@ -177,10 +177,10 @@ NUMBERS = (
 )
 SENTENCES = (
     "mine@2 against cld2, measured on",
-    "mine@2 is better: mine@2 less cld2, in accuracy, with und",
+    "mine@2 is better: mine@2 minus cld2, in accuracy, with und",
     "Compared with: cld2.",
-    "A is mine@2, B is cld2",
-    "A less B",
+    "A is mine@2 and B is cld2",
+    "A minus B",
     "differ at the 5% level: 1 of 1",
     "Listed as vanished: 1,213.",
     "HYPOTHETICAL",
@@ -208,12 +208,12 @@ def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured
 
     comparison = report["comparison"]
     counted = words(comparison=comparison | {"rows": comparison["rows"][2:3]})
-    assert "of 1 figure by label, mine@2 in 0 and cld2 in 1 is better" in counted
-    assert "A less B" not in words(comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": []})
+    assert "of 1 figure by label, mine@2 is better in 0 and cld2 is better in 1" in counted
+    assert "A minus B" not in words(comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": []})
     assert "cld2" not in words(comparison=None)
     nothing = words(rows=[], comparison=None, confusion=None)
     # No example is given that could be read as the result.
-    assert "x% [a, b], is an estimate" in nothing
+    assert "x% [a, b] is an estimate" in nothing
     assert not re.findall(r"\d% \[", nothing)
     lost = {"value": None, "low": None, "high": None, "p": None, "p_holm": None}
     for part in (report, comparison):
@@ -231,7 +231,7 @@ def test_what_was_not_measured_has_no_section_and_breaks_none(form, report):
             "width",
         )
     nothing = report | {"rows": [], "comparison": None, "confusion": None, "warnings": []}
-    assert "What was measured against what" in form(nothing)
+    assert "Predictions and gold sets" in form(nothing)
 
 
 def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
@@ -352,7 +352,7 @@ def test_the_html_fetches_nothing_and_runs_nothing(large):
 def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
     source = as_html(report)
     linked = dict(re.findall(r'<th scope="col" class="number"><a href="#(row-[^"]*)">([^<]*)</a>', source))
-    assert linked["row-difference-of-two-systems"] == "A less B"
+    assert linked["row-difference-of-two-systems"] == "A minus B"
     assert linked.keys() >= {"row-recall", "row-precision"}
     assert '<a href="#row-accuracy">accuracy</a>' in source
     listed = re.findall(r'<li id="(row-[^"]*)">', source)

@@ -102,7 +102,7 @@ def test_distances_to_peoples_answers_are_those_of_the_shared_tasks():
         ([1.2, 0.0], "The score 1.2 is above 1."),
         ([0.4, 0.4], "The scores add up to 0.8, not 1."),
         ([0.5, 0.5011], "The scores add up to 1.0011, not 1."),
-        ([97.0, 3.0], "The scores add up to 100, not 1; divide percentages by 100."),
+        ([97.0, 3.0], "The scores add up to 100, not 1. Divide percentages by 100."),
     ],
 )
 def test_the_first_row_that_is_no_distribution_is_found(row, what):
@@ -112,7 +112,7 @@ def test_the_first_row_that_is_no_distribution_is_found(row, what):
     with pytest.raises(ValueError, match=f"^Row 2: {what}$"):
         scored_units([0, 0, 0, 0], scores)
     for few in ([0.5, 0.5], [[1.0], [1.0]]):
-        with pytest.raises(ValueError, match="a column for each of two or more labels"):
+        with pytest.raises(ValueError, match="at least two columns, one per label"):
             check_scores(few)
 
 
@@ -122,7 +122,7 @@ def test_the_first_row_that_is_no_distribution_is_found(row, what):
         ({"truth": [0]}, "truth must have one value for each of the 2 rows"),
         ({"truth": [0, 2]}, "from 0 to 1"),
         ({"truth": [0, -1]}, "from 0 to 1"),
-        ({"truth": [0.0, 1.0]}, "integers"),
+        ({"truth": [0.0, 1.0]}, "label indices"),
         ({"weights": [1]}, "weights must have one value"),
         ({"weights": [1, -1]}, "0 or more"),
         ({"weights": [1, np.nan]}, "0 or more"),
@@ -153,7 +153,7 @@ def test_a_label_without_units_or_without_others_has_no_figure_and_the_mean_leav
     assert (same.low, same.reason) == (None, NO_VARIATION)
     only = average_precision(scored_units([1] * 40, scores))
     assert only.labels[1].reason == "All units have this label."
-    assert only.macro == Figure(None, reason="No label has units of its own and others.")
+    assert only.macro == Figure(None, reason="No label has both units with it and units without it.")
 
 
 def test_the_area_of_a_label_needs_enough_units_of_it_and_a_perfect_one_has_an_interval_of_the_rarer_kind():
@@ -251,7 +251,7 @@ def test_the_area_has_an_interval_where_enough_answers_are_wrong():
     chance = np.random.default_rng(4)
     confidences = chance.uniform(0.5, 1, 200)
     few = risk_coverage(of_confidences(confidences, [0] * 9 + [1] * 191)).area
-    assert (few.low, few.reason) == (None, too_few(10, 9, " with right answers, and with wrong ones"))
+    assert (few.low, few.reason) == (None, too_few(10, 9, " both with right and with wrong answers"))
     enough = risk_coverage(of_confidences(confidences, [0] * 10 + [1] * 190)).area
     assert 0 <= enough.low < enough.value < enough.high <= 1
     assert risk_coverage(scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))).points == ()
@@ -262,7 +262,7 @@ def test_without_an_error_59_units_show_a_precision_of_95_percent(right):
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, right), [1] * right), 0.95)
     if right < 59:
         assert found.value is None
-        assert found.reason == "Even without an error, 59 independent units are needed; there are 58."
+        assert found.reason == "Even without errors, 59 independent units are needed, but there are 58."
         assert found.precision == Figure(None)
         return
     assert (found.value, found.recall, found.coverage) == (pytest.approx(0.6), 1.0, 1.0)
@@ -299,12 +299,14 @@ def test_of_a_label_its_own_score_selects_and_recall_is_that_of_its_units():
 def test_where_no_threshold_reaches_the_wish_it_is_said_how_far_they_come():
     found = precision_threshold(of_confidences(np.linspace(0.99, 0.6, 200), [1, 0] * 100), 0.9)
     assert found.value is None
-    assert found.reason.startswith("The lower bound of precision reaches ")
+    assert found.reason.startswith("The lower bound of precision is at most ")
     few = of_confidences(np.linspace(0.99, 0.6, 200), [1] * 200, groups=np.arange(200) % 9)
-    assert precision_threshold(few, 0.5).reason == "An interval needs at least 10 independent units; there are 9."
+    assert (
+        precision_threshold(few, 0.5).reason == "An interval requires at least 10 independent units, but there are 9."
+    )
     nobody = scored_units(np.zeros(0, dtype=int), np.zeros((0, 2)))
     assert precision_threshold(nobody, 0.9).reason == "There are no units."
-    for wish, label, message in ((1.0, None, "between 0 and 1"), (0.9, 2, "no label 2")):
+    for wish, label, message in ((1.0, None, "between 0 and 1"), (0.9, 2, "label 2 does not exist")):
         with pytest.raises(ValueError, match=message):
             precision_threshold(of_confidences([0.9], [1]), wish, label)
 

@@ -141,13 +141,13 @@ def test_queries_of_many_pages_are_in_test_as_often_as_those_of_few():
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("train=0.8,dev=0.1", "The shares in 'train=0.8,dev=0.1' make 0.9 together; they must make 1."),
-        ("train=0.8,valid=0.2", "'valid=0.2' is not a share of a split; write train=0.8,dev=0.1,test=0.1."),
-        ("train=0.8,train=0.2", "The split train is named twice; give each one share."),
-        ("train=most,test=0.2", "'most' is not a share of the split train; write a number such as 0.8."),
-        ("train=1.5,test=-0.5", "The share of the split train is between 0 and 1, not 1.5."),
-        ("train=1/0,test=0.5", "'1/0' is not a share of the split train; write a number such as 0.8."),
-        ("", "'' is not a share of a split; write train=0.8,dev=0.1,test=0.1."),
+        ("train=0.8,dev=0.1", "The shares in 'train=0.8,dev=0.1' add up to 0.9. They must add up to 1."),
+        ("train=0.8,valid=0.2", "'valid=0.2' is not a share of a split. Write shares as train=0.8,dev=0.1,test=0.1."),
+        ("train=0.8,train=0.2", "The split train occurs twice. Specify one share for each split."),
+        ("train=most,test=0.2", "'most' is not a share for the split train. Write a number such as 0.8."),
+        ("train=1.5,test=-0.5", "The share of the split train must be between 0 and 1, not 1.5."),
+        ("train=1/0,test=0.5", "'1/0' is not a share for the split train. Write a number such as 0.8."),
+        ("", "'' is not a share of a split. Write shares as train=0.8,dev=0.1,test=0.1."),
     ],
 )
 def test_ratios_that_cannot_be_are_refused_with_a_sentence(option, sentence):
@@ -160,7 +160,7 @@ def test_languages_without_train_share_dev_and_test_in_their_ratio():
     assert shares("de", ratios("train=0.7,dev=0.1,test=0.2")) == {"dev": Fraction(1, 3), "test": Fraction(2, 3)}
     assert shares("en", THREE) == {"train": Fraction(4, 5), "dev": Fraction(1, 10), "test": Fraction(1, 10)}
     assert ratios("dev=1/3, test=2/3") == {"train": 0, "dev": Fraction(1, 3), "test": Fraction(2, 3)}
-    only_train = "Only en has a train split, so nothing is left for the rows in de; give dev or test a share."
+    only_train = "Only en has a train split, so there is no split for the rows in de. Specify a share for dev or test."
     with pytest.raises(SplitError, match=f"^{only_train}$"):
         split([Row("a", "de", ["q"])], ratios("train=1"), seed="1")
 
@@ -209,10 +209,10 @@ def test_a_label_is_frequent_few_or_zero_by_the_documents_of_train_that_have_it(
 
 
 def test_a_threshold_below_1_and_a_split_that_is_missing_are_refused():
-    with pytest.raises(ValueError, match="not over 0"):
+    with pytest.raises(ValueError, match="not 0"):
         buckets(DOCUMENTS, "train", frequent_over=0)
     with pytest.raises(
-        ValueError, match="no split 'training', whose documents are counted; there are train, dev, test"
+        ValueError, match="The split 'training' is needed to count labels, but the splits are train, dev, test"
     ):
         buckets(DOCUMENTS, "training")
 

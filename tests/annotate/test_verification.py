@@ -265,7 +265,7 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
         (["--design", "precision", "--predictor", "mine@2"], "de", "mine"),
         (PRECISION, "xx", "'xx': unknown language code"),
         (PRECISION, "und", "'und': unknown language code"),
-        ([*PRECISION, "--decoy-share", "2"], "de", "--decoy-share is 2; it must be 0 to 1."),
+        ([*PRECISION, "--decoy-share", "2"], "de", "--decoy-share is 2. It must be 0 to 1."),
     ],
 )
 def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_task, options, languages, told):

@@ -94,13 +94,13 @@ IMPORT_CORPUS = [
     ("import_corpus new FILE.jsonl", GOOD, 2, "Required arguments are missing: --licence"),
     (corpus("jsonl", "--nothing"), GOOD, 2, "Unknown arguments: --nothing"),
     (corpus("jsonl", "--source"), GOOD, 2, "--source needs a value"),
-    (corpus("jsonl", "--max-rejects 2"), GOOD, 1, "--max-rejects is 2; it must be 0 to 1"),
+    (corpus("jsonl", "--max-rejects 2"), GOOD, 1, "--max-rejects is 2. It must be 0 to 1"),
     (corpus("jsonl", "--max-rejects=-1%"), GOOD, 1, "--max-rejects is -0.01"),
-    (corpus("jsonl", "--longest-line 0"), GOOD, 1, "--longest-line is 0; it must be 1 or more"),
+    (corpus("jsonl", "--longest-line 0"), GOOD, 1, "--longest-line is 0. It must be 1 or more"),
     (corpus("jsonl", "--longest-line 1e9"), GOOD, 1, "'1e9' is not a whole number"),
     (corpus("jsonl", f"--longest-line {'9' * 400}"), GOOD, 1, "--longest-line"),
     (corpus("jsonl", "--longest-line 99999999999999999999"), GOOD, 1, "--longest-line"),
-    (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'; it is one of"),
+    (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'. It must be one of"),
     (
         corpus("csv", "--column id tweet"),
         CSV.encode(),
@@ -168,7 +168,7 @@ IMPORT_THREADS = [
     (threads("jsonl"), TWO, 0, "1 pair from 1 file"),
     (threads("jsonl"), replying(score="many"), 3, "The score 'many' is not a number"),
     (threads("jsonl"), replying(id="4.8E+17"), 3, "rewritten. Save the original ids as text"),
-    (threads("jsonl", "--least-certainty 2"), TWO, 1, "--least-certainty is 2; it must be 0 to 1"),
+    (threads("jsonl", "--least-certainty 2"), TWO, 1, "--least-certainty is 2. It must be 0 to 1"),
     (threads("jsonl").replace("new", "demo"), TWO, 1, "demo contains posts.*, not records with message reply"),
     ("import_threads new FILE.jsonl", TWO, 2, "Required arguments are missing: --licence"),
 ]
@@ -188,7 +188,7 @@ IMPORT_SCORES = [
         "contains only the cell 'm 0.1', but the columns id and score are required. Separate cells by tabs",
     ),
     (scores("--threshold nan"), b"a\t0.1\n", 1, "--threshold"),
-    (scores("--threshold 0.5 --of thread"), b"a\t0.1\n", 1, "--of is 'thread'; it is one of message, pair"),
+    (scores("--threshold 0.5 --of thread"), b"a\t0.1\n", 1, "--of is 'thread'. It must be one of message, pair"),
     ("import_scores talk FILE.tsv --name mine", b"a\t0.1\n", 2, "Required arguments are missing: --threshold"),
 ]
 IMPORT_PREDICTIONS = [
@@ -258,7 +258,7 @@ IMPORT_VOCABULARY = [
         "an invalid language code, 'xxxxxxxxxxxxxxxxxxxx'",
     ),
     (
-        vocabulary("ttl"),
+        vocabulary("rdf"),
         SKOS + b'x:1 a skos:Concept ; skos:prefLabel "a"@en, "b"@en .',
         1,
         "two preferred labels in one",
@@ -293,7 +293,7 @@ IMPORT_VOCABULARY = [
     ("import_vocabulary ../x FILE.json", concepts(), 1, "is not a valid vocabulary name"),
     ("import_vocabulary new nowhere.json", None, 1, "nowhere.json does not exist"),
     ("import_vocabulary new", None, 2, "Required arguments are missing: FILE"),
-    (vocabulary("json", "--format xls"), concepts(), 1, "--format is 'xls'; it is one of json"),
+    (vocabulary("json", "--format xls"), concepts(), 1, "--format is 'xls'. It must be one of json"),
 ]
 VOCABULARIES = [
     ("vocabularies", None, 0, "There are no vocabularies yet"),
@@ -309,14 +309,14 @@ SUGGEST = [
     ("suggest topics --vocabulary law --apart author", None, 1, "has no field 'author'"),
     ("suggest topics --vocabulary law --apart body --learn-from headline=x", None, 1, "is left to read as text"),
     ("suggest ads --vocabulary law --learn-from query=x", None, 1, "The records of corpus ads have no declared labels"),
-    ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0; it must be 1 or more"),
+    ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0. It must be 1 or more"),
     ("suggest ads", None, 2, "Required arguments are missing: --vocabulary"),
 ]
 PLAN = [
     ("plan none", None, 1, "The corpus 'none' does not exist. Create it with"),
-    ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
-    ("plan demo --accuracy 0", None, 1, "--accuracy is 0; it must be "),
-    ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
+    ("plan demo --width 0", None, 1, "--width is 0. It must be 0.1 to 100"),
+    ("plan demo --accuracy 0", None, 1, "--accuracy is 0. It must be "),
+    ("plan demo --measure nothing", None, 1, "--measure is 'nothing'. It must be one of recall"),
     ("plan", None, 2, "Required arguments are missing: CORPUS"),
 ]
 TABLE = [

@@ -74,8 +74,8 @@ def evaluate(*options, to="published"):
 EVALUATE = [
     (evaluate(), predicted("en"), 0, "FILE.tsv"),
     (evaluate(), predicted("en", "outside\tklingon\n1e3\ten\n"), 1, "1e3 is a number"),
-    (evaluate(), predicted("en", "outside\tklingon\nother\ten\n"), 0, "2 rows are about posts outside"),
-    (evaluate(), predicted("en", "outside\tde\noutside\ten\n"), 0, "2 rows are about posts outside"),
+    (evaluate(), predicted("en", "outside\tklingon\nother\ten\n"), 0, "ignored 2 rows for posts outside"),
+    (evaluate(), predicted("en", "outside\tde\noutside\ten\n"), 0, "ignored 2 rows for posts outside"),
     (evaluate(), predicted("en-GB"), 0, "en-GB as en"),
     (evaluate(), predicted("en", f"{IDS[0]}\tde\n"), 1, "repeats 1 id"),
     (evaluate(), "".join(predicted("en").decode().splitlines(True)[9:]).encode(), 1, "has no label for 9 of"),
@@ -117,7 +117,7 @@ def of_folder(path):
 
 
 DOCUMENTS = "evaluate FILE.pairs --gold topics"
-NO_PAIR = "is not named as a pair; name it by the language of training, or joint, .* such as de-en.prediction"
+NO_PAIR = "is not named after a language pair. The name must be .* such as de-en.prediction"
 OF_DOCUMENTS = [
     (DOCUMENTS, predictions(), 0, "Transfer +50.0%"),
     (DOCUMENTS, predictions("joint-en"), 0, r"Mean accuracy +50.0%.* joint,"),
@@ -138,7 +138,7 @@ OF_DOCUMENTS = [
     (DOCUMENTS, lambda path: path.mkdir(), 1, "has no file of predictions; put one there for each pair"),
     (DOCUMENTS, b"sports\n", 1, "The file name FILE.pairs does not show the format"),
     (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --sets"),
-    (DOCUMENTS + " --measure recall", predictions(), 1, "--measure is for sets of posts"),
+    (DOCUMENTS + " --measure recall", predictions(), 1, "--measure cannot be used with .* only with sets of posts"),
     ("evaluate langid --gold topics", None, 1, "Some posts in corpus topics have no votes"),
 ]
 
@@ -153,24 +153,34 @@ def run(*lines):
 OF_RANKED = [
     (RANKED, run(), 0, r"RP@K +25.0%"),
     (RANKED, run("a Q0 elk 2 0.9 mine\n", "b Q0 elk 1 0.9 mine\n"), 0, "RP@K +100.0%"),
-    (RANKED, run("x Q0 elk 1 0.9 mine\n"), 0, "1 document is not among those measured"),
-    (RANKED, b"\xef\xbb\xbf" + run().replace(b"\n", b"\r\n"), 0, "1 document measured has no line"),
+    (RANKED, run("x Q0 elk 1 0.9 mine\n"), 0, "ignored 1 document outside the set"),
+    (RANKED, b"\xef\xbb\xbf" + run().replace(b"\n", b"\r\n"), 0, "1 measured document has no ranking"),
     (RANKED, run("a Q0 Elk 2 0.5 mine\n"), 1, "line 2: 'Elk' is not one of the 3 labels"),
     (RANKED, run("a elk 0.5\n"), 1, "line 2: The row has 3 fields, but a run has 6: document, Q0, label"),
     (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder, and labels of documents are in one file, a TREC ru"),
-    ("evaluate nowhere.run --gold acts", None, 1, "nowhere.run is no file, and the set names no corpus"),
+    (
+        "evaluate nowhere.run --gold acts",
+        None,
+        1,
+        "The file nowhere.run does not exist, and the gold set does not name a corpus",
+    ),
     (RANKED + " --split train", b"t Q0 cat 1 0.9 mine\n", 0, "1 document of the split train"),
-    (RANKED + " --split validation", run(), 1, "--split is 'validation'; it is one of train, dev, test"),
-    (RANKED.replace("acts", "testless"), run(), 1, "has no documents in the split test, only in: train"),
+    (RANKED + " --split validation", run(), 1, "--split is 'validation'. It must be one of train, dev, test"),
+    (RANKED.replace("acts", "testless"), run(), 1, "has no documents in the split test. Its splits are: train"),
     (RANKED.replace("acts", "waiting") + " --unfinished", run(), 0, "1 WARNING"),
     (RANKED + " --gold topics", run(), 1, "acts and topics are sets of different kinds"),
     (RANKED + " --first 1", run(), 0, r"ranked\s+among\s+the\s+first\s+1"),
-    (RANKED + " --first 0", run(), 1, "--first is 0; it must be 1 or more"),
-    (RANKED + " --threshold -0.5", run(), 0, r"with\s+a\s+score\s+of\s+-0.5\s+or\s+more"),
+    (RANKED + " --first 0", run(), 1, "--first is 0. It must be 1 or more"),
+    (RANKED + " --threshold -0.5", run(), 0, r"score\s+of\s+at\s+least\s+-0.5"),
     (RANKED + " --threshold nan", run(), 1, "--threshold: 'nan' is not a finite number"),
-    (RANKED + " --frequent-over 0", run(), 1, "--frequent-over is 0; it must be 1 or more"),
+    (RANKED + " --frequent-over 0", run(), 1, "--frequent-over is 0. It must be 1 or more"),
     (RANKED + " --against nowhere.run", run(), 1, "nowhere.run is no file, and the set names no corpus"),
-    (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over is for ranked labels of documents, and"),
+    (
+        evaluate("--frequent-over 5"),
+        predicted("en"),
+        1,
+        "--frequent-over cannot be used with .* only with ranked labels",
+    ),
     ("evaluate langid --gold acts", None, 1, "langid is no file, and the set names no corpus"),
 ]
 TABLE = [*IMPORT_GOLD, *EVALUATE, *VERIFY_LOTS, *OF_DOCUMENTS, *OF_RANKED]

@@ -275,7 +275,9 @@ def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
     if not isinstance(distance, np.ndarray):
         return distance
     if distance.shape != (size, size):
-        raise ValueError(f"Distances of shape {distance.shape} are not those of {size} labels; give one for each two.")
+        raise ValueError(
+            f"The distances have the shape {distance.shape}, but {size} labels require the shape {(size, size)}."
+        )
     between: Floats = distance[np.ix_(used, used)]
     return between
 
@@ -535,7 +537,7 @@ def f1(said: Labels, known: Labels) -> float:
     Raise ValueError for an empty set.
     """
     if not (said and known):
-        raise ValueError("A set without labels has no F1; leave out what has none.")
+        raise ValueError("A set without labels has no F1. Remove empty sets.")
     return 2 * len(said & known) / (len(said) + len(known))
 
 
@@ -582,7 +584,7 @@ def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
     Raise ValueError for an empty set.
     """
     if not all(sets):
-        raise ValueError("A set without labels has no distance from others; leave out what has none.")
+        raise ValueError("A set without labels has no distance from others. Remove empty sets.")
     place = {label: number for number, label in enumerate(sorted(set().union(*sets)))}
     columns = [place[label] for each in sets for label in each]
     sizes = np.array([len(each) for each in sets], dtype=np.float64)

@@ -91,7 +91,9 @@ def places_of_judge(answers: Answers, judge: Ints) -> Ints:
     Raise ValueError unless each unit has an index into `answers.labels`, or -1.
     """
     if judge.shape != (len(answers.units),) or np.any((judge < -1) | (judge >= len(answers.labels))):
-        raise ValueError("The judge's labels do not fit the answers; give the place of one label for each unit, or -1.")
+        raise ValueError(
+            "The judge's labels do not match the answers. Each unit requires the index of one label, or -1."
+        )
     return judge
 
 
@@ -115,8 +117,10 @@ PASS = 0.5  # smallest winning rate that passes
 class NoVerdict(Enum):
     """The reason why there is no verdict. The value is the sentence to show."""
 
-    FEW_ANNOTATORS = "The test needs three annotators; ask more people for answers on the units that were read."
-    FEW_UNITS = "The test needs three annotators with 30 units each that others answered too; ask for more answers."
+    FEW_ANNOTATORS = "The test requires three annotators. Collect answers to the same units from more people."
+    FEW_UNITS = (
+        "The test requires three annotators who each answered 30 units that others answered too. Collect more answers."
+    )
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ def alternative_annotator_test(
     """
     judge = places_of_judge(answers, judge)
     if not 0 <= epsilon < 1:
-        raise ValueError(f"An epsilon of {epsilon} is not possible; give a share of units from 0 to below 1.")
+        raise ValueError(f"epsilon is {epsilon}. It must be at least 0 and below 1.")
     counts = answers.counts()
     found = []
     for place, annotator in enumerate(answers.annotators):

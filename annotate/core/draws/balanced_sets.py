@@ -125,13 +125,15 @@ def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
     the train sizes must be ascending.
     """
     if len(classes) < 2:
-        raise BalanceError(f"Sets are balanced over two classes or more, and {len(classes)} is given.")
+        raise BalanceError(f"Balanced sets require at least two classes, but the number of classes is {len(classes)}.")
     if not any(sizes.all().values()):
-        raise BalanceError("No set is asked for; give a size for test, dev or train.")
+        raise BalanceError("No set was requested. Specify a size for test, dev or train.")
     for name, size in sizes.all().items():
         _check_shared(name, size, classes)
     if any(first >= second for first, second in pairwise(sizes.train)):
-        raise BalanceError("The sizes of train must rise, as in 1000 2000 5000, since each set is within the next.")
+        raise BalanceError(
+            "The sizes of train must increase, as in 1000 2000 5000, because each train set contains the previous one."
+        )
 
 
 def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
@@ -139,7 +141,7 @@ def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
         below = size - size % len(classes)
         offered = " or ".join(f"{number:,}" for number in (below, below + len(classes)) if number)
         raise BalanceError(
-            f"{size:,} documents in {name} cannot be shared equally by {len(classes)} classes; take {offered}."
+            f"{size:,} documents in {name} cannot be divided equally among {len(classes)} classes. Use {offered}."
         )
 
 
@@ -186,13 +188,13 @@ def balanced(
     lacking = [each for each in short if part_of(each.set) not in fill]
     if lacking:
         raise BalanceError(
-            f"{_listed(lacking)} Documents that belong together stay in one of test, dev and train, so fewer fit than "
-            "there are; take smaller sets."
+            f"{_listed(lacking)} Documents that belong together must be in the same part (test, dev or train), so "
+            "not all of them fit. Specify smaller sets."
         )
     if none := [each for each in short if not each.there and TEST not in fill]:
         raise BalanceError(
-            f"{_listed(none)} A train set would have none of the class at all; take smaller dev and test sets, or "
-            "leave the class out."
+            f"{_listed(none)} A train set would contain no documents of the class. Specify smaller dev and test "
+            "sets, or remove the class."
         )
     return Balanced(sets, short)
 
@@ -220,8 +222,8 @@ def check_enough(
         return
     exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
     may_fill = not fill and all(there[each.language, each.label] > exact for each in lacking)
-    instead = "take smaller sets" + (', or leave train short where need be (--sets "… fill")' if may_fill else "")
-    raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
+    instead = "Specify smaller sets" + (', allow smaller train sets (--sets "… fill")' if may_fill else "")
+    raise BalanceError(f"{_listed(lacking)} {instead}, or remove the class.")
 
 
 SHOWN = 5  # maximum number of classes that an error message lists
@@ -229,7 +231,7 @@ SHOWN = 5  # maximum number of classes that an error message lists
 
 def _listed(lacking: Sequence[Short]) -> str:
     named = "; ".join(
-        f"{each.language}, {each.label}: {each.there:,} there, {each.wanted:,} needed" for each in lacking[:SHOWN]
+        f"{each.language}, {each.label}: {each.there:,} available, {each.wanted:,} needed" for each in lacking[:SHOWN]
     )
     more = f"; and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
     return f"Too few documents of a class: {named}{more}."
@@ -282,7 +284,7 @@ def joint(
 
     Return ids by language and part (train or dev). Raise BalanceError if a language has too few documents.
     """
-    _check_shared("the joint sets from each language", number, classes)
+    _check_shared("each language's part of the joint sets", number, classes)
     chosen: dict[str, dict[str, list[str]]] = {}
     for language, sets in found.sets.items():
         chosen[language] = {}
@@ -293,8 +295,8 @@ def joint(
             enough = [ids for ids in from_each.values() if len(ids) == number]
             if not enough:
                 raise BalanceError(
-                    f"No {part} set in {language} has {number:,} documents in equal parts for the joint one; ask for "
-                    f"fewer, or for a larger {part} set."
+                    f"No {part} set in {language} can provide {number:,} documents, in equal numbers per class, for "
+                    f"the joint set. Request fewer documents, or a larger {part} set."
                 )
             chosen[language][part] = enough[0]
     return chosen

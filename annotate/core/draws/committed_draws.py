@@ -264,18 +264,18 @@ SIDE, BLIND = "side", "blind"
 # For each draw, a description of what it decides and the function that verifies its records. If there is no function,
 # the draw is verified from the rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
-    AUDIT: ("which labels of machines people audit", _count),
-    RECHECK: ("which confirmed ones an adjudicator decides again", _each),
-    CHECK: ("which labels of one reader an adjudicator decides again", _count),
-    SECOND: ("which decisions a second adjudicator makes too", _each),
-    OVERLAP: ("which units two people are asked", _each),
+    AUDIT: ("which labels from machines people audit", _count),
+    RECHECK: ("which confirmed labels an adjudicator decides again", _each),
+    CHECK: ("which labels from a single reader an adjudicator decides again", _count),
+    SECOND: ("which decisions a second adjudicator also makes", _each),
+    OVERLAP: ("which units two people answer", _each),
     DECOY: ("which posts are decoys", _decoy),
-    DECOY_PLACE: ("where the decoys stand", _decoy_place),
-    TEST: ("which questions a test asks", _test),
-    GOLD_PLACE: ("where and in which order people get gold answers", _gold_place),
-    OUTCOME: ("nothing; it fixes what became of the drawn units", None),
-    SIDE: ("which system stands first", None),
-    BLIND: ("from whom suggestions are kept", None),
+    DECOY_PLACE: ("the positions of the decoys", _decoy_place),
+    TEST: ("the questions of a test", _test),
+    GOLD_PLACE: ("the positions and the order of gold answers", _gold_place),
+    OUTCOME: ("nothing; it commits to the outcomes of the drawn units", None),
+    SIDE: ("which system is shown first", None),
+    BLIND: ("who does not see suggestions", None),
 }
 # These draws are recorded when they are made. The records of all other draws are derived later from what people were
 # given. NOBODY is the purpose of a record of decisions that needed a second adjudicator when there was none.

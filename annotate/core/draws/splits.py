@@ -67,12 +67,12 @@ def ratios(option: str) -> dict[str, Fraction]:
     for part in option.split(","):
         name, equals, share = (words.strip() for words in part.partition("="))
         if name not in SPLITS or not equals:
-            raise SplitError(f"{part.strip()!r} is not a share of a split; write train=0.8,dev=0.1,test=0.1.")
+            raise SplitError(f"{part.strip()!r} is not a share of a split. Write shares as train=0.8,dev=0.1,test=0.1.")
         if name in found:
-            raise SplitError(f"The split {name} is named twice; give each one share.")
+            raise SplitError(f"The split {name} occurs twice. Specify one share for each split.")
         found[name] = _share(name, share)
     if sum(found.values()) != 1:
-        raise SplitError(f"The shares in {option!r} make {float(sum(found.values())):g} together; they must make 1.")
+        raise SplitError(f"The shares in {option!r} add up to {float(sum(found.values())):g}. They must add up to 1.")
     return {name: found.get(name, Fraction(0)) for name in SPLITS}
 
 
@@ -80,9 +80,9 @@ def _share(name: str, written: str) -> Fraction:
     try:
         share = fraction(written)
     except OptionError:
-        raise SplitError(f"{written!r} is not a share of the split {name}; write a number such as 0.8.") from None
+        raise SplitError(f"{written!r} is not a share for the split {name}. Write a number such as 0.8.") from None
     if not 0 <= share <= 1:
-        raise SplitError(f"The share of the split {name} is between 0 and 1, not {written}.")
+        raise SplitError(f"The share of the split {name} must be between 0 and 1, not {written}.")
     return share
 
 
@@ -98,8 +98,8 @@ def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
     there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
     if not there:
         raise SplitError(
-            f"Only {TRAINED_IN} has a train split, so nothing is left for the rows in {language}; give dev or test a "
-            "share."
+            f"Only {TRAINED_IN} has a train split, so there is no split for the rows in {language}. Specify a share "
+            "for dev or test."
         )
     whole = sum(there.values())
     return {name: share / whole for name, share in there.items()}
@@ -250,9 +250,9 @@ def buckets(
     `train`. Raise ValueError if `frequent_over` is below 1 or the split is missing.
     """
     if frequent_over < 1:
-        raise ValueError(f"Frequent labels are those over 1 document or more, not over {frequent_over}.")
+        raise ValueError(f"The limit for frequent labels must be at least 1 document, not {frequent_over}.")
     if train not in splits:
-        raise ValueError(f"There is no split {train!r}, whose documents are counted; there are {', '.join(splits)}.")
+        raise ValueError(f"The split {train!r} is needed to count labels, but the splits are {', '.join(splits)}.")
     found = {name: counts(documents) for name, documents in splits.items()}
     trained = found[train]
     used = set().union(*found.values())

@@ -23,10 +23,12 @@ ALL = slice(None)
 class Reason(Enum):
     """Why an estimate falls back to people alone, or why its interval needs caution. The value is the text to show."""
 
-    WEAK = "as people alone, since judge and people correlate too weakly"
-    UNRELATED = "as people alone, since the judge or people gave this label to none or all of the items read"
-    UNINFORMATIVE = "as people alone, since the judge gives this label no more often where people give it"
-    INCONSISTENT = "as people alone, since the judge gives this label less often than it does by mistake"
+    WEAK = "same as people alone, because judge and people correlate too weakly"
+    UNRELATED = "same as people alone, because the judge or people gave this label to none or all of the items read"
+    UNINFORMATIVE = "same as people alone, because the judge gives this label no more often when people give it"
+    INCONSISTENT = (
+        "same as people alone, because the judge gives this label less often than its rate of false positives"
+    )
     FEW_DISAGREEMENTS = "judge and people disagree on fewer than five items, so the interval is too wide"
 
     @property
@@ -59,14 +61,20 @@ class ReadSample:
         size = len(self.labels)
         counts = (size,), (size + 1,)
         if self.corpus.shape not in counts or not self.judge.shape == self.people.shape == self.chances.shape:
-            raise ValueError("The arrays of a sample differ in length; give a row per item read and a count per label.")
+            raise ValueError(
+                "The arrays of a sample differ in length. They must have a value per item read and a count per label."
+            )
         for places, number in ((self.judge, len(self.corpus)), (self.people, size)):
             if len(places) and not (places.min() >= 0 and places.max() < number):
-                raise ValueError(f"A place is not one of the {number} labels; give places from 0 to {number - 1}.")
+                raise ValueError(f"An index is not one of the {number} labels. Indices must be from 0 to {number - 1}.")
         if not np.all((self.chances > 0) & (self.chances <= 1)):
-            raise ValueError("An inclusion chance is not above 0 and at most 1; give the chance of the design.")
+            raise ValueError(
+                "An inclusion probability is not above 0 and at most 1. Specify the probabilities of the design."
+            )
         if np.any(np.bincount(self.judge, minlength=len(self.corpus)) > self.corpus):
-            raise ValueError("More items with a label were read than the corpus has; count the judge's labels again.")
+            raise ValueError(
+                "People read more items with a label than the corpus contains. Count the judge's labels again."
+            )
 
 
 @dataclass(frozen=True)

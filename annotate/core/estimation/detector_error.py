@@ -125,7 +125,7 @@ class Audit:
             and 0 <= self.checked_wrong <= self.checked <= self.confirmed
             and 0 <= self.unresolved <= self.posts - self.resolved
         ):
-            raise ValueError(f"{self} cannot be: the wrong and the checked are parts of the posts that were audited.")
+            raise ValueError(f"{self} is impossible: wrong and checked posts must be among the audited posts.")
 
     @property
     def resolved(self) -> float:

@@ -22,7 +22,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     Raise ValueError for a negative count.
     """
     if only_first < 0 or only_second < 0:
-        raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
+        raise ValueError(f"{only_first} and {only_second} must be counts of items, from 0 up.")
     return min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 
@@ -65,7 +65,7 @@ def paired(first: Estimate, second: Estimate, correlation: float) -> Difference 
     ValueError if the correlation is out of range.
     """
     if not -1 <= correlation <= 1:
-        raise ValueError(f"A correlation is from -1 to 1; {correlation} is none.")
+        raise ValueError(f"A correlation must be between -1 and 1, not {correlation}.")
     if first.value is None or second.value is None:
         return None
     apart = first.value - second.value

@@ -51,7 +51,9 @@ class Part:
 
     def __post_init__(self) -> None:
         if not (0 <= self.found <= self.read and 0 <= self.unresolved <= self.size - self.read):
-            raise ValueError(f"{self} cannot be: what was found is part of what was read, and that of the whole.")
+            raise ValueError(
+                f"{self} is impossible: positives must be among the items read, and these among all items."
+            )
 
     @property
     def expected(self) -> float:

@@ -33,9 +33,9 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
     Raise ValueError if `hits` is not between 0 and `of`, or `level` is out of range.
     """
     if not 0 <= hits <= of:
-        raise ValueError(f"{hits} hits of {of} make no proportion; give hits between 0 and the count.")
+        raise ValueError(f"{hits} hits out of {of} are impossible. The number of hits must be between 0 and {of}.")
     if not 0 < level < 1:
-        raise ValueError(f"The level of an interval is between 0 and 1, not {level}.")
+        raise ValueError(f"The level of an interval must be between 0 and 1, not {level}.")
     if of == 0:
         return 0.0, 1.0
     tail = (1 - level) / 2
@@ -307,7 +307,10 @@ def stratified(
     given = []
     for stratum in strata:
         if not 0 <= stratum.hits <= stratum.domain <= stratum.read <= stratum.drawn:
-            raise ValueError(f"{stratum} cannot be: hits are of the domain, this of the read, these of the drawn.")
+            raise ValueError(
+                f"{stratum} is impossible: hits must be in the domain, the domain among the posts read, and these "
+                "among the posts drawn."
+            )
         given += [stratum] if stratum.drawn else []
     partly = [stratum for stratum in given if stratum.read < stratum.drawn]
     plain = [stratum for stratum in partly if stratum.guess is None]

@@ -122,9 +122,9 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
     or if the corpus is empty.
     """
     if half_width is not None and not 0 < half_width < 1:
-        raise ValueError(f"A half-width of {half_width} is not possible; give a fraction between 0 and 1.")
+        raise ValueError(f"The half-width must be between 0 and 1, not {half_width}.")
     if not sample.corpus.sum():
-        raise ValueError("The corpus is empty; give the number of its items by the judge's label.")
+        raise ValueError("The corpus is empty. Specify how many items have each of the judge's labels.")
     return [_label_shares(Counts.of(sample, place), label, half_width) for place, label in enumerate(sample.labels)]
 
 
@@ -265,7 +265,9 @@ class AuditedDraw:
 
     def __post_init__(self) -> None:
         if len(np.unique(self.stratum[self.people >= 0])) < len(np.unique(self.stratum)):
-            raise ValueError("Nobody read any item of a stratum; leave out a set of which a stratum was not read.")
+            raise ValueError(
+                "Nobody read any item of a stratum. Use a set in which people read items of every stratum."
+            )
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,9 @@ def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Fl
 
 def _check(gold: Labels, ranking: Ranking) -> None:
     if not gold:
-        raise ValueError("A document without gold labels has no measure at K; leave it out.")
+        raise ValueError("A document without gold labels has no measure at K. Remove it.")
     if len(set(ranking)) < len(ranking):
-        raise ValueError("A ranking has a label twice; give each label one rank.")
+        raise ValueError("A ranking contains a label twice. Each label must have one rank.")
 
 
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
@@ -150,7 +150,7 @@ def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed
 
 def _check_same(first: Sequence["Judged | Answered"], second: Sequence["Judged | Answered"]) -> None:
     if [each.gold for each in first] != [each.gold for each in second]:
-        raise ValueError("The two systems are not measured on the same documents in the same order; give the same.")
+        raise ValueError("The two systems must be measured on the same documents in the same order.")
 
 
 # --- Label sets
@@ -329,9 +329,9 @@ def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
     Raise ValueError for a negative grade, or if the lengths differ.
     """
     if len(grades) != len(scores):
-        raise ValueError(f"{len(grades)} grades and {len(scores)} predictions are not of the same pages.")
+        raise ValueError(f"{len(grades)} grades and {len(scores)} predictions cannot belong to the same pages.")
     if any(grade < 0 for grade in grades):
-        raise ValueError("A grade below 0 is a loss, and nDCG knows none; number the grades from 0 on.")
+        raise ValueError("nDCG requires grades of 0 or more. Number the grades from 0.")
     ideal = fsum(grade * _discount(rank) for rank, grade in enumerate(sorted(grades, reverse=True), 1))
     return min(1.0, _gain(grades, scores) / ideal) if ideal else 0.0
 

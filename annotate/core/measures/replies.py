@@ -44,7 +44,7 @@ class MissingExtra(Exception):
     """
 
     def __init__(self, what: str, packages: str, extra: str) -> None:
-        super().__init__(f"{what} needs Assay's extra {extra}: pip install {packages}")
+        super().__init__(f"{what} requires Assay's extra {extra}: pip install {packages}")
 
 
 class Scores(NamedTuple):
@@ -267,7 +267,7 @@ def _total(sums: Floats) -> Floats:
 
 def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
     if [(each.message, each.rank is None) for each in first] != [(each.message, each.rank is None) for each in second]:
-        raise ValueError("The two systems are not measured on the same messages in the same order; give the same.")
+        raise ValueError("The two systems must be measured on the same messages in the same order.")
 
 
 # --- Figures, and their values if a message is left out
@@ -362,7 +362,7 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
     Raise ValueError if the numbers of texts and references differ.
     """
     if len(said) != len(meant):
-        raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")
+        raise ValueError(f"There are {len(said)} texts for {len(meant)} references. Each reference requires one text.")
     if not said:
         return Generated(None, None, None, 0)
     score = _bleu().corpus_score(said, [meant])

@@ -21,7 +21,7 @@ from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
 TOLERANCE = 1e-3  # tolerance for the sum of a row's scores
 NO_UNITS = "There are no units."
-NO_VARIATION = "All units have the same value, which does not show that others would."
+NO_VARIATION = "All units have the same value, which does not show that other units would."
 
 
 def too_few(least: int, there: int, kind: str = "") -> str:
@@ -31,7 +31,7 @@ def too_few(least: int, there: int, kind: str = "") -> str:
     there: their actual number.
     kind: words that describe the units, appended to "units".
     """
-    return f"An interval needs at least {least} independent units{kind}; there are {there}."
+    return f"An interval requires at least {least} independent units{kind}, but there are {there}."
 
 
 class Figure(NamedTuple):
@@ -144,9 +144,11 @@ def scored_units(
     together = np.arange(len(table)) if groups is None else np.asarray(groups)
     for name, array in (("truth", labels), ("weights", heavy), ("groups", together)):
         if array.shape != (len(table),):
-            raise ValueError(f"{name} must have one value for each of the {len(table)} rows, not {array.shape}.")
+            raise ValueError(
+                f"{name} must have one value for each of the {len(table)} rows, not the shape {array.shape}."
+            )
     if len(labels) and not (labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < table.shape[1]):
-        raise ValueError(f"truth must be integers from 0 to {table.shape[1] - 1}, the places of labels.")
+        raise ValueError(f"truth must contain label indices from 0 to {table.shape[1] - 1}.")
     if not (np.isfinite(heavy) & (heavy >= 0)).all():
         raise ValueError("weights must be finite numbers, 0 or more.")
     rows = np.flatnonzero(heavy)
@@ -166,7 +168,9 @@ def check_scores(scores: npt.ArrayLike) -> Fault | None:
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError(f"Scores are a table with a column for each of two or more labels, not {table.shape}.")
+        raise ValueError(
+            f"Scores must be a table with at least two columns, one per label, not an array of shape {table.shape}."
+        )
     with np.errstate(invalid="ignore"):  # the sum of a row may be infinity minus infinity
         sums = table.sum(axis=1)
     # Comparisons with NaN are false, so a row with NaN is invalid.
@@ -184,7 +188,7 @@ def _what(scores: Floats) -> str:
         return f"The score {scores.min():g} is negative."
     total = float(scores.sum())
     if abs(total - 100) <= 100 * TOLERANCE:
-        return "The scores add up to 100, not 1; divide percentages by 100."
+        return "The scores add up to 100, not 1. Divide percentages by 100."
     if scores.max() > 1:
         return f"The score {scores.max():g} is above 1."
     return f"The scores add up to {total:.6g}, not 1."
@@ -264,7 +268,7 @@ def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[B
     groups = [len(np.unique(units.group[kind])) for kind in kinds]
     rarest = min(groups)
     if rarest < LEAST_LEFT_OUT:
-        return Figure(value, reason=too_few(LEAST_LEFT_OUT, rarest, " of each kind that is compared"))
+        return Figure(value, reason=too_few(LEAST_LEFT_OUT, rarest, " of each compared kind"))
     if not SLACK < value < 1 - SLACK:
         return Figure(value, *jeffreys(round(value) * rarest, rarest))
     weights = [units.weights[kind] for kind in kinds]

@@ -169,7 +169,7 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
     Raise ValueError if there is less than one bin.
     """
     if bins < 1:
-        raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
+        raise ValueError(f"The number of bins must be at least 1, not {bins}.")
     confidence, right = units.confidence, units.right
     edges = np.arange(bins + 1) / bins
     place = np.searchsorted(edges[1:-1], confidence)
@@ -292,7 +292,7 @@ def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tup
         kinds += has, ~has
         total += influence
     if not values:
-        return ByLabel(tuple(labels), Figure(None, reason="No label has units of its own and others."))
+        return ByLabel(tuple(labels), Figure(None, reason="No label has both units with it and units without it."))
     macro = share(sum(values) / len(values), total / len(values), units, kinds)
     left_out = len(labels) - len(values)
     reason = f"The mean leaves out {left_out} of {len(labels)} labels." if left_out else ""
@@ -314,7 +314,10 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
     if fault := check_scores(table):
         raise ValueError(f"Row {fault.row} of people's answers: {fault.what}")
     if table.shape != (units.given, units.scores.shape[1]):
-        raise ValueError(f"People's answers need a row for each unit and a column for each label, not {table.shape}.")
+        raise ValueError(
+            "People's answers must be a table with a row per unit and a column per label, not an array of shape "
+            f"{table.shape}."
+        )
     found: Floats = table[units.rows]
     return found
 
@@ -395,7 +398,7 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
         Point(-float(thresholds[at]), float(coverage[at]), float(accuracy[at])) for at in _first(coverage, wanted)
     )
     rarer = min(len(np.unique(units.group[kind])) for kind in (right, ~right))
-    few = too_few(LEAST_LEFT_OUT, rarer, " with right answers, and with wrong ones")
+    few = too_few(LEAST_LEFT_OUT, rarer, " both with right and with wrong answers")
     area = Figure(value, reason=few) if rarer < LEAST_LEFT_OUT else skewed(value, influence, units, 1.0)
     return RiskCoverage(area, tuple(points))
 
@@ -420,9 +423,11 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     Raise ValueError if `wish` is not between 0 and 1, or if there is no such label.
     """
     if not 0 < wish < 1:
-        raise ValueError(f"A wished precision lies between 0 and 1; {wish} does not.")
+        raise ValueError(f"The target precision must be between 0 and 1, not {wish}.")
     if label is not None and not 0 <= label < units.scores.shape[1]:
-        raise ValueError(f"There is no label {label}; labels are 0 to {units.scores.shape[1] - 1}.")
+        raise ValueError(
+            f"The label {label} does not exist. Labels are numbered from 0 to {units.scores.shape[1] - 1}."
+        )
     if not units.groups:
         return Threshold(None, reason=NO_UNITS)
     scores, hits = (units.confidence, units.right) if label is None else (units.scores[:, label], units.truth == label)
@@ -434,7 +439,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
     error, least = ERROR / chains, _least(wish, ERROR / chains)
     if counts[-1] < least:
-        few = f"Even without an error, {least:,} independent units are needed; there are {int(counts[-1]):,}."
+        few = f"Even without errors, {least:,} independent units are needed, but there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
     if units.groups == len(order):  # then cumulative sums are enough to compute each bound
@@ -505,4 +510,4 @@ def _missed(bounds: list[Figure]) -> str:
     lows = [bound.low for bound in bounds if bound.low is not None]
     if not lows:
         return bounds[-1].reason
-    return f"The lower bound of precision reaches {max(lows):.1%} at most."
+    return f"The lower bound of precision is at most {max(lows):.1%}."

@@ -159,11 +159,14 @@ REFUSED = [
     ({"languages": "nl"}, "no records in nl. Available languages: de, en, fr, ja"),
     ({"labels": f"{TOPICS} sports"}, "The class sports is listed twice"),
     ({"labels": "Sports Travel", "test": 10, "dev": 10, "train": "10"}, "No document of corpus sib has the label"),
-    ({"labels": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"}, "none of the class at all"),
+    (
+        {"labels": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"},
+        "contain no documents of the class",
+    ),
     ({"labels": "sports weather", "test": 20, "dev": 10, "train": "10"}, "has the label 'weather'"),
     ({"size": 10}, "--size"),
-    ({"joint": 10}, r"10 documents in the joint sets from each language cannot .*; take 7 or 14"),
-    ({"joint": 21}, "No dev set in de has 21 documents in equal parts for the joint one"),
+    ({"joint": 10}, r"10 documents in each language's part of the joint sets cannot .* Use 7 or 14"),
+    ({"joint": 21}, "No dev set in de can provide 21 documents"),
 ]
 REFUSED_LISTS = [
     (

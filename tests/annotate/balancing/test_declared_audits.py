@@ -103,7 +103,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/de-de.prediction").write_text("travel\n" * len(files["test"]))
     [warning] = evaluate(str(tmp_path / "mine"), [gold])["warnings"]
-    assert warning.startswith("By the audit 0.0% [0.0, ")
+    assert warning.startswith("According to the audit, 0.0% [0.0, ")
 
 
 @pytest.mark.parametrize(

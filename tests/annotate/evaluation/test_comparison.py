@@ -32,7 +32,7 @@ def test_the_interval_holds_the_difference_and_turns_with_the_two(one, other, co
 
 def test_what_is_unknown_is_not_compared_and_without_an_interval_of_both_there_is_none_of_the_difference():
     assert paired(UNKNOWN, proportion(1, 2), 0.0) is paired(proportion(1, 2), UNKNOWN, 0.0) is None
-    with pytest.raises(ValueError, match=r"A correlation is from -1 to 1; 1\.5 is none\."):
+    with pytest.raises(ValueError, match=r"A correlation must be between -1 and 1, not 1\.5\."):
         paired(proportion(1, 2), proportion(1, 2), 1.5)
     found = paired(proportion(40, 50), Estimate(0.9, 0.0, 1.0, 1.8, 2.0), 0.0)
     assert (found.value, found.has_interval, found.better) == (pytest.approx(-0.1), False, None)

@@ -119,12 +119,12 @@ def test_ndcg_is_over_the_queries_of_the_test_file_and_ranks_pages_by_any_finite
     numbers = ["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"]
     mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]], it=numbers)
     english, french, italian = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
-    few = "fewer than 20 units, or all are alike"
+    few = "fewer than 20 units, or all units have the same value"
     assert english["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
     assert (english["units"], english["note"]) == (21, f"105 pages; {few}")
     half_turned = pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
     assert french["value"] == italian["value"] == half_turned
-    assert (french["units"], french["note"]) == (2, f"11 pages; of one page, left out: 1; {few}")
+    assert (french["units"], french["note"]) == (2, f"11 pages; queries with one page, left out: 1; {few}")
     assert french["low"] is None
 
 
@@ -213,9 +213,9 @@ NO_RANKS = [{"en": ["3", value]} for value in ("nan", "inf", "Perfect", "")]
 @pytest.mark.parametrize(
     ("kind", "said", "sentence"),
     [
-        ("qadsm", {"en": ["Good"] * 3}, "/en.prediction has 3 lines, and xglue.qadsm.en.test has 2 rows"),
+        ("qadsm", {"en": ["Good"] * 3}, "/en.prediction has 3 lines, but xglue.qadsm.en.test has 2 rows"),
         ("qadsm", {"en": ["Good", "good"]}, "/en.prediction, line 2: 'good' is not a label of the task"),
-        ("qadsm", {"de": ["Good", "Bad"]}, " has no en.prediction, and the set qadsm has 2 test rows in en"),
+        ("qadsm", {"de": ["Good", "Bad"]}, " has no en.prediction, but the set qadsm has 2 test rows in en"),
         *(("wpr", said, f"/en.prediction, line 2: {said['en'][1]!r} is not a finite number") for said in NO_RANKS),
     ],
 )
@@ -229,32 +229,32 @@ def test_a_prediction_file_may_have_a_mark_blanks_and_carriage_returns_and_is_ut
     (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
     assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
     (mine / "QAM" / "en.prediction").write_bytes(b"\xff\n")
-    assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not UTF-8; save it as UTF-8."
+    assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not encoded as UTF-8. Save it as UTF-8."
 
 
 def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(exported, predict, run):
     gold = exported("qadsm", {"en": 1})
     report = run("--gold", gold, predict("QADSM", en=["Good"], it=["Good"]))
     assert report["warnings"] == [
-        "There are also predictions of QADSM in it, but the set qadsm has no test rows there; they are not measured."
+        "Predictions of QADSM in it are not measured, because the set qadsm has no test rows in these languages."
     ]
 
 
 def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
-    assert refusal("--gold", gold, mine).startswith(f"{mine} has no folder QAM nor QG, which the set qam needs")
-    assert refusal("--gold", gold, tmp_path / "none").startswith(f"There is no folder {tmp_path / 'none'}")
+    assert refusal("--gold", gold, mine).startswith(f"{mine} does not contain the folder QAM or QG")
+    assert refusal("--gold", gold, tmp_path / "none").startswith(f"The folder {tmp_path / 'none'} does not exist")
     other = exported("qam", {"en": 1}, name="other")
-    assert refusal("--gold", gold, "--gold", other, mine).startswith(f"{gold} and {other} are both sets of QAM")
+    assert refusal("--gold", gold, "--gold", other, mine).startswith(f"{gold} and {other} are both sets for QAM")
 
 
 def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predict):
     mine = predict("QADSM", en=["Good"])
     empty = exported("qadsm", {}, name="empty")
-    assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} is empty")
+    assert refusal("--gold", empty, mine).startswith(f"The gold set empty in {empty} has no labelled")
     refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
-    assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no files to predict for. {refused}"
+    assert refusal("--gold", kept, mine) == f"The set qadsm in {kept} has no test files. {refused}"
     for name, published in (("none", None), ("other", {"format": "Other", "files": {}})):
         unpublished = exported("qadsm", {"en": 1}, name=name, published=published)
         assert refusal("--gold", unpublished, mine) == f"{mine} is a folder. Specify the files in it instead."
@@ -263,20 +263,22 @@ def test_a_set_that_is_empty_or_has_no_published_files_says_why(exported, predic
 
 def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict, run):
     gold, mine = exported("qadsm", {"en": 2}, finished=False), predict("QADSM", en=["Good", "Good"])
-    assert "is unfinished: records that still wait" in refusal("--gold", gold, mine)
+    assert "is unfinished: some records have no label yet" in refusal("--gold", gold, mine)
     report = run("--gold", gold, mine, "--unfinished")
     assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
-    assert report["warnings"] == [
-        "The gold set qadsm is unfinished: records that still wait for people are missing from it."
-    ]
+    assert report["warnings"] == ["The gold set qadsm is unfinished: records without a final label are missing."]
 
 
 def test_what_is_for_other_sets_is_refused_by_name(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
-    assert refusal("cld2", "--gold", gold).startswith("cld2 is no file, and the set names no corpus")
+    assert refusal("cld2", "--gold", gold).startswith(
+        "The file cld2 does not exist, and the gold set does not name a corpus"
+    )
     frame = assay.evaluate(mine, gold)
     row = frame[(frame.task == "QADSM") & (frame.language == "")].iloc[0]
     assert (row.measure, row.value, row.note) == ("accuracy", 1.0, "mean over 1 language")
     for options in ({"map": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
-        with pytest.raises(assay.AssayError, match=f"^{next(iter(options))} is for sets of posts, and"):
+        with pytest.raises(
+            assay.AssayError, match=f"^{next(iter(options))} cannot be used with .* only with sets of posts"
+        ):
             assay.evaluate(mine, gold, **options)

@@ -38,7 +38,7 @@ def certified(reviews, tmp_path, run):
 def test_a_good_judge_may_stand_in_for_people(certified):
     gold, _, report = certified(0.03)
     read = len(rows_of(gold))
-    assert "may stand in for a person: it wins against 3 of 3 people" in " ".join(report["words"]["by-person"])
+    assert "can replace a person: it wins against 3 of 3 people" in " ".join(report["words"]["by-person"])
     with_people = figures(report, "pairwise_agreement", answers="judge with people")
     among = figures(report, "pairwise_agreement", answers="people with each other")
     assert with_people["units"] == among["units"] == read
@@ -65,17 +65,17 @@ def test_a_judge_narrows_shares_that_are_estimated_in_three_ways_but_a_poor_one_
     for name, label_of in (("poor", erring(1.0, 2)), ("one", lambda key: "1")):
         labels = written(tmp_path / f"{name}.tsv", [(f"r{n}", label_of(f"r{n}")) for n in range(240)])
         report = run("--judge", labels, "--gold", gold, "--corpus", "reviews")
-        assert "may not stand in for a person" in " ".join(report["words"]["by-person"])
+        assert "cannot replace a person" in " ".join(report["words"]["by-person"])
         powered, alone = ways_of(report, "prediction-powered", "people alone")
-        same = [place for place, row in enumerate(powered) if row["note"].startswith("as people alone")]
+        same = [place for place, row in enumerate(powered) if row["note"].startswith("same as people alone")]
         assert same
         for place in same:
             assert (powered[place]["low"], powered[place]["high"]) == (alone[place]["low"], alone[place]["high"])
         notes = [powered[place]["note"] for place in same]
         if name == "poor":
-            assert all("too weakly" in note and note.endswith("and it takes 0.11 to help)") for note in notes)
+            assert all("too weakly" in note and note.endswith("; at least 0.11 is needed)") for note in notes)
         else:
-            reason = "as people alone, since the judge or people gave this label to none or all"
+            reason = "same as people alone, because the judge or people gave this label to none or all"
             assert len(notes) == 3
             assert all(note.startswith(reason) for note in notes)
 
@@ -90,13 +90,15 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
         "--judge", some, "--gold", gold, "--corpus", "reviews"
     )
     some.write_text("".join(line for line in lines if line.split("\t")[0] in ids))
-    assert f"for the {len(ids)} units of the set alone" in refusal("--judge", some, "--gold", gold)
+    assert f"for only the {len(ids)} units of the set" in refusal("--judge", some, "--gold", gold)
     some.write_text("".join(lines[:-1]) + "invented\t1\n")
     assert "has labels for 239 of the 240 items" in refusal("--judge", some, "--gold", gold)
     assert "was drawn from corpus reviews, not other" in refusal("--judge", judge, "--gold", gold, "--corpus", "other")
-    assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
-    assert refusal("--judge", judge, "--gold", gold, "--split", "test").startswith("--split is not for a judge")
-    assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
+    assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Specify either predictions to measure, or")
+    assert refusal("--judge", judge, "--gold", gold, "--split", "test").startswith(
+        "--split cannot be used with --judge"
+    )
+    assert refusal("--gold", gold).startswith("Specify either predictions to measure, or")
 
 
 def test_a_refusal_of_the_judge_is_a_wrong_answer_in_agreement_and_no_label_in_shares(certified, tmp_path, run):
@@ -153,29 +155,31 @@ def test_judges_that_cannot_be_certified_are_refused_in_a_sentence(certified, tm
         path.write_text(text)
         return refusal("--judge", path, "--gold", gold)
 
-    assert "predicts none of the 89 units of the set: its first id is other-r0" in told("other-" + "other-".join(lines))
+    assert "has no predictions for the 89 units of the set: its first id is other-r0" in told(
+        "other-" + "other-".join(lines)
+    )
     other_version = [line.replace("r1", "v2-r1", 1) for line in lines]
-    assert "if the file was made for another version of the set, predict this one." in told("".join(other_version))
+    assert "or predict this version of the set." in told("".join(other_version))
     repeated = told("".join([*lines, lines[3]]))
-    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row for each unit." in repeated
+    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row per unit." in repeated
     strange = told("".join([*lines[:-1], "r239\tI cannot tell\n"]))
     assert "labels that are not in the set: 'I cannot tell' (line 240)" in strange
-    assert strange.endswith("write them so, and an empty label where the system gave none.")
-    assert "with an empty label where the system gave none" in told("".join(lines[:30]))
+    assert "Use only the set's labels, or an empty label if the system gave none: " in strange
+    assert "with an empty label if the system gave none" in told("".join(lines[:30]))
 
 
 def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):
     judge = written(tmp_path / "judge.tsv", [*((row["id"], row["label"]) for row in rows_of(crowd)), ("another", "1")])
-    assert "have the chance 1, so they are no sample of" in refusal("--judge", judge, "--gold", crowd)
+    assert "have the chance 1, so they are not a sample of" in refusal("--judge", judge, "--gold", crowd)
 
 
 def test_a_judge_is_not_certified_on_one_label_or_on_a_set_that_is_not_finished(reviews, tmp_path):
     judge = written(tmp_path / "judge.tsv", [(f"r{n}", truth_of(f"r{n}")) for n in range(60)])
     gold = reviews(60, lambda name, key: "2", size=20)
     assert "units of the gold set mood" in (told := refusal("--judge", judge, "--gold", gold))
-    assert told.endswith("label units of another label too.")
+    assert told.endswith("Add units with other labels.")
     unfinished = tmp_path / "unfinished"
     how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "seed": "2", "size": "9"}
     call_command("open_task", "more", **how, test_items="0", gold_share="0", verbosity=0)
     call_command("export_gold", "more", out=unfinished, verbosity=0)
-    assert "or pass --unfinished to measure on it all the same." in refusal("--judge", judge, "--gold", unfinished)
+    assert "or use --unfinished to measure anyway." in refusal("--judge", judge, "--gold", unfinished)

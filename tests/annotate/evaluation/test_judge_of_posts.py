@@ -62,7 +62,7 @@ def test_shares_rest_on_the_posts_that_people_read(judged, run):
     assert figures(report, "answers_needed", label="de", needed="people alone")["value"] > 0
     assert "Of the 760 items from which the units were drawn." in report["words"]["shares"]
     assert figures(report, "accuracy", posts="with und")["value"] > 0.9
-    assert "The set has no answers of single people, so the judge is not compared with them." in report["told"]
+    assert "The set contains no individual answers, so the judge is not compared with people." in report["told"]
 
 
 def test_the_labels_on_which_detectors_agree_count_for_nothing(judged, run):
@@ -84,15 +84,15 @@ def test_posts_on_which_no_judge_can_be_certified_are_refused(judged, world, tmp
     unread = [(posts, *row) for posts, *row in TABLE if row[:2] != ["en", "audited"]]
     gold, judge = judged(unread)
     told = refusal("--judge", judge, "--gold", gold)
-    assert (
-        "Too few posts of the gold set stream on which the detectors agree were read by people (en (0 of 90))" in told
-    )
-    assert told.endswith("Have more of them read with assay audit TASK --add N, and export the set again.")
+    assert "People read too few posts of the gold set stream on which the detectors agree (en (0 of 90))" in told
+    assert told.endswith("Have more posts read with assay audit TASK --add N, and export the set again.")
     recall, _ = world.verify("recall", "de", [(30, "de", "de")])
     assert refusal("--judge", judge, "--gold", recall).startswith(
-        "A judge's certificate takes one uniform set of posts"
+        "A judge's certificate requires exactly one uniform set"
     )
-    assert refusal("--judge", judge, "--gold", gold, "--gold", recall).startswith("A judge's certificate takes one")
+    assert refusal("--judge", judge, "--gold", gold, "--gold", recall).startswith(
+        "A judge's certificate requires exactly one"
+    )
 
 
 def test_a_judge_of_posts_labels_every_post_of_the_corpus(judged):

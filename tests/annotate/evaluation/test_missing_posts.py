@@ -66,7 +66,7 @@ def test_value_and_interval_are_those_of_what_people_could_label():
     assert accuracy(stream(LOST), with_und=True).estimate == accuracy(without, with_und=True).estimate
     one, other = (differences(each)["accuracy", "with und"] for each in (stream(LOST), without))
     assert [one[key] for key in ("value", "low", "high")] == [other[key] for key in ("value", "low", "high")]
-    assert one["note"].endswith("whatever the posts without a label are")
+    assert one["note"].endswith("depending on the posts without a label")
     assert other["note"] == ""
     # Where both say as the detectors, it is not known of either, and of neither alone.
     both = stream({key: cell._replace(said="en") for key, cell in LOST.items()})
@@ -193,7 +193,10 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
     assert accuracy_in(ranged)["value"] == accuracy_in(plain)["value"]
     assert accuracy_in(ranged)["low"] < accuracy_in(plain)["low"]
     assert accuracy_in(ranged)["bounds"] == pytest.approx(accuracy_in(plain)["bounds"])
-    assert "take the detectors to be wrong in them 1 to 3 times as often as in the posts" in ranged["warnings"][-1]
+    assert (
+        "assume that the detectors are wrong in these posts 1 to 3 times as often as in the posts"
+        in ranged["warnings"][-1]
+    )
     assert "unresolved audits" in accuracy_in(ranged)["width_sources"]
     for how in ({}, {"missing_rate": "1:3"}):
         once, always = report(**how), report(**how, sequential=True)
@@ -203,13 +206,13 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
                 low, high = other["bounds"]
                 assert low <= other["low"] <= one["low"] <= one["high"] <= other["high"] <= high
                 assert low < one["bounds"][0]
-                assert f"{low:.1%} to {high:.1%}, whatever" in other["note"]
-    numbers = "write two numbers LOW:HIGH, as 1:3, with LOW above 0 and at most HIGH"
+                assert f"{low:.1%} to {high:.1%}, depending" in other["note"]
+    numbers = "It must be LOW:HIGH, for example 1:3, with LOW above 0 and not above HIGH"
     for gold, options, sentence in (
         *((folder, {"missing_rate": text}, numbers) for text in ("3", "3:1", "0:2", "one:2", "1:inf", "1:2:3")),
-        (whole, {"missing_rate": "1:3"}, "is for unresolved audits, and the gold set whole has none; leave it out"),
+        (whole, {"missing_rate": "1:3"}, "applies to unresolved audits, but the gold set whole has none"),
     ):
         with pytest.raises(EvaluationError, match=sentence):
             evaluate(str(said), [gold], **options)
-    with pytest.raises(EvaluationError, match="--missing-rate is not for a judge's certificate; leave it out"):
+    with pytest.raises(EvaluationError, match="--missing-rate cannot be used with --judge"):
         evaluate("", [folder], judge=str(said), missing_rate="1:3")

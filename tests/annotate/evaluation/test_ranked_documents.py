@@ -83,7 +83,7 @@ def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say,
         }
     )
     assert report == assay.report(say(SAID), gold).to_dict() == run("--gold", gold, say(SAID))
-    with pytest.raises(assay.AssayError, match="first is 0; it must be 1 or more"):
+    with pytest.raises(assay.AssayError, match=r"first is 0\. It must be 1 or more"):
         assay.evaluate(say(SAID), gold, first=0)
     report = run("--gold", gold, say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
     assert report["words"]["gold"][0].startswith("Measured on 1 document of the split dev")
@@ -93,7 +93,7 @@ def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say,
 def test_buckets_are_counted_anew_from_the_train_documents_where_another_limit_is_named(gold, say, run):
     report = run("--gold", gold, say(SAID), "--frequent-over", 2)
     assert (
-        "0 frequent (in more than 2 documents of train), 3 few-shot (in fewer, at least one), 1"
+        "0 frequent (in more than 2 documents of train), 3 few-shot (in fewer, but at least one)"
         in report["words"]["gold"][-1]
     )
     frequent = figures(report, "RP", labels="frequent", k="1")
@@ -133,10 +133,10 @@ def test_documents_without_labels_count_for_the_answers_alone_and_others_are_rep
     assert (documents(report)["all"], precision["units"], precision["value"]) == (1, 3, 0.5)
     call_command("evaluate", str(mine), gold=[str(gold)])
     printed = " ".join(capsys.readouterr().out.split())
-    assert "2 documents have no gold label, and no part in the measures at K." in printed
+    assert "2 documents have no gold label. The measures at K ignore such documents." in printed
     assert report["told"][:2] == [
-        "mine: 2 documents are not among those measured, without effect on any figure.",
-        "mine: 1 document measured has no line; there nothing counts as found.",
+        "mine: ignored 2 documents outside the set.",
+        "mine: 1 measured document has no ranking, so no labels count as predicted there.",
     ]
     assert report["told"][0] in printed
 
@@ -212,10 +212,10 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
     for words in forms:
         assert "mine against other, measured on" in words
         assert as_percent(figures(report, "RP", labels="all", k="5")) in words
-        assert "its labels with a score of 2 or more" in words
-        assert "mine is better: mine less other, in RP@K, all labels, K 5" in words
+        assert "its labels with a score of at least 2" in words
+        assert "mine is better: mine minus other, in RP@K, all labels, K 5" in words
         assert "No document has such a label" in words
-        assert "Labels are ranked by their scores, and those of equal scores by their ids as text." in words
+        assert "Labels are ranked by score, and labels with equal scores by their ids as text." in words
     tables = text.split("\nK  ")[1:]
     assert len(tables) == 6  # all, frequent and zero-shot, of one system and of both
     for part in tables:
@@ -245,14 +245,16 @@ def test_a_table_of_scores_is_a_ranking_too(gold, say, tmp_path, run):
 def test_a_set_without_the_split_is_refused_with_the_splits_that_it_has(tmp_path, say):
     splits = {split: rows for split, rows in SPLITS.items() if split != "test"}
     gold = labelled_set(tmp_path / "untested", splits, PARENTS)
-    assert f"{gold} has no documents in the split test, only in: dev, train" in refusal("--gold", gold, say(SAID))
+    assert f"{gold} has no documents in the split test. Its splits are: dev, train" in refusal(
+        "--gold", gold, say(SAID)
+    )
     untrained = labelled_set(tmp_path / "untrained", {"test": SPLITS["test"]}, PARENTS)
     assert refusal("--gold", untrained, say(SAID), "--frequent-over", 2).startswith("--frequent-over cannot be")
 
 
 def test_a_label_that_the_vocabulary_lacks_is_refused_with_its_line(tmp_path, say):
     gold = labelled_set(tmp_path / "odd", {**SPLITS, "dev": {"d1": ["unicorn"]}}, PARENTS)
-    assert refusal("--gold", gold, say(SAID)).startswith(f"{gold}/gold.jsonl, line 4 has the concept 'unicorn'")
+    assert refusal("--gold", gold, say(SAID)).startswith(f"{gold}/gold.jsonl, line 4 contains the concept 'unicorn'")
 
 
 DOCUMENTS = ["31999R1400", "32001D0712"]

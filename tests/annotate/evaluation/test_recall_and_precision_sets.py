@@ -40,13 +40,13 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
     german = by_label(alone, "recall")["de"]
     assert (german["value"], german["units"]) == (close("17/23"), 23)
     assert interval(german) == jeffreys(17, 23)
-    assert german["note"] == "false Yes is unknown, as no decoy was answered"
+    assert german["note"] == "the rate of false Yes answers is unknown because no decoy was answered"
     assert means(alone, "recall") == [("without und", close("17/23"), "1 language")]
     both = run(world.subject(), folder, stream)
     assert both["words"]["recall"][0].startswith("Measured on the recall set and uniform set")
     beside = by_label(both, "recall")["de"]
     assert beside | {"note": german["note"]} == german
-    assert beside["note"].startswith("of the posts of its authors; which part of the language that is, is not known")
+    assert beside["note"].startswith("covers only posts by the drawn authors; their share of the language is unknown")
     assert visible(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
     assert visible(proportion(900, 1000), UNKNOWN) is None
     # Where there is one kind only, it stands alone.
@@ -97,7 +97,7 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     on_uniform = stratified([agreed, ENGLISH, Stratum(20, 20, 8, 6)])
     assert rows["de"]["p"] == difference(proportion(60, 100), on_uniform)
     assert rows["de"]["p_holm"] == 2 * rows["de"]["p"] < 0.05 < rows["en"]["p_holm"]
-    assert (rows["de"]["note"], rows["en"]["note"]) == ("they differ", "")
+    assert (rows["de"]["note"], rows["en"]["note"]) == ("the two recalls differ", "")
     assert "Labels that differ at the 5% level: 1 of 2." in report["words"]["recall_check"][0]
     assert by_label(report, "recall_set")["de"]["units"] == 100
     assert rows["de"]["units"] == 35
@@ -138,14 +138,14 @@ def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
     found = by_label(report, "recall")["de"]
     assert found["value"] == plain["value"]
     assert found["low"] < plain["low"]
-    assert "of its posts may be false Yes" in found["note"]
+    assert "of its Yes answers may be false" in found["note"]
     assert not [row for row in report["rows"] if "false_yes" in row["of"]]
     # Without decoys the same set does not seem surer: beside its interval stands what false Yes would make of it.
-    assert plain["note"] == "false Yes is unknown, as no decoy was answered"
+    assert plain["note"] == "the rate of false Yes answers is unknown because no decoy was answered"
     two, five = (figures(without, "recall", label="de", false_yes=share) for share in ("2%", "5%"))
     assert five["low"] < two["low"] < plain["low"]
     assert five["high"] > two["high"] > plain["high"]
-    assert "If readers said Yes by mistake" in as_markdown(without)
+    assert "Effect of false Yes answers" in as_markdown(without)
 
 
 def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or_not_at_all(world):
@@ -164,13 +164,13 @@ def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or
     # It has no decoys: what false Yes would make of it is stated.
     two, five = (figures(report, "precision", label="de", false_yes=share) for share in ("2%", "5%"))
     assert five["low"] < two["low"] < german["low"]
-    assert "false Yes is unknown" in german["note"]
+    assert "false Yes answers is unknown" in german["note"]
     # A file with the predictor's name is not taken for it, and without its corpus the unseen cannot be counted.
     of_file = run(replace(world.subject("cld2", built_in=True), predictor=None), folder)
     assert "were drawn by cld2, not by cld2" in of_file["warnings"][0]
     other = run(world.subject(), folder)
     assert never_shown(other) == {}
-    assert "cannot be counted here" in other["warnings"][1]
+    assert "cannot be counted" in other["warnings"][1]
 
 
 def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world, stream):
@@ -201,13 +201,15 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     first = world.subject("cld2", built_in=True)
     monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
     report = run(world.subject("mine", "2", said=said), stream, folder)
-    assert report["words"]["unseen"][0].endswith("is counted here, over the uniform set.")
+    assert report["words"]["unseen"][0].endswith("counted in the uniform set.")
     assert never_shown(report) == {"de": (68, 30, close("30/68"), 2)}
     assert report["names"]["de"] == "German"
     [warning] = report["warnings"]
-    assert "The precision-oriented posts of de were drawn by cld2, not by mine@2." in warning
+    assert "The precision-oriented posts for de were drawn by cld2, not by mine@2." in warning
     note = by_label(report, "precision")["de"]["note"]
-    assert note.startswith("drawn by cld2; precision on other posts is unknown; false Yes is unknown")
+    assert note.startswith(
+        "drawn by cld2; precision on other posts is unknown; the rate of false Yes answers is unknown"
+    )
     assert by_label(report, "precision")["en"]["note"] == ""
     # The predictor that it was drawn for hears nothing of the kind.
     assert never_shown(run(first, stream, folder)) == {}
@@ -228,7 +230,7 @@ def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_n
         assert interval(by_label(report, "precision")["de"]) == jeffreys(10, 20)
         assert "drawn by" not in by_label(report, "precision")["de"]["note"]
         [warning] = report["warnings"]
-        assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
+        assert "In the precision-oriented set first, the posts for de were drawn by another predictor" in warning
 
 
 def test_precision_from_a_recall_set_is_refused_and_named_hypothetical_where_it_is_wanted(world):
@@ -238,7 +240,7 @@ def test_precision_from_a_recall_set_is_refused_and_named_hypothetical_where_it_
     report = run(subject, german, dutch)
     assert measures_of(report) == {"recall", "mean_recall"}
     assert "Precision is not measured: a recall-oriented set has as many posts" in report["warnings"][0]
-    with pytest.raises(EvaluationError, match="--balanced-precision computes it, under that name"):
+    with pytest.raises(EvaluationError, match="--balanced-precision reports it under that name"):
         run(subject, german, dutch, measures=["precision"])
     report = run(subject, german, dutch, measures=["precision"], balanced=True)
     assert measures_of(report) == {"balanced_precision"}
@@ -302,7 +304,7 @@ def test_where_people_have_read_all_the_plain_test_stands_beside(world):
     other = world.subject("other", said={f"stream-{n}": "nl" for n in range(9)} | {"stream-79": "nl"})
     comparison = run(world.subject(), folder, against=other)["comparison"]
     assert accuracy(comparison)["p"] == accuracy(comparison)["p_holm"] == mcnemar(10, 0)
-    assert accuracy(comparison)["note"] == "of 80 posts, A alone is right on 10 and B alone on 0"
+    assert accuracy(comparison)["note"] == "of 80 posts, only A is right on 10 and only B on 0"
     assert accuracy(comparison)["value"] == pytest.approx(10 / 80)
     assert accuracy(comparison)["better"] == "first"
 
@@ -314,4 +316,4 @@ def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
     assert values(report, "recall") == {"zh-CN": 0, "zh-TW": 1}
     found = accuracy(report["comparison"])
     assert (found["value"], found["p"]) == (0, 1)
-    assert found["note"] == "of 10 posts, A alone is right on 0 and B alone on 0"
+    assert found["note"] == "of 10 posts, only A is right on 0 and only B on 0"

@@ -30,7 +30,7 @@ from tests.annotate.evaluation.figures import (
 def test_a_set_whose_posts_have_all_vanished_measures_nothing_and_is_said_to_be_nothing_else(world):
     folder, keys = world.uniform(VOTER)
     report = run(world.subject("cld2", built_in=True), folder, vanished=set(keys))
-    assert "listed as vanished: 100." in report["told"][-1]
+    assert "listed as vanished: 100 posts." in report["told"][-1]
     assert accuracy(report)["value"] is None
     assert measures_of(report) == {"accuracy", "naive_accuracy", "vanished", "erased"}
     assert report["warnings"] == []
@@ -41,7 +41,7 @@ def test_vanished_posts_are_left_out_and_counted_by_label(world, stream):
     vanished = {"stream-0", "stream-80", "stream-99", "recall-de-0", "unheard-of"}
     report = run(world.subject(), stream, folder, vanished=vanished)
     assert values(report, "vanished") == {"de": 3, "und": 1}
-    assert "listed as vanished: 4. Posts erased from the gold sets: 0." in report["told"][-1]
+    assert "listed as vanished: 4 posts. Erased from the gold sets: 0 posts." in report["told"][-1]
     assert [gold["rows"] for gold in report["gold"]] == [97, 3]
     # 26 of 29 audited German stand for 59.
     assert accuracy(report)["value"] == close(Fraction(59 * 26, 29) / 97 + Fraction(20 + 13, 97))
@@ -59,17 +59,17 @@ def test_rows_that_were_erased_are_counted_where_they_are_allowed(world, stream)
 
 def test_sets_that_do_not_go_together_are_refused(world, stream, tmp_path):
     second, _ = world.uniform([(1, "", "disputed", "de", "de")], "second")
-    with pytest.raises(EvaluationError, match="are both uniform sets, and an evaluation takes one; extend the task"):
+    with pytest.raises(EvaluationError, match="are both uniform sets, but an evaluation can use only one"):
         read_sets([stream, second], allow_erased=False, unfinished=False)
     shutil.copytree(stream, tmp_path / "copy")
     for twin in (stream, tmp_path / "copy"):
-        with pytest.raises(EvaluationError, match="are the same gold set; name it once"):
+        with pytest.raises(EvaluationError, match=r"are the same gold set\. Specify it only once"):
             read_sets([stream, twin], allow_erased=False, unfinished=False)
     folder, _ = world.verify("recall", "de", [(4, "de", "de")])
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["corpus"]["name"] = "another"
     write_manifest(folder, manifest)
-    with pytest.raises(EvaluationError, match=r"is from corpus corpus and .* from corpus another; evaluate on each"):
+    with pytest.raises(EvaluationError, match=r"is from corpus corpus, but .* is from corpus another"):
         read_sets([stream, folder], allow_erased=False, unfinished=False)
 
 
@@ -79,7 +79,7 @@ def test_an_unfinished_set_is_refused_without_leave_and_warned_of_with_it(world)
     Unit.objects.filter(pk=waiting.pk).update(stage="QUEUED", label="", language="de", round=1)
     shutil.rmtree(world.folder / waiting.task.name)
     folder = world.export(waiting.task)
-    with pytest.raises(EvaluationError, match=r"The gold set stream in .* is unfinished: .* or pass --unfinished"):
+    with pytest.raises(EvaluationError, match=r"The gold set stream in .* is unfinished: .* or use --unfinished"):
         run(world.subject(), folder)
     report = run(world.subject(), folder, unfinished=True)
     assert (report["gold"][0]["finished"], accuracy(report)["units"]) == (False, 1)
@@ -92,11 +92,15 @@ def test_an_unfinished_set_is_refused_without_leave_and_warned_of_with_it(world)
 @pytest.mark.parametrize(
     ("designs", "options", "told"),
     [
-        (["recall"], {"measures": ["accuracy"]}, "Accuracy takes a uniform set, and none is given"),
-        (["precision"], {"measures": ["recall"]}, "Recall takes a recall-oriented or a uniform set, and none"),
-        (["precision"], {"balanced": True}, "--balanced-precision takes a recall-oriented set, and none"),
-        (["precision", "recall"], {"measures": ["recall"]}, "precision-de is precision-oriented, and no measure that"),
-        (["precision"], {"against": True}, "compared on uniform and recall-oriented sets, and none is given"),
+        (["recall"], {"measures": ["accuracy"]}, "Accuracy requires a uniform set, but none was specified"),
+        (["precision"], {"measures": ["recall"]}, "Recall requires a recall-oriented or a uniform set, but none"),
+        (["precision"], {"balanced": True}, "--balanced-precision requires a recall-oriented set, but none"),
+        (
+            ["precision", "recall"],
+            {"measures": ["recall"]},
+            "precision-de is precision-oriented, and none of the selected measures",
+        ),
+        (["precision"], {"against": True}, "--against requires a uniform or recall-oriented set"),
     ],
 )
 def test_what_the_sets_cannot_tell_and_sets_that_tell_nothing_asked_for_are_refused(world, designs, options, told):
@@ -131,7 +135,7 @@ def test_a_predictor_that_says_zh_is_right_on_both_scripts(world):
     report = run(world.subject(mapping={"zh": ("zh-CN", "zh-TW")}), folder)
     assert values(report, "recall") == {"zh": close("4/5")}
     assert values(report, "precision") == {"ja": 0, "zh": 1}
-    assert by_label(report, "recall")["zh"]["note"] == "zh-CN, zh-TW taken together"
+    assert by_label(report, "recall")["zh"]["note"] == "includes zh-CN, zh-TW"
 
 
 def test_a_predictor_that_tells_the_scripts_apart_is_right_where_chinese_was_asked(world):
@@ -144,7 +148,7 @@ def test_what_was_asked_about_one_script_says_nothing_of_the_precision_of_both(w
     folder, _ = world.verify("precision", "zh-CN", [(3, "zh-CN", "zh"), (2, "not-zh-CN", "zh")], predictor="mine@1")
     report = run(world.subject(mapping={"zh": ("zh-CN", "zh-TW")}), folder)
     assert "precision" not in measures_of(report)
-    assert "left out of precision: zh, of which zh-CN was asked" in report["warnings"][0]
+    assert "left out of precision: zh (asked about zh-CN)" in report["warnings"][0]
 
 
 UNSEEN = ("never_shown", "posts_never_shown", "outside")
@@ -169,8 +173,8 @@ def test_a_set_that_asked_about_a_coarse_code_changes_no_figure_of_posts_that_ot
     rows = by_label(both, "precision")
     assert {row["measure"] for row in asked} == {"precision", "precision_without_und", *UNSEEN}
     assert interval(rows["sh"]) == jeffreys(5, 6)
-    assert "bs, hr, sr taken together on posts where people used sh, and nowhere else" in rows["sh"]["note"]
-    assert not [warning for warning in both["warnings"] if "takes labels together" in warning]
+    assert "includes bs, hr, sr, but only on posts where people used sh" in rows["sh"]["note"]
+    assert not [warning for warning in both["warnings"] if "merges labels" in warning]
     [(label, row)] = by_label(both, "posts_never_shown").items()
     assert (label, row["units"], row["value"]) == ("sh", 13, 0)  # counted by all of its labels
 
@@ -201,11 +205,11 @@ def test_a_comparison_takes_labels_together_for_itself_alone_and_says_so(world, 
     alone, both = run(world.subject(), stream), run(world.subject(), stream, against=coarse)
     assert both["rows"] == alone["rows"]
     assert both["comparison"]["together"] == {"sh": ["bs", "hr", "sr"]}
-    assert "are taken together: bs, hr, sr as sh." in " ".join(as_text(both).split())
+    assert "are merged: bs, hr, sr as sh." in " ".join(as_text(both).split())
 
 
 def test_a_class_with_only_some_labels_of_a_code_that_was_asked_is_refused(world, southern):
-    with pytest.raises(EvaluationError, match="The class south of a predictor has sl besides labels of sh"):
+    with pytest.raises(EvaluationError, match="The predictor's class south contains sl in addition to labels of sh"):
         run(world.subject(mapping={"south": ("hr", "sl")}), *southern)
 
 

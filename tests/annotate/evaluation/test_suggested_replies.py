@@ -69,7 +69,7 @@ def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, englis
 
 def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(gold, english, tmp_path, run):
     plain = run("--gold", gold, english)
-    no_german = "There are no predictions for de, whose test pairs are not measured."
+    no_german = "Test pairs in de are not measured, because there are no predictions for them."
     assert plain["told"] == [f"en_model_responses.txt: {no_german}"]
     # In another order, with blanks, Windows line ends, a line of no pair and one that occurs twice.
     rows = [
@@ -83,16 +83,16 @@ def test_lines_are_joined_by_message_and_reference_and_all_others_are_reported(g
     report = run("--gold", gold, file.parent)
     assert report["rows"] == plain["rows"]
     told = " ".join(report["told"])
-    assert "2 lines are of no test pair, or of one that has its line" in told
-    assert "fr_model_responses.txt is for fr, of which the set has no test pairs; it is left out." in told
+    assert "2 lines were ignored (no test pair, or a repeated pair)" in told
+    assert "fr_model_responses.txt was ignored, because the set has no test pairs in fr." in told
 
 
 def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold, tmp_path, run):
     fewer = {**SUGGESTED, "Are you coming?": ["Yes, I am.", ""], "Did it cost much?": []}
     report = run("--gold", gold, responses_file(tmp_path / "few", "en", rows_of(ENGLISH, fewer)))
     assert (
-        "en_model_responses.txt: en: 2 examples have fewer than 3 suggested replies; the best of "
-        "those that there are counts, and where there is none, nothing is right." in report["told"]
+        "en_model_responses.txt: en: 2 examples have fewer than 3 suggested replies. The best suggestion "
+        "counts; an example without suggestions counts as wrong." in report["told"]
     )
     assert values(report, "rouge1", "p1") == (pytest.approx(3 / 4, abs=1e-7), 1)
 
@@ -100,13 +100,16 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda rows: rows[1:], "lacks a line for 1 of the 6 test pairs of en, the first of them 'Are you"),
+        (lambda rows: rows[1:], "has no line for 1 of the 6 test pairs in en. The first is 'Are you"),
         (
             lambda rows: [(row[0],) for row in rows],
             "line 1: The line must contain a message, the reference",
         ),
-        (lambda rows: [("x", *row[1:]) for row in rows], "has no line of any of the 6 test pairs of en: message"),
-        (lambda rows: [], "lacks a line for 6 of the 6 test pairs of en"),
+        (
+            lambda rows: [("x", *row[1:]) for row in rows],
+            "contains none of the 6 test pairs in en. The first two cells",
+        ),
+        (lambda rows: [], "has no line for 6 of the 6 test pairs in en"),
     ],
 )
 def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, change, said):
@@ -120,19 +123,19 @@ def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, c
 def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold, english, tmp_path):
     odd = english.with_name("replies.tsv")
     shutil.copy(english, odd)
-    assert refusal("--gold", gold, odd).startswith(f"{odd} does not say its language")
+    assert refusal("--gold", gold, odd).startswith(f"The name of {odd} does not contain a language")
     french = responses_file(tmp_path / "french", "fr", [])
-    assert refusal("--gold", gold, french).startswith(f"{french} is for fr, of which the set has no test pairs")
+    assert refusal("--gold", gold, french).startswith(f"{french} contains predictions for fr")
     (tmp_path / "empty").mkdir()
-    assert "has no file of predictions" in refusal("--gold", gold, tmp_path / "empty")
-    assert f"There is no {tmp_path}/none" in refusal("--gold", gold, tmp_path / "none")
+    assert "contains no prediction files" in refusal("--gold", gold, tmp_path / "empty")
+    assert f"{tmp_path}/none does not exist" in refusal("--gold", gold, tmp_path / "none")
 
 
 def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
     bare = reply_set(tmp_path / "bare", {}, {"en": ["Yes."]})
     assert "The set bare in" in refusal("--gold", bare, english)
     (gold / "test/en/pairs.tsv").write_text("a\tb\tc\td\n")
-    assert "pairs.tsv is not as it was written" in refusal("--gold", gold, english)
+    assert "pairs.tsv has changed since it was written" in refusal("--gold", gold, english)
 
 
 @pytest.fixture
@@ -177,10 +180,12 @@ def test_two_systems_are_compared_in_the_languages_that_both_have(gold, english,
     found = run("--gold", gold, english.parent, "--against", other)
     assert {tuple(row["of"]) for row in found["rows"]} == {(), ("language",)}
     assert {tuple(row["of"]) for row in found["comparison"]["rows"]} == {()}
-    assert found["words"]["comparison"] == ["Only one system has predictions for de; they are not compared."]
+    assert found["words"]["comparison"] == [
+        "Only one system has predictions for de, so these languages are not compared."
+    ]
     assert figures(found["comparison"], "rouge1")["note"] == "fewer than 20 messages"
     german = responses_file(tmp_path / "german", "de", rows_of(GERMAN))
-    assert "There is no language of which both systems have predictions: the one has en, the other de" in refusal(
+    assert "no language in common: one has predictions for en, the other for de" in refusal(
         "--gold", gold, other, "--against", german
     )
 
@@ -192,5 +197,5 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
     for words in forms:
         assert "good against poor, measured on" in words
         assert as_percent(figures(report, "weighted_rouge")) in words
-        assert "good is better: good less poor, in weighted ROUGE" in words
-        assert "Examples of one message count together" in words
+        assert "good is better: good minus poor, in weighted ROUGE" in words
+        assert "Examples with the same message are treated as one group" in words

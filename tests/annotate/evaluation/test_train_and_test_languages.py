@@ -160,7 +160,7 @@ def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, r
 def test_two_files_for_one_pair_are_refused(gold, predict):
     mine = predict(gold, "mine", {"de-zh-CN": (5, 5, 5)})
     (mine / "de-zh.prediction").write_bytes((mine / "de-zh-CN.prediction").read_bytes())
-    told = f"{mine} has two files for de-zh-CN; leave de-zh.prediction out or the other."
+    told = f"{mine} contains two files for de-zh-CN. Remove de-zh.prediction or the other file."
     assert refusal("--gold", gold, mine) == told
 
 
@@ -198,9 +198,7 @@ def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_cla
     mine = predict(kept, "mine", {"de-de": (8, 2, 0)})
     assert pairs_of(run("--gold", kept, mine))["de", "de"]["value"] == pytest.approx(10 / 14)
     call_command("evaluate", "--gold", str(kept), str(mine))
-    assert "The classes have 2 to 8 test documents each, so accuracy is that" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert "Each class has 2 to 8 test documents, so accuracy applies" in " ".join(capsys.readouterr().out.split())
 
 
 def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and_holm(gold, predict, run):
@@ -212,7 +210,7 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
     assert list(rows) == [("de", "en"), ("en", "en"), ("fr", "en")]
     alone = {("de", "en"): (18, 0), ("en", "en"): (0, 0), ("fr", "en"): (15, 15)}
     for pair, (ones, others) in alone.items():
-        assert rows[pair]["note"] == f"right by A alone: {ones}, by B alone: {others}"
+        assert rows[pair]["note"] == f"only A is right: {ones}, only B is right: {others}"
     p_values = [mcnemar(*both) for both in alone.values()]
     assert [row["p"] for row in rows.values()] == p_values
     assert [row["p_holm"] for row in rows.values()] == holm(p_values)
@@ -222,14 +220,14 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
     assert (mean["value"], mean["better"]) == (pytest.approx(0.2), "first")
     assert figures(found, "transfer")["value"] == pytest.approx(0.3)
     assert found["other"]["spelled"] == "other"
-    assert report["told"] == ["2 pairs of languages of only one of the two are not compared."]
+    assert report["told"] == ["2 language pairs have predictions from only one system and cannot be compared."]
     back = figures(run("--gold", gold, other, "--against", mine)["comparison"], "mean_accuracy")
     assert (back["value"], back["better"]) == (pytest.approx(-0.2), "second")
 
 
 def test_a_folder_is_not_compared_with_one_of_other_pairs(gold, predict):
     mine, other = predict(gold, "mine", {"de-en": (9, 9, 9)}), predict(gold, "other", {"en-de": (9, 9, 9)})
-    assert refusal("--gold", gold, mine, "--against", other).startswith("mine and other have no pair of languages in")
+    assert refusal("--gold", gold, mine, "--against", other).startswith("mine and other have no language pair in")
 
 
 @pytest.fixture
@@ -248,9 +246,9 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
         assert "mine against other, measured on" in words
         assert as_percent(figures(report, "transfer")) in words
         assert "mean over 55 pairs" in words
-        assert "1 pair has no file of predictions" in words
-        assert "Documents of several languages with an equal sentence are taken for translations" in words
-        assert "A is mine, B is other, on the same documents." in words
+        assert "1 pair has no prediction file" in words
+        assert "Documents in different languages with the same sentence are treated as translations" in words
+        assert "A is mine and B is other, measured on the same documents." in words
     matrix = text[text.index("\ntrained on ") :].split("\n\n")[0].splitlines()[1:]
     assert matrix[0].split() == ["trained", "on", "de", "en", "es", "fr", "it", "ja", "ru", "zh-CN"]
     assert [line.split()[0] for line in matrix[1:]] == ["de", "en", "es", "fr", "it", "ja", "ru", "zh-CN", "joint"]
@@ -262,5 +260,5 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
 
 def test_predictions_are_for_one_set(gold, made, predict):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
-    assert refusal("--gold", gold, "--gold", made / "kept", mine).startswith("2 gold sets are named, and predictions")
+    assert refusal("--gold", gold, "--gold", made / "kept", mine).startswith("2 gold sets were specified, but")
     assert refusal("cld2", "--gold", gold).startswith("The corpus 'sib' does not exist")

@@ -37,16 +37,16 @@ def scored(rows, *columns, shares):
 
 # Fault -> what is made of right rows, and the sentence.
 UNFIT = {
-    "none of the units": (lambda rows: [("x", "yes")], "its first id is x, and the set's is u0."),
+    "none of the units": (lambda rows: [("x", "yes")], "its first id is x, but the first id of the set is u0."),
     "some of the units": (lambda rows: rows[2:], "has no prediction for 2 of the 30 units of the set: u0"),
     "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
-    "a near miss": (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, near 'yes')"),
+    "a near miss": (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, similar to 'yes')"),
     "NaN": (lambda rows: scored(rows, "yes", "no", shares=("nan", 1)), "the score of yes is 'nan'"),
     "no sum of one": (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
-    "no scores of a label": (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'; give"),
-    "words for a refusal": (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "an empty label where the"),
+    "no scores of a label": (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'. Add"),
+    "words for a refusal": (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "or an empty label if the system"),
     "no label at all": (lambda rows: [(key, "") for key, _ in rows], "has an empty label for all 30 units"),
-    "other columns": (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
+    "other columns": (lambda rows: [("id", "lable"), *rows], "check the spelling of 'lable'."),
 }
 
 
@@ -65,10 +65,13 @@ def test_predictions_that_do_not_fit_are_refused_in_one_sentence(records, tmp_pa
 def test_a_set_on_which_nothing_can_be_measured_is_refused(tmp_path):
     right = written(tmp_path / "right.tsv", [(f"u{n}", "yes") for n in range(4)])
     for folder, sentence in (
-        (record_set(tmp_path / "half", ["yes", "no"] * 2, finished=False), "is unfinished: records that still wait"),
+        (
+            record_set(tmp_path / "half", ["yes", "no"] * 2, finished=False),
+            "is unfinished: some records have no label yet",
+        ),
         (record_set(tmp_path / "one", ["yes"] * 4), "All 4 units of the gold set one in"),
-        (record_set(tmp_path / "none", []), "has no labelled record"),
-        (record_set(tmp_path / "two", ["yes", "no"] * 2, chances=(1.0, 2.0)), "a chance that is not above 0"),
+        (record_set(tmp_path / "none", []), "has no labelled units"),
+        (record_set(tmp_path / "two", ["yes", "no"] * 2, chances=(1.0, 2.0)), "a chance of 0 or less"),
     ):
         assert sentence in refusal(right, "--gold", folder)
 
@@ -79,7 +82,7 @@ def test_a_set_that_is_all_of_its_corpus_says_of_what_its_intervals_are(tmp_path
         run(said, "--gold", record_set(tmp_path / f"set{chance}", ["yes", "no"] * 15, chances=(chance,)))["told"]
         for chance in (1.0, 0.5)
     )
-    assert whole == ["Every unit of the corpus is in the set; intervals are for other units like these."]
+    assert whole == ["The set contains every unit of the corpus; intervals apply to other units like these."]
     assert part == []
 
 
@@ -88,7 +91,7 @@ def test_predictions_for_another_version_of_the_set_are_refused_on_either_side(r
     mine, older = (written(tmp_path / f"{name}.tsv", part) for name, part in (("mine", rows), ("older", rows[3:])))
     for told in (refusal(mine, "--gold", gold, "--against", older), refusal(older, "--gold", gold, "--against", mine)):
         assert told.startswith(f"{older} has no prediction for 3 of the 30 units of the set")
-        assert told.endswith("if the file was made for another version of the set, predict this one.")
+        assert told.endswith("or predict this version of the set.")
 
 
 def test_labels_may_be_called_like_the_columns_of_a_table(tmp_path, run):
@@ -98,7 +101,7 @@ def test_labels_may_be_called_like_the_columns_of_a_table(tmp_path, run):
     assert run(plain, "--gold", gold)["rows"][0]["value"] == 0.5
     table = [("id", "id", "label"), *((key, 0.8, 0.2) for key in keys)]
     told = refusal(written(tmp_path / "scored.tsv", table), "--gold", gold)
-    assert "the column 'id' has the ids, and the set has a label of that name. Rename the column of the ids" in told
+    assert "contains the ids, but the set has a label with the same name. Rename the column" in told
     unit = written(tmp_path / "unit.tsv", [("unit", "id", "label"), *table[1:]])
     assert run(unit, "--gold", gold, "--column", "id=unit")["rows"][0]["value"] == 0.5
     other = record_set(tmp_path / "other", ["label", "other"] * 15, names=("label", "other"))

@@ -41,8 +41,8 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
     assert (found["value"], *interval(found)) == (right / len(predicted), *jeffreys(right, len(predicted)))
     assert (found["units"], found["note"]) == (len(predicted), "")
     assert report["warnings"] == [
-        "5 of 390 units of zc have no label (no majority 5). They are harder than the others, and no figure here "
-        "covers them."
+        "5 of 390 units of zc have no label (no majority 5). These units are harder than the others, and no "
+        "figure in this report covers them."
     ]
     ones = [key for key, row in truth.items() if row["label"] == "1"]
     called = [key for key in truth if predicted[key] == "1"]
@@ -120,7 +120,7 @@ def test_a_notebook_has_the_errors_and_confusions_of_a_report_and_refuses_what_t
     with pytest.raises(assay.AssayError, match="The argument gold is empty"):
         assay.evaluate(predicted)
     # A judge has labels for the units alone, and is refused for that.
-    with pytest.raises(assay.AssayError, match="Name the file without judge to measure these units alone"):
+    with pytest.raises(assay.AssayError, match="To measure only these units, specify the file without judge"):
         assay.evaluate(judge=predicted, gold=crowd)
     with pytest.raises(assay.AssayError, match=r"has the column 'label' twice. Remove one of them"):
         assay.evaluate(pd.DataFrame([["1", "0", "1"]], columns=["id", "label", "label"]), crowd)
@@ -133,7 +133,7 @@ def test_errors_are_shown_pair_by_pair_without_a_script(crowd, tmp_path, new_pag
     page.goto((out / "report.html").as_uri())
     rows = page.locator("#errors tbody tr:visible")
     all_rows = rows.count()
-    page.click("#errors label:has-text('1 taken for 0')")
+    page.click("#errors label:has-text('1 predicted as 0')")
     assert 0 < rows.count() < all_rows
     assert set(page.locator("#errors tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"1"}
 
@@ -156,7 +156,7 @@ def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_pat
     assert figures(report, "accuracy")["value"] == pytest.approx(1 - refused / number)
     found = figures(report, "refused")
     assert (found["value"], found["note"]) == (pytest.approx(refused / number), f"{refused} of {number}")
-    told = f"said.{suffix}: {refused} of {number} units have no label, a refusal, which counts as a wrong answer."
+    told = f"said.{suffix}: {refused} of {number} units have no label (a refusal), which counts as a wrong answer."
     assert told in report["told"]
     ones = [row for row in rows_of(crowd) if row["label"] == "1"]
     answered = sum(dict(said)[row["id"]] == "1" for row in ones)
@@ -335,7 +335,7 @@ def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves
     assert figures(always, "kappa")["high"] == figures(always, "mcc")["high"] == 1
     whole = always["comparison"]["rows"][0]
     assert (whole["better"], whole["p"]) == ("first", None)
-    assert "hold at every look" in always["reading"][-1]
+    assert "are valid at every look" in always["reading"][-1]
     assert "for one look" in once["reading"][-1]
 
 
@@ -359,28 +359,29 @@ def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, 
     assert figures(report, "accuracy")["value"] == pytest.approx(0.5)
     assert figures(report, "accuracy", language="de")["value"] == 0
     assert any(told.startswith("In each language, and each part") for told in report["warnings"])
-    assert not any("They are harder than the others" in told for told in report["warnings"])
+    assert not any("These units are harder than the others" in told for told in report["warnings"])
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read, run):
     gold, said = half_read(en=30, de=4)
     told = refusal(said, "--gold", gold, "--unfinished", "--sequential")
-    assert "fewer than 5 of the units in de have a label" in told
-    assert any(
-        "Fewer than 5 of the units in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"]
-    )
+    assert "at least 5 labelled units in each language" in told
+    assert any("Fewer than 5 units in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"])
 
 
 IGNORED = {
-    "corpus of a file": (("--corpus", "nosuch"), "--corpus says where an imported predictor or a machine judge is"),
-    "label of a file without a header": (("--column", "label=nope"), "has no column 'nope', which --column names"),
-    "id of a file without a header": (("--column", "id=nope"), "has no column 'nope', which --column names"),
-    "score that is not there": (("--column", "score=nope"), "has no column 'nope', which --column names"),
-    "first of ranked labels": (("--first", "3"), "--first is for ranked labels of documents"),
-    "epsilon without a judge": (("--epsilon", "0.1"), "--epsilon is for a machine judge"),
-    "a map of posts' labels": (("--map", "a=b"), "--map is for sets of posts"),
-    "posts that vanished": (("--vanished", "x"), "--vanished is for sets of posts"),
+    "corpus of a file": (("--corpus", "nosuch"), "--corpus applies only to an imported predictor or a machine judge"),
+    "label of a file without a header": (
+        ("--column", "label=nope"),
+        "has no column 'nope', which is named in --column",
+    ),
+    "id of a file without a header": (("--column", "id=nope"), "has no column 'nope', which is named in --column"),
+    "score that is not there": (("--column", "score=nope"), "has no column 'nope', which is named in --column"),
+    "first of ranked labels": (("--first", "3"), "only with ranked labels of documents"),
+    "epsilon without a judge": (("--epsilon", "0.1"), "--epsilon applies only to a machine judge"),
+    "a map of posts' labels": (("--map", "a=b"), "only with sets of posts"),
+    "posts that vanished": (("--vanished", "x"), "only with sets of posts"),
 }
 
 
@@ -392,9 +393,9 @@ def test_an_option_that_would_have_no_effect_is_refused(crowd, tmp_path, option)
 
 def test_options_that_do_not_go_together_are_refused(crowd, stream, tmp_path):
     for option in (("--column", "label=x"), ("--file-format", "csv")):
-        assert "for files of predictions, and none is given" in refusal("judge@1", "--gold", crowd, *option)
+        assert "can be used only with a file of predictions" in refusal("judge@1", "--gold", crowd, *option)
     judge = written(tmp_path / "judge.tsv", judged(crowd))
     looks = refusal("--judge", judge, "--gold", crowd, "--sequential")
-    assert looks.startswith("--sequential is not for a judge's certificate")
+    assert looks.startswith("--sequential cannot be used with --judge")
     looks = refusal("cld2", "--gold", stream, "--unfinished", "--sequential")
-    assert "--sequential is for finished sets of posts" in looks
+    assert "--sequential requires a finished set of posts" in looks

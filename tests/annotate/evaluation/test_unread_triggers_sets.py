@@ -116,7 +116,7 @@ def test_a_post_that_was_audited_since_counts_as_the_audit_found_it(world):
 
 def test_the_set_alone_is_refused_and_so_is_it_beside_another_uniform_set(world, verified):
     _, told = verified(["de"] * 10)
-    why = r"triggers-de holds the posts of the uniform set stream that a predictor labels otherwise .*; give that"
+    why = r"triggers-de contains only the posts of the uniform set stream on which a predictor disagrees .* Add the"
     with pytest.raises(EvaluationError, match=why):
         run(world.subject(), told)
     other, _ = world.uniform(STREAM, "other")
@@ -128,7 +128,7 @@ def test_triggers_of_another_predictor_are_reported_and_left_out(world, verified
     stream, told = verified(["de"] * 10, predictor="mine@2")
     alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
     [warning] = both["warnings"]
-    assert warning.startswith("The gold set triggers-de holds unread triggers of mine@2")
+    assert warning.startswith("The gold set triggers-de contains unread triggers of mine@2")
     assert both["rows"] == alone["rows"]
 
 
@@ -140,7 +140,7 @@ def test_of_a_file_that_may_be_the_predictor_it_is_told_to_name_that(world, veri
     sets = read_sets([stream, told], allow_erased=False, unfinished=False)
     [warning] = run(of_file(path, {}, sets=sets), stream, told)["warnings"]
     assert warning.endswith(
-        "are left out. If mine.tsv is the file that was imported as mine@1, name mine@1 in place of the file."
+        "do not measure mine.tsv. If mine.tsv was imported as mine@1, specify mine@1 instead of the file."
     )
 
 
@@ -152,8 +152,8 @@ def test_those_that_the_uniform_set_did_not_hold_yet_are_told(world):
     report = run(world.subject(), stream, told)
     assert values(report, "precision")["de"] == close("64/70")
     assert report["warnings"] == [
-        "Of the unread triggers that people verified 2 posts cannot be found in the uniform set, which was exported "
-        "before they were drawn; export it again, so that they count."
+        "The uniform set lacks 2 posts that people verified as unread triggers, because it was exported before "
+        "they were drawn. Export it again to include them."
     ]
 
 
@@ -161,7 +161,7 @@ def test_they_do_not_count_where_the_uniform_set_is_naive(world, verified):
     table = ((4, "en", "audited", "en", "en"), (40, "en", "agreed", "", "de"))
     stream, told = verified(["de"] * 40, table, slice(4, 44))
     report = run(world.subject(), stream, told)
-    assert report["warnings"][-1] == "So the unread triggers that people verified do not count either."
+    assert report["warnings"][-1] == "For the same reason, the unread triggers that people verified do not count."
     assert values(report, "precision") == values(run(world.subject(), stream), "precision")
 
 

@@ -39,10 +39,10 @@ WRONG = [
     (mood('"grades"', '"grade"'), "line 3: the form of answers 'grade' is not installed. Did you mean grades?"),
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
-    (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
+    (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan. It must be 0 to 0.5."),
     (mood("apart", "seconds = 0\napart"), "line 4: seconds is 0, but must be from 1 to 3,600."),
     (mood("apart", 'seconds = "long"\napart'), "line 4: seconds is 'long'; it must be a number."),
-    (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
+    (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'. It must be true or false."),
     (mood('"Annoyed"', '"Content"'), "line 22: the name of - is Content, like that of +. Rename one of them."),
     (MOOD + '[guidelines]\nen = "a\\u0000b"\n', "line 27: the guidelines in en contain a NUL character, which"),
     # the layout
@@ -70,7 +70,7 @@ WRONG = [
     (mood('en = "Content", ', ""), "line 16: name has no English text, which is the fallback for all other languages"),
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of this kind. Remove it."),
-    (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7; it must be 0 to 0.5."),
+    (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7. It must be 0 to 0.5."),
     (mood("gold_share = 0", "redundancy = 2"), "line 24: with a redundancy of 2, every unit with two different"),
     (mood("gold_share = 0", 'aggregation = "median"').replace("grades", "choice"), "line 25: only grades can be"),
     # what is published

@@ -75,13 +75,13 @@ def test_labels_of_a_kind_of_ones_own_are_measured_in_every_layout(laws, tmp_pat
     run = written(tmp_path / "mine.tsv", [(row["id"], "Q0", "2", 1, 0.5, "mine") for row in rows])
     call_command("import_predictions", "laws", run, name="mine", version="1", ranked=True, verbosity=0)
     assert measured(folder, "mine@1")["rows"] == measured(folder, run)["rows"]
-    with pytest.raises(CommandError, match="--threshold is for scores, and mine@1 has labels without; leave it out"):
+    with pytest.raises(CommandError, match="--threshold requires scores, but the labels of mine@1 have none"):
         command("evaluate", "mine@1", gold=[folder], threshold="0.5")
     key = tested[0]["id"]
     scores = ("id", "label", "score")
     for lines, sentence in (
         ([("id", "label"), (key, "2 22")], "line 2: '22' is not one of the 3 labels; .* Did you mean '2'"),
-        ([("id", "label"), (key, "2"), (key, "2")], f"line 3: {key} has the label 2 twice; give it once."),
+        ([("id", "label"), (key, "2"), (key, "2")], f"line 3: {key} has the label 2 twice. Remove one of them."),
         ([scores, (key, "2 3", ".5")], "line 2: 2 labels have one score; write a row for each"),
         ([scores, (key, "2", ".5"), (key, "3", "")], "line 3: some labels have scores and others"),
         ([("id", "label"), ("x", "2")], "has no line of any of the "),
