@@ -204,7 +204,7 @@ def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
         ({"predictor": "yours"}, "Corpus sib has no predictor 'yours'"),
         ({"apart": "sentence"}, "the sets are determined only after people have labelled the documents. Remove --from"),
         ({"joint": 3}, "Remove --from-indices, `apart` and the joint sets, or remove --predictor"),
-        ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These numbers count the predictions of mine@1"),
+        ({"test": 600}, r"de, sports: \d+ available, 205 needed; .* These numbers count the predictions of mine@1"),
         ({"labels": "sports none"}, "The class none has the same name as a different answer of sentence_topic"),
     ):
         with pytest.raises(CommandError, match=why):
