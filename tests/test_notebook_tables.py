@@ -238,7 +238,7 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
         ([1, 2], {}, r"^The predictions have the type list\. They must be the path of a file$"),
         ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
         (path, {"measure": "speed"}, r"^measure is 'speed'\. It must be one of accuracy"),
-        (path, {"against": str(path)}, r"ours\.tsv cannot be compared with itself; name other predictions with"),
+        (path, {"against": str(path)}, r"ours\.tsv cannot be compared with itself\. Specify other predictions with"),
         ("cld2", {"map": {"nb": "no"}}, r"^map can be used only with a file of predictions\. "),
         (
             path,

@@ -126,7 +126,7 @@ def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_
     nameless = mine.rename(tmp_path / "mine")
     assert "does not show the format. Add --format jsonl|csv|tsv" in refusal(nameless, "--gold", stream)
     assert run(nameless, "--file-format", "tsv", "--gold", stream)["rows"] == report["rows"]
-    other = "The gold sets are from corpus demo, not other; leave --corpus out"
+    other = "The gold sets are from corpus demo, not other. Remove or correct --corpus"
     assert other in refusal("cld2", "--gold", stream, "--corpus", "other")
 
 

@@ -153,8 +153,8 @@ def test_the_faults_of_published_lists_are_reported(sentences, kind, tmp_path):
 
 
 REFUSED = [
-    ({"test": 63}, r"Too few documents of a class: de, science/technology: 20 there, 21 needed"),
-    ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is no list of sets with sizes"),
+    ({"test": 63}, r"Too few documents of a class: de, science/technology: 20 available, 21 needed"),
+    ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is not a list of sets with sizes"),
     ({"apart": "author"}, "has no field 'author'. Its fields are: body, sentence"),
     ({"languages": "nl"}, "no records in nl. Available languages: de, en, fr, ja"),
     ({"labels": f"{TOPICS} sports"}, "The class sports is listed twice"),

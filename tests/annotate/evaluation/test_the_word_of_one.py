@@ -173,7 +173,7 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
     [sentence] = unchecked("gold", Uniform(read_by_one((10, "de", "de", ""))))
-    assert sentence.startswith("10 labels of the gold set gold are the word of one reader")
+    assert sentence.startswith("10 labels of the gold set gold come from a single reader")
     assert "(open_task --check-share)" in sentence
     assert not any("one reader" in words for words in unchecked("gold", Uniform(checked(wrong=1))))
     assert unchecked("gold", Uniform({"a": Cell("", "", True, "de", "de")})) == []
@@ -189,7 +189,7 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
     checks = {"audit_share": 1.0, "audit_recheck": audit_recheck, "check_share": check_share}
     task = read_and_settled(make_task, person, [AGREED, DISPUTED] * 5, **checks)
     world.said |= {f"post-{n}": "de" for n in range(10)}
-    [warning] = [each for each in run(world.subject(), world.export(task))["warnings"] if "one reader" in each]
+    [warning] = [each for each in run(world.subject(), world.export(task))["warnings"] if "single reader" in each]
     assert f"(open_task {options})" in warning
 
 
@@ -207,7 +207,7 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
         return run(world.subject(), world.export(task))
 
     unsure = report("unchecked", check_share=0.0)
-    assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked are the word of one reader")
+    assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked come from a single reader")
     assert "accuracy could be 1 point lower or higher" in unsure["warnings"][0]
     found = report("checked", check_share=0.5)
     assert found["warnings"] == []

@@ -80,7 +80,7 @@ def test_labels_of_a_kind_of_ones_own_are_measured_in_every_layout(laws, tmp_pat
     key = tested[0]["id"]
     scores = ("id", "label", "score")
     for lines, sentence in (
-        ([("id", "label"), (key, "2 22")], "line 2: '22' is not one of the 3 labels; .* Did you mean '2'"),
+        ([("id", "label"), (key, "2 22")], "line 2: '22' is not one of the 3 labels. .* Did you mean '2'"),
         ([("id", "label"), (key, "2"), (key, "2")], f"line 3: {key} has the label 2 twice. Remove one of them."),
         ([scores, (key, "2 3", ".5")], "line 2: there is only one score for 2 labels"),
         ([scores, (key, "2", ".5"), (key, "3", "")], "line 3: some labels have scores and others"),
