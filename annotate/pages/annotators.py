@@ -274,7 +274,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
         # `leased` returns the lease even if it has expired.
         shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
-    return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
+    return _next(request, closed.permit, lease, closed=closed, previous=closed.lease)
 
 
 def flag(request: UserRequest, task: str) -> HttpResponse:
@@ -302,7 +302,7 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
         shown_lease = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown_lease, refusal=refusal, status=status_of(refusal))
     if closed:
-        return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
+        return _next(request, closed.permit, lease, closed=closed, previous=closed.lease)
     flagged = _("The manager has received your flag. You can now answer or skip.")
     if request.htmx:
         return HttpResponse(flagged)

@@ -231,7 +231,7 @@ def _checked_label(unit: Unit, answers: Sequence[str], result: object) -> str:
         if not isinstance(result, str):
             raise ValueError("It must be a text or None.")
         if result not in answers:
-            unit.task.kind.rules.check(Answer(result), unit)
+            unit.task.kind.rules.check(Answer(result, is_sure=True), unit)
     except ValueError as error:
         raise CorpusError(
             f"{package_of(form)} cannot be used: its aggregation {name} of the form {form.slug} returned {result!r} "

@@ -117,7 +117,7 @@ def test_sha256sum_checks_the_acts_and_a_set_with_a_changed_or_another_file_is_r
         exported(kept, out)
     act = next((folder / "test").iterdir())
     act.write_bytes(act.read_bytes().replace(b"the", b"teh", 1))
-    with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} is not as it was written"):
+    with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} has changed since it was written"):
         command("evaluate", gold=[str(out)], predictions=str(out))
 
 

@@ -66,7 +66,7 @@ def test_a_control_whose_panel_fails_says_so_and_the_page_shows_the_others(make_
     page = desk.get("/manage/tasks/task/")
     assert page.status_code == 200
     assert "These results could not be computed." in page.text
-    assert "The audit of agreement" in page.text
+    assert "Audit of the detectors" in page.text
     [record] = [record for record in caplog.records if record.name == "annotate.kinds.control"]
     assert record.exc_info[0] is ZeroDivisionError
     assert "the panel of the quality control 'checks' failed" in record.getMessage()
