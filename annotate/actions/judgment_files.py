@@ -140,7 +140,7 @@ def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()
         problem = f"is {written}, which programs write for a missing value" if written else "is empty"
         raise RecordError(f"The {column} {problem}.")
     if len(text) > longest:
-        raise RecordError(f"The {column} has {len(text):,} characters; at most {longest:,} are allowed.")
+        raise RecordError(f"The {column} has {len(text):,} characters. The limit is {longest:,}.")
     if not text.isprintable():
         raise RecordError(f"The {column} contains a tab, a newline or another invisible character.")
     return text

@@ -98,7 +98,7 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
             "--seed out, or give --splits too."
         )
     if frequent_over is not None and not any("frequent_over" in each.inputs for each in kind.quality_controls):
-        raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
+        raise ExportError("--frequent-over can be used only with sets of documents with several labels.")
     # A row cannot have two columns with the same name.
     if taken := {*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields):
         raise ExportError(

@@ -112,7 +112,7 @@ def import_gold(
     except (OSError, pa.ArrowException) as error:
         if getattr(error, "errno", None) is not None:  # a system error, such as missing permissions
             raise GoldSetError(f"{path} cannot be read: {error.strerror}.") from error
-        raise GoldSetError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
+        raise GoldSetError(f"{path} is truncated or damaged, so nothing was imported. Download it again.") from error
     _check(path, sifted, max_rejects)
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
     try:

@@ -68,7 +68,7 @@ SYNONYMS = {
     "logon": ("log in", "password"),
     "mturk": ("crowd",),
     "reset": ("forgotten",),
-    "resume": ("run again", "goes on", "go on"),
+    "resume": ("run the command again", "resumes", "continues"),
     "rtl": ("right to left",),
     "signin": ("log in", "password"),
     "ssl": ("tls",),

@@ -387,7 +387,7 @@ def _fault(field: str, fault: ValidationError) -> str:
     if fault.code == "max_length":
         assert fault.params  # Django sets them for a limit of length
         length, limit = fault.params["show_value"], fault.params["limit_value"]
-        return f"{subject} has {length:,} characters; at most {limit:,} are allowed."
+        return f"{subject} has {length:,} characters. The limit is {limit:,}."
     return f"{subject} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{subject}: {' '.join(fault.messages)}"
 
 

@@ -282,7 +282,7 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
     with pytest.raises(CommandError, match="cld2 cannot be deleted because it consists of the detectors' votes"):
         delete(corpus=NAME, predictor="cld2")
     assert len(list(files.iterdir())) == 2
-    assert delete(corpus=NAME, predictor="one") == "Deleted: what one@1 says of 1,525 posts of corpus demo.\n"
+    assert delete(corpus=NAME, predictor="one") == "Deleted: the predictions of one@1 for 1,525 posts of corpus demo.\n"
     assert [path.name for path in files.iterdir()] == ["000002.parquet"]
     with pytest.raises(CommandError, match="Corpus demo has no predictor 'one@1'"):
         delete(corpus=NAME, predictor="one@1")

@@ -237,7 +237,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, 
         (b"\n \n", "has no row that can be used; it is empty"),
         (b"1\tde\n2\ten\n", "line 1, for one, has a label that is not a language code .* must be label<TAB>id"),
         ("de\t1\n".encode("utf-16"), "line 1, for one, has bytes that are not UTF-8"),
-        (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is truncated or damaged; nothing of it was imported"),
+        (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is truncated or damaged, so nothing was imported"),
         (Path("nowhere.tsv"), "nowhere.tsv does not exist or is not a regular file"),
         (Path(__file__).parent, "is a folder. Specify the files in it"),
     ):

@@ -160,5 +160,5 @@ def test_an_epsilon_that_cannot_be_is_refused(epsilon):
 def test_labels_that_do_not_fit_the_answers_are_refused():
     answers = answers_of(*PEOPLE)
     for judge in (np.zeros(59, dtype=int), np.full(60, 5), np.full(60, -2)):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match the answers"):
             alternative_annotator_test(answers, judge)

@@ -85,7 +85,7 @@ def test_workers_become_annotators_of_one_task_who_cannot_log_in_and_bear_a_name
 def test_a_second_answer_by_a_worker_is_rejected_with_its_line_or_kept_for_analysis_only(file_of):
     file = file_of("a w1 x", "a w1 y", "a w2 x", "a w1 x")
     imported = import_judgments("crowd", file)
-    assert reasons(imported) == dict.fromkeys((3, 5), "w1 has answered a before, with x; the first answer counts.")
+    assert reasons(imported) == dict.fromkeys((3, 5), "w1 has already answered a with x. The first answer counts.")
     assert list(Judgment.objects.values_list("kind", "label")) == [("answer", "x"), ("answer", "x")]
     later = import_judgments("crowd", file, keep_repeats=True)
     assert (later.already, later.repeats, later.rejects_file) == (2, 2, None)
@@ -113,7 +113,7 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
     assert reasons(imported) == {
         3: "The label is empty.",
         4: "The worker is empty.",
-        5: "The worker has 71 characters; at most 70 are allowed.",
+        5: "The worker has 71 characters. The limit is 70.",
         6: "The worker contains a tab, a newline or another invisible character.",
         7: "The row has 2 fields, but the header has 3.",
         8: "The task is empty.",

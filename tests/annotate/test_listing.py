@@ -65,7 +65,7 @@ def test_an_empty_installation_says_what_to_do_first(data_dir):
     assert [line[:30] for line in todo.splitlines()] == [
         "Create an account for a manage",
         "There are no corpora yet. Impo",
-        "Add annotators: `assay add_anno",
+        "Add annotators: `assay add_ann",
     ]
 
 

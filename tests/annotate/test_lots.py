@@ -416,7 +416,7 @@ def test_the_digest_of_the_secret_is_in_manifest_and_card_from_the_start_and_the
     assert [len(each["digest"]) for each in lots.pop("outcomes")] == [64]
     assert lots == {"secret_sha256": digest, "secret": task.secret, "file": "lots.jsonl"}
     assert task.secret in (after / "README.md").read_text(encoding="utf-8")
-    with pytest.raises(CommandError, match=r"secret of crowd was told.*Open a new task instead"):
+    with pytest.raises(CommandError, match=r"disclosed the secret of crowd.*Open a new task instead"):
         call_command("reopen", "crowd")
     assert not Task.objects.get(name="crowd").is_open
     # The same database tells the same bytes.

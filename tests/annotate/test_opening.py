@@ -270,7 +270,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
         ("t", 10, "--labels=de,xx,q", "'xx', 'q': unknown language code"),
         ("two words", 10, "", bad_name),
         ("täsk", 10, "", bad_name),
-        ("x" * 65, 10, "", "The task's name has 65 characters; at most 64 are allowed"),
+        ("x" * 65, 10, "", "The task's name has 65 characters. The limit is 64"),
         ("t", 10, f"--title={'x' * 201}", "The task's title has 201 characters. The limit is 200"),
         ("t", 10, "--redundancy=0", "--redundancy is 0. It must be 1 to 99."),
         ("t", 10, "--rounds=100", "--rounds is 100. It must be 1 to 99."),

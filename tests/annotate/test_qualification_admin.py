@@ -108,10 +108,10 @@ def test_a_correction_leaves_tests_that_are_over_and_is_refused_without_answer_o
     practice = task.gold_answers.get(purpose="practice")
     with pytest.raises(InvalidAnswer, match="is not a valid answer"):
         correct(practice, "2", "Because.")
-    with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
+    with pytest.raises(InvalidAnswer, match="Explain in one sentence why"):
         correct(practice, "0", " ")
     page = desk.post(f"{ADMIN}/goldanswer/{practice.pk}/change/", {"label": "0", "explanation": ""})
-    assert "Say in a sentence why" in words(page)
+    assert "Explain in one sentence why" in words(page)
 
 
 def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk, honeypot, task, ann):

@@ -289,7 +289,7 @@ def test_a_language_for_which_nothing_is_found_has_its_record_too(open_task, tmp
 
 def test_a_design_that_finds_nothing_opens_no_task_and_one_that_verifies_cannot_be_extended(open_task):
     sentence = refused(open_task, "t", *RECALL, languages="yi", size=5)
-    assert sentence.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
+    assert sentence.startswith("No post of corpus demo fits the recall-oriented design for any of the languages.")
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
     sentence = "t cannot be enlarged, because it is drawn by the precision-oriented design. Open another"

@@ -127,7 +127,7 @@ def test_what_cannot_be_extended_is_explained_and_nothing_is_left_behind(corpus,
     for corpus_asked, size, seed, extends, sentence in [
         (corpus, 70, "s", draw, "has already been extended"),
         (corpus, 70, "t", apart, "same seed as the draw that it extends: 'apart'"),
-        (corpus, 50, "apart", apart, "ask for more"),
+        (corpus, 50, "apart", apart, r"already contains 50 of 300 posts\. Request more"),
         (other, 70, "apart", apart, "is from corpus c, not other"),
         (corpus, 0, "s", None, "at least one"),
         (corpus, 5, "", None, "The seed has 0 characters"),

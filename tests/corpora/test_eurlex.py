@@ -90,7 +90,7 @@ def test_parts_may_be_empty_and_an_act_without_concepts_is_kept_and_counted(fold
     bare = ACT | {"celex_id": "1", "attachments": "", "recitals": "", "main_body": [], "concepts": []}
     output = imported(import_corpus, folder("train", [ACT, bare]))
     assert "2 accepted, 0 duplicates, 0 rejected" in output
-    assert "1 with several, 1 with none" in output
+    assert "with several labels: 1; without labels: 1" in output
     assert published(next(row for row in posts("eu") if row["id"] == "1")) == bare
 
 

@@ -82,8 +82,8 @@ def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
     ]
     assert [(reject["line"], reject["reason"][:22]) for reject in rejects()] == [
         (4, "The row is not valid C"),
-        (5, "The row has 3 fields w"),
-        (6, "The row has 1 field wh"),
+        (5, "The row has 3 fields, "),
+        (6, "The row has 1 field, b"),
         (7, "The row is not UTF-8."),
         (10, "The line is longer tha"),
     ]

@@ -266,7 +266,7 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
             predicted_labels("c", predictor, ["1", "7"])
     for labels, sentence in (
         (LABELS, r"lacks 1 post: 7\."),
-        (LABELS | {"1": "nl", "7": "de"}, "of 1 post: 1 than"),
+        (LABELS | {"1": "nl", "7": "de"}, r"in the labels of 1 post: 1\."),
     ):
         with pytest.raises(CommandError, match=sentence):
             importing(write("p.tsv", tsv(labels)))

@@ -90,8 +90,8 @@ NOT_A_RUN = "but a run has 6: document, Q0, label, rank, score, system."
     [
         ("a1 Q0 9 1 nan s", "'nan' is not a score. Write a finite number such as 0.93."),
         ("a1 Q0 1565 2 0.5 s", "a1 has the label 1565 twice. Each label must have one score."),
-        ("a1 Q0 9 1 0.5", f"The row has 5 fields {NOT_A_RUN}"),
-        ("a1 Q0 civil law 1 0.5 s", f"The row has 7 fields {NOT_A_RUN}"),
+        ("a1 Q0 9 1 0.5", f"The row has 5 fields, {NOT_A_RUN}"),
+        ("a1 Q0 civil law 1 0.5 s", f"The row has 7 fields, {NOT_A_RUN}"),
         ("a1 Q0 9 1 0.5 t", "The system is 't', but earlier lines have 's'. Write each system to a "),
         (f"a1 Q0 {'9' * 201} 1 0.5 s", f"The label {'9' * 20}… has 201 characters. The limit is 200."),
         ("a1 Q0 9 1 0.5 s" + " " * (1 << 20), "The line is longer than 1,048,576 bytes."),
@@ -107,7 +107,7 @@ def test_a_line_that_is_none_of_a_run_is_refused_with_its_number_and_nothing_is_
 
 def test_where_a_vocabulary_is_named_its_newest_version_must_have_each_label(importing, write):
     call_command("import_vocabulary", "law", write("law.json", '{"9": {"label": "law"}}'), verbosity=0)
-    with pytest.raises(CommandError, match=r"line 1: '2443' is not one of the 1 labels; correct it, or leave it out\."):
+    with pytest.raises(CommandError, match=r"line 1: '2443' is not one of the 1 labels\. Correct or remove it\."):
         importing(vocabulary="law")
     importing("a1 Q0 9 1 1 s\n", vocabulary="law")
     with pytest.raises(CommandError, match=r"The vocabulary 'lex' does not exist. Available vocabularies: law 1"):
@@ -133,7 +133,7 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
             CommandError,
             "one@1 already exists and assigns one label to each post or record",
         ),
-        (lambda: call_command("open_task", "t", corpus=corpus, **task), CommandError, "mine@1 ranks labels"),
+        (lambda: call_command("open_task", "t", corpus=corpus, **task), CommandError, "mine@1 of corpus acts ranks labels"),
     ):
         with pytest.raises(error, match=sentence):
             refused()

@@ -62,8 +62,8 @@ def test_an_id_that_takes_more_of_the_address_than_before_is_reported(capsys, wr
 def test_what_has_no_address_is_refused_since_its_id_would_change_at_each_import(imported):
     for turtle, sentence in (
         ('[] a skos:Concept ; skos:prefLabel "Nameless"@en .', "The concept “Nameless” has no URI"),
-        ('x:2 skos:inScheme [ skos:prefLabel "Part"@en ] .', "the scheme “Part” has no address"),
-        ('[] a skos:ConceptScheme ; skos:prefLabel "Whole"@en .', "the scheme “Whole” has no address"),
+        ('x:2 skos:inScheme [ skos:prefLabel "Part"@en ] .', "The scheme “Part” has no URI"),
+        ('[] a skos:ConceptScheme ; skos:prefLabel "Whole"@en .', "The scheme “Whole” has no URI"),
         ("x:2 skos:broader [] .", "Concept 2 has a broader concept without a URI. Add a URI"),
         ("x:2 skos:related [] .", "Concept 2 has a related concept without a URI. Add a URI"),
     ):

@@ -124,7 +124,7 @@ def right_in_five(rankings, gold):
 def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more_than_either(import_corpus, suggested):
     call_command("import_vocabulary", "eurovoc", str(FIXTURES / "eurovoc" / "concepts.json"), verbosity=0)
     import_corpus("acts", *EURLEX, format="eurlex", licence="CC-BY-SA-4.0")
-    assert "The labels of 20 records were learned from." in suggested(vocabulary="eurovoc", learn_from="split=train")
+    assert "Records used for learning: 20." in suggested(vocabulary="eurovoc", learn_from="split=train")
     rows = posts("acts")
     gold = {row["id"]: frozenset(row["declared"]) for row in rows if row["split"] != "train"}
     match, near = (ranked_for("acts", name, gold) for name in ("label-match", "nearest"))

@@ -136,7 +136,7 @@ LISTS = [
     ("corpora --all", None, 2, "Unknown arguments: --all"),
     ("predictors none", None, 1, "The corpus 'none' does not exist. Available corpora: ads, crowd, demo"),
     ("predictors ../demo", None, 1, "The corpus '../demo' does not exist"),
-    ("predictors ads", None, 0, "There is no predictor"),
+    ("predictors ads", None, 0, "There are no predictors yet"),
     ("tasks posts", None, 2, "Unknown arguments: posts"),
     ("tasks --open", None, 2, "Unknown arguments: --open"),
     ("draws none", None, 1, "no task or corpus 'none'"),

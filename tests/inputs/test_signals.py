@@ -114,7 +114,7 @@ def workers_of(process):
     ("number", "said"),
     [
         (signal.SIGKILL, ("was killed, probably because memory ran out", "with fewer --processes")),
-        (signal.SIGTERM, ("ended with signal 15", "run the command again to go on")),
+        (signal.SIGTERM, ("ended with signal 15", "To continue, run the command again")),
     ],
 )
 def test_a_killed_worker_is_explained_and_what_is_done_is_kept(unread, number, said):

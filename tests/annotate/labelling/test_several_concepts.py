@@ -117,7 +117,7 @@ def test_declared_concepts_are_kept_and_documents_without_one_or_with_an_unknown
 def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
     command("delete", "acts", yes=True)
     Vocabulary.objects.all().delete()
-    with pytest.raises(CommandError, match=r"available: none\. Import it with import_vocabulary"):
+    with pytest.raises(CommandError, match=r"Available vocabularies: none\. Import it with import_vocabulary"):
         opened("acts")
 
 

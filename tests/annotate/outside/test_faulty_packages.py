@@ -41,7 +41,7 @@ def test_the_result_of_an_aggregation_must_be_an_answer_of_the_task(
 @pytest.mark.parametrize(
     ("votes", "why"),
     [
-        ([[("xx", 0.5)]], "'xx', which is not a code"),
+        ([[("xx", 0.5)]], "'xx', which is not the code of a listed language"),
         ([[("de", 1.5)]], "score 1.5"),
         ([], "It has 0 rankings for 1 texts"),
         ([["de"]], ""),

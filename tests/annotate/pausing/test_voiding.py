@@ -59,7 +59,7 @@ def test_a_tab_from_before_does_not_answer_a_voided_unit_again(three, manager):
     void(ann, task, by=manager, reason="sleeps")
     lift(running(ann, task), by=manager)
     for answer in (YES, NO):
-        with pytest.raises(AlreadyAnswered, match="set aside"):
+        with pytest.raises(AlreadyAnswered, match="has voided your answers"):
             judge(ann, old.pk, answer)
 
 

@@ -215,7 +215,7 @@ def test_systems_and_files_that_cannot_be_compared_are_refused(talk):
         assert sentence.startswith(f"--systems {name}={path}: ")
         assert sentence.endswith("Write the name before the file: NAME=FILE.")
     assert refused(folder / "none.tsv", f"b={path}").startswith(f"--systems {folder / 'none.tsv'}: none has a special")
-    assert refused(f"a={folder / 'no.tsv'}", path).startswith(f"does not exist {folder / 'no.tsv'};")
+    assert refused(f"a={folder / 'no.tsv'}", path).startswith(f"{folder / 'no.tsv'} does not exist. Specify")
     (folder / "empty").mkdir()
     assert "contains no file such as en_model_responses.txt" in refused(folder / "empty", path)
     for content, sentence in NO_PREDICTIONS:

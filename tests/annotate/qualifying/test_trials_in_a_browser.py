@@ -97,7 +97,7 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     let_guard_pass(page)
     hands.press("Digit2")
     page.wait_for_selector("#notice .notice")
-    assert "You have already answered Yes." in page.inner_text("#notice")
+    assert "You have already answered Yes here" in page.inner_text("#notice")
     assert "question 2 of 4" in page.inner_text(".progress")
     console_errors.clear()  # the refusal
     with page.expect_navigation():
