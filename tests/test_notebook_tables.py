@@ -235,7 +235,7 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
         ({first: "de"}, {}, r"^This classifier has no label for 49 of 50 posts .* with vanished\.$"),
         (said | {first: "xx"}, {}, r"^This classifier contains unknown labels.* map xx=LABEL"),
         (said | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
-        ([1, 2], {}, r"^The predictions have the type list\. They must be the path of a file$"),
+        ([1, 2], {}, r"^The predictions have the type list\. They must be the path of a file, the name of"),
         ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
         (path, {"measure": "speed"}, r"^measure is 'speed'\. It must be one of accuracy"),
         (path, {"against": str(path)}, r"ours\.tsv cannot be compared with itself\. Specify other predictions with"),

@@ -192,7 +192,7 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
     if corpus is None:
         names = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
         raise ActionError(
-            f"There is no corpus {values['corpus']!r}; available: {names}. To import one, see `assay "
+            f"The corpus {values['corpus']!r} does not exist. Available corpora: {names}. To import one, see `assay "
             "import_corpus --help`."
         )
     draw_options = {name: values[name] for name in design.options if values[name] is not None}
@@ -295,7 +295,7 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
         except OSError as error:
             raise ActionError(f"Cannot read the guidelines {path}: {error.strerror}.") from error
         except UnicodeDecodeError as error:
-            raise ActionError(f"The guidelines {path} are not in UTF-8. Save the file as UTF-8.") from error
+            raise ActionError(f"The guidelines {path} are not UTF-8. Save them as UTF-8.") from error
         if fault := guidelines_fault(text):
             raise ActionError(f"The guidelines {path} {fault}.")
         texts[code if code in LANGUAGES and "." in path.stem else "en"] = text

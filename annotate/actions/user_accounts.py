@@ -131,7 +131,7 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
     except BadTable as error:
         raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
     except UnicodeDecodeError as error:
-        raise ActionError(f"{file} is not in UTF-8. Save it as “CSV UTF-8”.") from error
+        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
     except OSError as error:
         raise ActionError(f"Cannot read {file}: {error.strerror}.") from error
     tokens = {annotator.user.username: token for annotator, token in accounts if token}

@@ -206,7 +206,7 @@ def read_lines(path: Path, *, row_count: int, tested: str) -> list[str]:
     except OSError as error:
         raise EvaluationError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError:
-        raise EvaluationError(f"{path} is not encoded as UTF-8. Save it as UTF-8.") from None
+        raise EvaluationError(f"{path} is not UTF-8. Save it as UTF-8.") from None
     lines = text.split("\n")
     lines = [line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]
     if len(lines) != row_count:

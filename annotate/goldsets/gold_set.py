@@ -272,7 +272,7 @@ def read_ids(path: Path) -> set[str]:
             key = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
             key = unicodedata.normalize("NFC", key)
         except UnicodeDecodeError:
-            raise GoldSetError(f"{path}, line {number:,} is not UTF-8; save the list as UTF-8.") from None
+            raise GoldSetError(f"{path}, line {number:,} is not UTF-8. Save the list as UTF-8.") from None
         if not key.isprintable():
             raise GoldSetError(
                 f"Line {number:,} of {path} contains a tab, a NUL or another invisible character. The file must "

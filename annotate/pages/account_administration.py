@@ -31,7 +31,7 @@ from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 
-NOT_UTF8 = "The file is not in UTF-8. Save it as “CSV UTF-8”."
+NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
 LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
 

@@ -262,7 +262,7 @@ def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task):
             "t",
             10,
             "--corpus=none",
-            "There is no corpus 'none'; available: demo. To import one, see `assay import_corpus --help`.",
+            "The corpus 'none' does not exist. Available corpora: demo. To import one, see `assay import_corpus",
         ),
         ("t", 10, "--seed=", "--seed is needed to open a task by the uniform design."),
         ("t", 10, f"--seed={'x' * 65}", "The seed has 65 characters. It must have 1 to 64."),

@@ -259,7 +259,7 @@ def test_the_command_refuses_a_table_with_all_its_faults_and_changes_nothing(db,
     with pytest.raises(CommandError, match=r"Cannot read .*none\.csv"):
         call_command("add_annotators", str(tmp_path / "none.csv"))
     (tmp_path / "latin.csv").write_bytes((HEADER + "zoe,Zoé,fr\n").encode("latin-1"))
-    with pytest.raises(CommandError, match=r"latin\.csv is not in UTF-8"):
+    with pytest.raises(CommandError, match=r"latin\.csv is not UTF-8"):
         call_command("add_annotators", str(tmp_path / "latin.csv"))
     assert not User.objects.exists()
 

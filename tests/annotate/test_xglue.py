@@ -169,7 +169,7 @@ def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is
     [
         (b"a\tb\n", "{path}, line 1 has 2 cells, not 3."),
         (b"a\tb\tc\n\n", "{path}, line 2 has 1 cells, not 3."),
-        (b"a\tb\t\xff\n", "{path} is not UTF-8; save it as UTF-8."),
+        (b"a\tb\t\xff\n", "{path} is not UTF-8. Save it as UTF-8."),
     ],
 )
 def test_a_file_that_is_not_of_the_format_is_refused_with_its_line(tmp_path, content, sentence):

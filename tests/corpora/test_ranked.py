@@ -133,7 +133,11 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
             CommandError,
             "one@1 already exists and assigns one label to each post or record",
         ),
-        (lambda: call_command("open_task", "t", corpus=corpus, **task), CommandError, "mine@1 of corpus acts ranks labels"),
+        (
+            lambda: call_command("open_task", "t", corpus=corpus, **task),
+            CommandError,
+            "mine@1 of corpus acts ranks labels",
+        ),
     ):
         with pytest.raises(error, match=sentence):
             refused()

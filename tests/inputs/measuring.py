@@ -138,7 +138,7 @@ OF_DOCUMENTS = [
         1,
         "line 10: 'politics' is not .* labels are sport",
     ),
-    (DOCUMENTS, predictions(content=("sports\n" * 10).encode("utf-16")), 1, "is not encoded as UTF-8"),
+    (DOCUMENTS, predictions(content=("sports\n" * 10).encode("utf-16")), 1, "is not UTF-8"),
     (DOCUMENTS, of_folder, 1, "Cannot read .*de-en.prediction: Is a directory"),
     (DOCUMENTS, lambda path: path.mkdir(), 1, "contains no prediction files. Add a file for each language pair"),
     (DOCUMENTS, b"sports\n", 1, "The file name FILE.pairs does not show the format"),

@@ -252,7 +252,7 @@ def read_xglue(path: Path, columns: int) -> list[list[str]]:
     except OSError as error:
         raise XglueError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise XglueError(f"{path} is not UTF-8; save it as UTF-8.") from error
+        raise XglueError(f"{path} is not UTF-8. Save it as UTF-8.") from error
     except csv.Error as error:
         raise XglueError(f"{path} cannot be read with tabs and without quotes: {error}.") from error
     return rows

@@ -228,7 +228,7 @@ def read_struck(path: Path) -> Struck:
         raise ExportError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         number = error.object.count(b"\n", 0, error.start) + 1
-        raise ExportError(f"{path}, line {number:,}, is not UTF-8; save the file as UTF-8.") from error
+        raise ExportError(f"{path}, line {number:,}, is not UTF-8. Save the file as UTF-8.") from error
     reasons: dict[tuple[str, str], str] = {}
     of_line: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):

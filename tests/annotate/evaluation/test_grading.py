@@ -229,7 +229,7 @@ def test_a_prediction_file_may_have_a_mark_blanks_and_carriage_returns_and_is_ut
     (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
     assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
     (mine / "QAM" / "en.prediction").write_bytes(b"\xff\n")
-    assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not encoded as UTF-8. Save it as UTF-8."
+    assert refusal("--gold", gold, mine) == f"{mine}/QAM/en.prediction is not UTF-8. Save it as UTF-8."
 
 
 def test_predictions_in_a_language_without_rows_are_reported_and_not_measured(exported, predict, run):

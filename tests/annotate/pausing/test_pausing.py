@@ -71,7 +71,12 @@ def test_who_is_paused_already_stays_so_and_each_reason_is_noted_once(watched, p
 def test_a_reason_that_says_nothing_or_cannot_be_stored_is_refused(three, manager, client):
     task, ann, *_ = three
     client.force_login(manager)
-    for reason, sentence in (("", "Enter a short reason"), ("   ", "Enter a short reason"), ("a\x00b", "NUL"), ("x" * 201, "longer than 200")):
+    for reason, sentence in (
+        ("", "Enter a short reason"),
+        ("   ", "Enter a short reason"),
+        ("a\x00b", "NUL"),
+        ("x" * 201, "longer than 200"),
+    ):
         for action in (pause, void):
             with pytest.raises(InvalidAnswer, match=sentence):
                 action(ann, task, by=manager, reason=reason)

@@ -63,7 +63,12 @@ def test_shares_and_options_that_cannot_be_are_refused_with_a_sentence(ads, make
     for task, option, value, sentence in (
         ("ad_relevance", "splits", "train=0.8", "The shares in 'train=0.8' add up to 0.8. They must add up to 1."),
         ("ad_relevance", "splits", "train=1", "Only en has a train split, so there is no split for the rows in de"),
-        ("ad_relevance", "frequent_over", "5", "--frequent-over can be used only with sets of documents with several labels"),
+        (
+            "ad_relevance",
+            "frequent_over",
+            "5",
+            "--frequent-over can be used only with sets of documents with several labels",
+        ),
         ("task", "seed", "1", "--splits and --seed are for sets of records; one of posts is all for measuring."),
     ):
         with pytest.raises(CommandError) as refused:
