@@ -273,7 +273,7 @@ def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch)
     answer = client.get("/api/v1/tasks/")
     assert answer.status_code == 500
     assert answer.json()["code"] == "server_error"
-    assert answer.json()["detail"].startswith("Something went wrong here.")
+    assert answer.json()["detail"].startswith("Something went wrong on the server.")
 
 
 def test_a_unit_is_flagged_and_only_what_is_disturbing_goes_on_to_another_person(make_task, program, ann):

@@ -51,7 +51,7 @@ def test_what_is_disturbing_waits_only_for_those_who_take_such_and_never_for_who
     flag(ann, lease)
     assert [waiting(annotator, task) for annotator in (ann, bea, cem)] == [0, 0, 1]
     assert [take(annotator, task) for annotator in (ann, bea)] == [None, None]
-    assert "come free" not in why_empty(permit_of(bea, task))
+    assert "become available" not in why_empty(permit_of(bea, task))
     assert take_sheet(bea, task) == []
     flags.take_disturbing(bea, takes=True)
     assert waiting(bea, task) == 1
@@ -64,7 +64,7 @@ def test_what_is_disturbing_waits_only_for_those_who_take_such_and_never_for_who
     assert mine.unit == lease.unit
     flags.take_disturbing(cem, takes=False)
     [queue] = queue_states(task)["queues"]
-    assert (queue["stuck"], "found disturbing" in queue["said"]) == (True, True)
+    assert (queue["stuck"], "does not accept disturbing" in queue["said"]) == (True, True)
     reroute(task)
     assert stage_of(lease.unit) == stages.ADJUDICATION
 
@@ -265,7 +265,7 @@ def test_one_reply_settles_a_question_and_stands_for_the_person_until_they_put_i
         flags.reply(0, "No.", by=manager)
     for _ in range(2):
         flags.reply(asked.pk, " Yes, since … ", by=manager)
-    with pytest.raises(AlreadyAnswered, match="manager has replied already"):
+    with pytest.raises(AlreadyAnswered, match="manager has already replied"):
         flags.reply(asked.pk, "No.", by=manager)
     assert not Flag.objects.open().exists()
     assert [answered.reply for answered in flags.replies(asked.annotator)] == ["Yes, since …"]

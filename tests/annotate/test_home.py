@@ -126,7 +126,7 @@ def take_test(ann, task, kind="test", right=False):
         answer(ann, question.pk, label if right else {"1": "0", "0": "1"}[label])
 
 
-BEHIND_ENGLISH, BEHIND_GERMAN = (f"3 wait in {name} once you have passed." for name in ("English", "German"))
+BEHIND_ENGLISH, BEHIND_GERMAN = (f"3 are waiting in {name} once you have passed." for name in ("English", "German"))
 
 
 def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested, as_ann, ann):

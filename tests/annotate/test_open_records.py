@@ -126,7 +126,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
     rows = [json.loads(line) for line in (corpus / "gold.jsonl").read_text().splitlines()]
     first, *others = rows
     one_label = [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in rows]
-    fields = "A web_ranking task needs the fields query, title, snippet; the records of corpus"
+    fields = "A web_ranking task needs the fields query, title, snippet, but the records of corpus"
     for gold, options, sentence in (
         (rows[:13], "", "The test in de asks 10 random questions. It needs at least 15"),
         (rows, "--test-items=11", "needs at least 17 gold answers with the purpose test"),
@@ -158,7 +158,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus):
             "--audit-share=0.1",
             "--audit-share is not an option of qa_match tasks drawn by the records design. Rem",
         ),
-        (rows, "--design=recall", "qa_match tasks are not drawn by the recall-oriented design; choose --design of re"),
+        (rows, "--design=recall", "qa_match tasks are not drawn by the recall-oriented design. Set --design to re"),
         (rows, "--languages=xx", "xx"),
         (rows, "--kind=web_ranking", fields),
         (rows, "--kind=language --size=3 --stop-early", "an option of language tasks drawn by the uniform design"),

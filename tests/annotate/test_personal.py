@@ -141,7 +141,7 @@ def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make
     assert managers.post(page, {}).status_code == 400
     assert managers.post(page, {"grant": "999"}).status_code == 404
     done = managers.post(page, {"grant": number, f"level-{number}": "4"}, follow=True)
-    assert "ann reads German." in done.text
+    assert "ann can now read German." in done.text
     assert [str(row) for row in ann.languages.all()] == ["de:4"]
     assert "German: granted" in as_ann.get("/account/languages/").text
     assert take(ann, task)
@@ -178,7 +178,7 @@ def test_two_managers_decide_once(ann, manager):
     asked = ask_for_language(ann, "fr", 4)
     grant(asked.pk, manager)
     for decide in (grant, refuse):
-        with pytest.raises(NotFound, match="has been decided"):
+        with pytest.raises(NotFound, match="has already been decided"):
             decide(asked.pk, manager)
     assert sorted(map(str, ann.languages.all())) == ["de:5", "fr:4"]
 

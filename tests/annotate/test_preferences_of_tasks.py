@@ -79,7 +79,7 @@ def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
     rows = ("m1|a|b w1 A", "m1|b|a w1 B", "m1|b|a w1 A", "m1|b|a w2 A", "m1|b|a w3 B")
     imported = import_judgments("pairs", file_of(*rows), pairs=True)
     assert (imported.units, imported.judgments) == (1, 3)
-    assert imported.rejects == dict.fromkeys((3, 4), "w1 has answered m1|a|b before, with a; the first answer counts.")
+    assert imported.rejects == dict.fromkeys((3, 4), "w1 has already answered m1|a|b with a. The first answer counts.")
     assert imported.task.units.get().label == "a"
     turned = file_of("m1|b|a w1 B", "m1|a|b w2 B", name="turned.tsv")
     again = import_judgments("pairs", turned, pairs=True)

@@ -151,7 +151,7 @@ def test_tests_and_qualifications_can_be_read_and_a_manager_lets_somebody_in(des
         assert desk.get(f"{ADMIN}/{page}/change/").status_code == 200
     bea = person("bea", "en")
     sent = {"annotator": bea.pk, "task": task.pk, "language": "en"}
-    assert "let in by manager" in words(desk.post(f"{ADMIN}/qualification/add/", sent, follow=True))
+    assert "exempted by manager" in words(desk.post(f"{ADMIN}/qualification/add/", sent, follow=True))
     assert Qualification.objects.get(annotator=bea).granted_by == manager
     assert state(bea, task, "en").step == "passed"
     refused = desk.post(f"{ADMIN}/qualification/add/", sent | {"language": "fr"})

@@ -75,7 +75,7 @@ def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_i
     assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
     assert lying() == ["posts (2).jsonl"]
     response = desk.post(INBOX, {"delete": "../secret_key"})
-    assert (response.status_code, "There is no file" in words(response)) == (404, True)
+    assert (response.status_code, "The inbox does not contain the file" in words(response)) == (404, True)
     assert desk.get(NEW, {"file": "../secret_key"}).status_code == 404
 
 
@@ -344,7 +344,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     assert "Nobody reads" in page
     assert "is expected to be finished about" in page
     assert "all are drawn" not in page
-    assert "fewer than 999,999: all are drawn." in foreseen(desk, demo_corpus, size="999999")
+    assert "fewer than 999,999, so all are drawn." in foreseen(desk, demo_corpus, size="999999")
     assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
     page = foreseen(desk, demo_corpus, size="1000", audit_least="1")
     assert "The 95% interval of accuracy will be about" in page

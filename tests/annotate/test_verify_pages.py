@@ -219,7 +219,7 @@ def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ad
         assert "checked blind" not in page
         assert all(word in page for word in ("langid", "Votes", "Judgments", "History"))
         # The history is told in words, not in those of the database.
-        assert "waits for readers of German, round 1" in page
+        assert "waiting for readers of German, round 1" in page
         assert "no further language has a reader, or the rounds are used up" in page
         assert not any(word in page for word in ("QUEUED", "ADJUDICATION", "exhausted"))
 

@@ -195,7 +195,7 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
 def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
     task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     skip(both, take(both, task).pk)
-    sentence = "1 post waits for an adjudicator who has not read it. Make another person an adjudicator."
+    sentence = "1 post is waiting for an adjudicator who has not read it. Make another person an adjudicator."
     assert sentence in page(desk, reverse("manage-task", args=[task.name])).text
     person("ada", adjudicates=True)
     assert "who has not read it" not in page(desk, reverse("manage-task", args=[task.name])).text

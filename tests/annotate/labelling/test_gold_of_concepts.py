@@ -90,7 +90,7 @@ def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_
         opened("acts", gold=gold_file([["unheard-of"]]), **TESTED)
     # Hidden gold answers that differ are refused too, if one answer would pass them all.
     near = [[*four[:3], other] for other in plain[10:18]]
-    with pytest.raises(CommandError, match=r"In en 8 of the 8 .* or near enough to be right: a person who always"):
+    with pytest.raises(CommandError, match=r"In en, 8 of the 8 .* or similar enough to be right, so a person who"):
         opened("acts", gold=gold_file([four] * 5 + near), **TESTED)
     assert not Task.objects.exists()
 

@@ -66,7 +66,7 @@ def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_shown_with_i
     concept = Concept.objects.filter(broader__broader__isnull=False, labels__language="en").first()
     narrow, middle = label(concept.key), label(concept.broader.first().key)
     assert f"› {middle}" in words(page("find", typed=narrow)).split(narrow, 1)[1]
-    for typed, sentence in (("%", "Nothing that was typed is a letter"), ("qqqq", "No concept has this name.")):
+    for typed, sentence in (("%", "contains no letters or digits"), ("qqqq", "No concept has this name.")):
         assert sentence in words(page("find", typed=typed))
     sent = {"lease": page.lease.pk, "do": "find"}
     for typed in ("fre mea", "p"):

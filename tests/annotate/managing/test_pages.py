@@ -149,7 +149,7 @@ def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, de
         while lease := take(annotator, task):
             judge(annotator, lease.pk, Answer("de"), active_seconds=0.0)
     page = desk.get(address(task)).text
-    for words_of_page, there in (("Test and gold answers", False), ("Pause rule", False), ("without people", True)):
+    for words_of_page, there in (("Test and gold answers", False), ("Pause rule", False), ("auto-labelled", True)):
         assert (words_of_page in page) is there
     people = words(desk.get(address(task, "people/")))
     assert ("gold answers" in people, "de" in people) == (False, True)
@@ -227,7 +227,7 @@ def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, d
     refused = desk.post(at, {"reason": ""})
     assert (refused.status_code, "Enter a short reason" in refused.text) == (400, True)
     done = words(act(desk, crowd, max_, "void", reason="random"))
-    units = "1 unit is" if to_reopen == 1 else f"{to_reopen} units are"
+    units = "1 unit was" if to_reopen == 1 else f"{to_reopen} units were"
     assert f"Voided {count} answers of Max; {units} returned to the queue." in done
     assert "has no answers here that count" in words(desk.get(at))
     assert ["Void their answers" in desk.get(at).text for at in pages] == [False, False]
