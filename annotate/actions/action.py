@@ -188,7 +188,7 @@ TEXT_MAY_LEAVE = Option(
     help=f"exports contain the text (the default for {', '.join(FREE_LICENCES)} of any version)",
     opposite=(
         "text-stays",
-        "exports contain only ids. For any other licence, the first import requires one of these two options",
+        "exports omit the texts. For any other licence, the first import requires one of these two options",
     ),
     group=LEAVING,
 )

@@ -77,7 +77,7 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
         contested = overview_report.contested(contested_waiting().get(task.pk, {}))
         warnings = [waiting, contested, *lacking(task), *warnings]
     if not manifest["corpus"]["text_may_leave"]:
-        warnings.append("The licence does not allow publishing the text, so the files contain only ids and labels.")
+        warnings.append("The licence does not allow publishing the text, so the files omit it.")
     # Warn about splits only if the user chose them or a published format has them. Otherwise only the card does.
     if values["splits"] or manifest.get("published"):
         warnings += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
