@@ -295,6 +295,17 @@ ASKED = {
     "careless annotators": "how-to/campaign/#careless-annotators",
     "figure without an interval": "how-to/measure-a-classifier/#a-figure-has-no-interval",
     "expired link": "how-to/people/#invite-people",
+    "comparison": "explanation/other-tools/",
+    "alternative": "explanation/other-tools/",
+    "Assay vs Prodigy": "explanation/other-tools/#assay-vs-each-tool",
+    "can people mark spans": "how-to/own-kind/",
+    "named entity": "explanation/other-tools/",
+    "stop an annotator": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
+    "too fast": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
+    "spam": "how-to/campaign/#careless-annotators",
+    "significant": "how-to/measure-a-classifier/#read-the-report",
+    "cannot log in": "how-to/your-pages/#if-you-cannot-log-in",
+    "plugin": "how-to/develop/#install-a-plug-in",
 }
 
 
