@@ -70,7 +70,7 @@ def test_an_answer_is_called_by_its_name_wherever_it_is_shown(make_records_task,
     assert rows == ["skipped", "Bad", "Excellent"]
     lease = ann.leases.first()
     refused = as_ann.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "4"}, headers=HTMX)
-    assert "You have already answered Excellent here" in refused.text
+    assert "You have already answered Excellent." in refused.text
 
 
 @pytest.mark.parametrize("answer", ["2", "Yes", "und", "de", "und mixed", "1 mixed"])
