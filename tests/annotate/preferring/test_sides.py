@@ -118,7 +118,7 @@ def test_what_is_sent_as_a_side_is_stored_as_the_system_that_stood_there_and_no_
     # The same answer again is a retry, and another is refused in terms of sides.
     assert judge(ann, lease.pk, Answer(side)) == judgment
     name = {"first": "This one", "second": "That one", "tie": "No difference"}[side]
-    with pytest.raises(AlreadyAnswered, match=rf"^You have already answered {name} here, and that stands\."):
+    with pytest.raises(AlreadyAnswered, match=rf"^You have already answered {name}\. To change"):
         judge(ann, lease.pk, Answer("first" if side == "tie" else "tie"))
 
 
