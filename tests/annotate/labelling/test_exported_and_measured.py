@@ -10,7 +10,7 @@ from annotate.actions.commands import call_command
 from tests.annotate.evaluation.figures import figures, rows_of, written
 from tests.annotate.labelling.acts import command
 
-pytestmark = [pytest.mark.django_db, pytest.mark.on_sqlite]
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
 
 
 LAWS = """title = "Which concepts is this law about?"
