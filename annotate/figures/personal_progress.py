@@ -61,6 +61,21 @@ def worked(annotator: Annotator) -> Worked:
     return Worked(**totals)
 
 
+def has_read_guidelines(permit: Permit) -> bool:
+    """Return whether the annotator has worked on the task, or passed its test, under the current major version.
+
+    True if the task has no guidelines. If it has a test, people read the guidelines before it.
+    """
+    task = permit.task
+    latest = task.guidelines.aggregate(major=Max("major"))["major"]
+    if latest is None or task.test_items:
+        return True
+    since = task.guidelines.filter(major=latest).order_by("created_at").values("created_at")[:1]
+    return Judgment.objects.filter(
+        annotator=permit.annotator, unit__task=task, answered_at__gte=Subquery(since)
+    ).exists()
+
+
 def without_pause(annotator: Annotator, current_time: datetime | None = None) -> timedelta:
     """Return how long an annotator has worked without a break of PAUSE. The result is at most LOOKED_BACK.
 

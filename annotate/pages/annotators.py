@@ -54,8 +54,7 @@ def home(request: UserRequest) -> HttpResponse:
     open_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
     rows = _rows(annotator, open_permits)
     first_row = next((row for row in rows if row["has_work"]), None)
-    # Tests come first, since passing one opens more work.
-    other_rows = sorted((row for row in rows if row is not first_row), key=lambda row: not row["to_test"])
+    other_rows = [row for row in rows if row is not first_row]
     context = {
         "annotator": annotator,
         "rows": rows,
@@ -191,6 +190,7 @@ def _work(
         context |= item_view.guidelines(task, language)
     if not request.htmx:
         context |= {"keys": item_view.queue_keys(task, on_sheet=on_sheet), **_rest(permit.annotator)}
+        context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
         context["notes"] = flags.notes_to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -243,7 +243,14 @@ def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: An
 
 
 def start(request: UserRequest, task: str) -> HttpResponse:
+    """Hand out a unit. If the annotator has not read the guidelines, show them first.
+
+    POST field:
+    read: present if the form was below the guidelines, as that of a request by htmx always is
+    """
     with acting(request.user, task) as permit:
+        if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
+            return redirect("queue", task=permit.task.name)
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
         lease = handing_out.hand_out(permit)
@@ -365,8 +372,11 @@ def _next_sheet(request: UserRequest, permit: Permit, leases: list[Lease], **ext
 
 
 def start_sheet(request: UserRequest, task: str) -> HttpResponse:
+    """Hand out a sheet. POST field: see `start`."""
     with acting(request.user, task) as permit:
         _check_sheets(permit.task)
+        if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
+            return redirect("sheet", task=permit.task.name)
         if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
         leases = handing_out.hand_out_sheet(permit)

@@ -289,11 +289,7 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
         if standing.step in (NONE_NEEDED, PASSED, FAILED):
             continue
         if count := waiting.get(standing.language, 0):
-            sentence = ngettext(
-                "%(number)s is waiting in %(language)s once you have passed.",
-                "%(number)s are waiting in %(language)s once you have passed.",
-                count,
-            )
+            sentence = _("%(number)s in %(language)s after the test")
             sentences.append(sentence % {"number": intcomma(count), "language": standing.name})
         if standing.last and standing.tries_left:
             tries = ngettext(

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from django import template
 from django.template.defaultfilters import date, stringfilter
-from django.utils.html import format_html_join
+from django.templatetags.static import static
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -32,6 +33,22 @@ register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(annotator_statistics.newly_paused)
 
 
+# Icons that are mirrored in interface languages written from right to left.
+DIRECTED = ("arrow-right", "log-out", "skip-forward", "undo-2")
+
+
+@register.simple_tag
+@lru_cache
+def icon(name: str) -> SafeString:
+    """Render an icon, which screen readers ignore.
+
+    name: id of a symbol in static/annotate/icons.svg
+    """
+    turns = " turns" if name in DIRECTED else ""
+    sprite = static("annotate/icons.svg")
+    return format_html('<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>', turns, sprite, name)
+
+
 @register.filter
 def day(moment: datetime) -> str:
     """Format a date in full, in the form that is usual in the language of the page."""
@@ -40,7 +57,9 @@ def day(moment: datetime) -> str:
 
 @register.filter
 def hours(seconds: float) -> str:
-    """Format a duration in hours and minutes."""
+    """Format a duration in hours and minutes, or in seconds if it is shorter than a minute."""
+    if seconds < 60:
+        return _("%(seconds)s s") % {"seconds": int(seconds)}
     hour_count, minutes = divmod(int(seconds) // 60, 60)
     values = {"hours": hour_count, "minutes": minutes}
     return _("%(hours)s h %(minutes)s min") % values if hour_count else _("%(minutes)s min") % values

@@ -56,7 +56,7 @@ class ByPage:
         self.connection.post("/login/", form)
         page = self.connection.get(f"/tasks/{self.task}/")
         self.connection.headers |= {"HX-Request": "true", "X-CSRFToken": _token(page)}
-        page = self.connection.post(f"/tasks/{self.task}/start/", {})
+        page = self.connection.post(f"/tasks/{self.task}/start/", {"read": "1"})
         self.connection.headers |= has_already(page)
         return self._shown(page)
 

@@ -105,7 +105,7 @@ def at_work(new_page):
     def begin(task, annotator, layout=RUSSIAN, **options):
         page = new_page(user=annotator.user, **options)
         page.goto(f"/tasks/{task.name}/")
-        page.click("text=Start")
+        page.click("button:has-text('Start')")
         page.wait_for_selector("#post")
         return Hands(page, layout)
 

@@ -159,7 +159,7 @@ def test_what_is_not_there_is_reported_in_our_words(make_task, program, client):
         response = client.get(address)
         assert response.status_code == 404
         assert response.json() == {"code": "not_found", "detail": "There is nothing at this address."}
-    assert "<h1>There is nothing at this address.</h1>" in client.get("/apis/").text
+    assert "<h1>Page not found</h1>" in client.get("/apis/").text
 
 
 def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, ann, live_server, tmp_path):

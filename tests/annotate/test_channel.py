@@ -168,7 +168,7 @@ def test_a_note_says_something_is_for_somebody_and_is_not_repeated_with_each_ans
 
 def test_a_person_asks_on_their_account_s_page_for_what_others_found_disturbing(ann):
     client = as_(ann)
-    assert "I take items that others found disturbing" in client.get("/account/").text
+    assert "Send me items that others found disturbing" in client.get("/account/").text
     told = client.post("/account/disturbing/", {"takes": "yes"}, follow=True).text
     assert "From now on, you may receive" in told
     ann.refresh_from_db()

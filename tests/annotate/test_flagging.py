@@ -427,7 +427,7 @@ def test_without_javascript_the_same_buttons_do_the_same(new_page, make_task, an
     make_task([DISPUTED] * 2)
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/tasks/task/")
-    page.click("text=Start")
+    page.click("button:has-text('Start')")
     before = page.inner_text("#post")
     page.fill("[name=comment]", "a comment")
     page.click("#flag > summary")

@@ -209,7 +209,7 @@ def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_err
     page.goto("/login/")
     look_at(page, "Log in")
     log_in(page, "ann", "wrong")
-    look_at(page, "Forgotten your password?")
+    look_at(page, "Forgot your password?")
     lock(page, console_errors, "nobody")
     look_at(page, "Too many wrong passwords")
     page.goto("/forgotten/")

@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import PAUSED
-from annotate.work.queue import take
+from annotate.work.queue import release_all, take
 from tests.annotate.acts import answer, begin, signed_in, words
 from tests.annotate.conftest import DISPUTED
 
@@ -42,7 +42,7 @@ def test_every_page_of_a_task_asks_its_question_once_whatever_the_task_is_called
     for address in ("/", "/tasks/crowd/"):
         page = words(as_ann.get(address))
         assert ("Answers of July" in page, page.count(QUESTION)) == (True, 1)
-    page = as_ann.post("/tasks/crowd/start/", follow=True).text
+    page = as_ann.post("/tasks/crowd/start/", {"read": 1}, follow=True).text
     assert asked(page) == [QUESTION]
     assert "<title>Answers of July · Assay</title>" in page
     unit = task.units.first()
@@ -57,6 +57,27 @@ def test_every_page_of_a_task_asks_its_question_once_whatever_the_task_is_called
     make_records_task(gold=GOLD, test_items=4, title="Tested", name="tested")
     assert QUESTION in as_ann.get("/tasks/tested/qualification/en/").text
     assert asked(as_ann.post("/tasks/tested/qualification/en/practice/", follow=True).text) == [QUESTION]
+
+
+def test_guidelines_come_before_the_first_item_and_before_the_first_of_a_new_major_version(
+    make_records_task, as_ann, ann
+):
+    task = make_records_task(count=3)
+
+    def started(**fields):
+        page = as_ann.post("/tasks/crowd/start/", fields, follow=True).text
+        return "guidelines" if 'name="read"' in page else "item" if 'name="lease"' in page else page
+
+    assert [started(), started(), started(read=1)] == ["guidelines", "guidelines", "item"]
+    judge(ann, take(ann, task).pk, Answer("1"))
+    assert started() == "item"
+    latest = task.guidelines.get(language="en")
+    release_all(ann, task)
+    task.guidelines.create(language="en", major=latest.major, minor=latest.minor + 1, text="Better words")
+    assert started() == "item"
+    release_all(ann, task)
+    task.guidelines.create(language="en", major=latest.major + 1, text="Another rule")
+    assert [started(), started(read=1)] == ["guidelines", "item"]
 
 
 # --- paused, and closed
@@ -126,7 +147,7 @@ def take_test(ann, task, kind="test", right=False):
         answer(ann, question.pk, label if right else {"1": "0", "0": "1"}[label])
 
 
-BEHIND_ENGLISH, BEHIND_GERMAN = (f"3 are waiting in {name} once you have passed." for name in ("English", "German"))
+BEHIND_ENGLISH, BEHIND_GERMAN = (f"3 in {name} after the test" for name in ("English", "German"))
 
 
 def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested, as_ann, ann):
@@ -146,7 +167,7 @@ def test_what_is_behind_a_test_is_told_no_more_once_it_is_passed(tested, as_ann,
     take_test(ann, tested, right=True)
     page = words(as_ann.get("/"))
     assert "3 waiting in your languages" in page
-    assert ("in English once" in page, BEHIND_GERMAN in page) == (False, True)
+    assert ("in English after" in page, BEHIND_GERMAN in page) == (False, True)
 
 
 # --- an adjudicator's
@@ -156,7 +177,7 @@ def test_tasks_with_work_come_first_and_those_of_one_title_are_told_apart_by_nam
     tasks = [make_task([DISPUTED], name=name) for name in ("first", "second", "third")]
     ann = person("ann", "de")
     page = without_bdi(signed_in(ann).get("/").text)
-    assert re.findall(r"<h2>(.*?)</h2>", page) == [
+    assert re.findall(r"<h[23]>(.*?)</h[23]>", page) == [
         f"Which language? <small>{task.name}</small>" for task in reversed(tasks)
     ]
     assert "<bdi>Which language?</bdi> · <bdi>first</bdi> · " in signed_in(ann).get("/tasks/first/answers/").text
@@ -164,7 +185,7 @@ def test_tasks_with_work_come_first_and_those_of_one_title_are_told_apart_by_nam
     # What its one reader skips goes to an adjudicator.
     skip(ann, take(ann, tasks[1]).pk)
     page = signed_in(person("ada", adjudicates=True)).get("/").text
-    assert re.findall("<small>([a-z]+)</small></h2>", page)[0] == "second"
+    assert re.findall("<small>([a-z]+)</small></h[23]>", page)[0] == "second"
     assert re.findall('<a class="primary" href="([^"]*)"', page) == ["/tasks/second/adjudication/"]
     assert '<button class="primary">Start' not in page
 
@@ -194,7 +215,7 @@ def test_what_one_did_last_comes_first_and_continue_there_has_the_focus(make_tas
     for task in (tasks[0], tasks[1]):
         judge(ann, take(ann, task).pk, Answer("de"))
     page = without_bdi(as_ann.get("/").text)
-    assert re.findall("<h2>(.*?)</h2>", page) == ["Posts of june?", "Posts of may?", "Posts of july?"]
+    assert re.findall("<h[23]>(.*?)</h[23]>", page) == ["Posts of june?", "Posts of may?", "Posts of july?"]
     first = page[page.index('<article class="task first"') :]
     assert re.search(r'action="/tasks/june/start/".*?<button class="primary" autofocus>Continue', first, re.S)
     assert (page.count("autofocus"), page.count("Continue"), "<small>" in page) == (1, 1, False)
@@ -207,8 +228,8 @@ def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, 
     gold = {"practice": ["1"], "test": ["1"] * 2}
     make_records_task(gold=gold, test_items=2, title="To be tested", languages=["de"])
     page = without_bdi(as_ann.get("/").text)
-    assert re.findall(r"<h2>(.*?)</h2>", page)[1::2] == ["To be tested", "Empty"]
-    assert page.index("To be tested") < page.index('<details class="idle">') < page.index("<h2>Empty")
+    assert re.findall("<h[23]>(.*?)</h[23]>", page) == ["More", "Which language?", "To be tested", "Empty"]
+    assert page.index("To be tested") < page.index('<details class="idle">') < page.index("<h3>Empty")
     assert "1 task in which nothing waits for you" in page
 
 

@@ -115,7 +115,7 @@ def by_pages(address, statuses, username):
     visitor = Visitor(address, statuses)
     home = visitor.submit(visitor.send("/login/"), "/login/?next=/", username=username, password="a long password")
     assert "waiting in your languages" in home
-    page = visitor.submit(home, "/tasks/task/start/")
+    page = visitor.submit(home, "/tasks/task/start/", read="1")
     said = {}
     for number in range(EACH):
         text, lease = shown(page)

@@ -270,5 +270,5 @@ def test_a_chosen_theme_holds_whatever_the_system_has(new_page, ann, theme):
         page = new_page(user=ann.user, color_scheme=scheme)
         page.goto("/account/preferences/")
         ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        assert ground == {"light": "rgb(251, 250, 247)", "dark": "rgb(24, 23, 21)"}[theme]
+        assert ground == {"light": "rgb(248, 248, 246)", "dark": "rgb(19, 19, 22)"}[theme]
         assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "19px"

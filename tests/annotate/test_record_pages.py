@@ -210,6 +210,7 @@ def test_all_of_it_without_javascript(new_page, make_records_task, ann):
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")
     page.click("button:has-text('Continue')")
+    page.click("button:has-text('Start')")  # below the guidelines
     page.click("button:has-text('Perfect')")
     page.click("button:has-text('Undo')")
     page.fill("[name=comment]", "one\ntwo")

@@ -67,7 +67,7 @@ TEXT = "the message of"
 def test_nobody_gets_a_unit_before_they_agreed_on_a_page_that_says_what_may_hurt(hurting, person):
     task, ann = hurting(), person("ann", "en")
     client, address = signed_in(ann), f"/tasks/{task.name}/consent/"
-    page = client.post(f"/tasks/{task.name}/start/", follow=True).text
+    page = client.post(f"/tasks/{task.name}/start/", {"read": 1}, follow=True).text
     assert "only people who have agreed to it receive units" in page
     assert (address in page, TEXT in page) == (True, False)
     assert client.post(address, {"do": "decline"}).url == "/"
@@ -165,12 +165,12 @@ def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
 def test_after_so_many_in_a_day_the_page_says_kindly_that_it_is_enough(hurting, agreed):
     task = hurting(4, a_day=2)
     client = signed_in(agreed("ann", task))
-    shown(client, task, "start/", go="on")
+    shown(client, task, "start/", read=1)
     for number in (1, 2):
         lease = Lease.objects.get(closed_at=None)
         page = shown(client, task, "judge/", lease=lease.pk, answer="not-toxic")
         assert ("That is enough for today: you have read 2 of these" in page) == (number == 2)
-    assert "Look again" not in page
+    assert "Check again" not in page
     assert "That is enough for today" in client.get("/").text
     assert not Lease.objects.filter(closed_at=None).exists()
 

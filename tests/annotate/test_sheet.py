@@ -160,10 +160,10 @@ def test_whoever_turns_to_one_by_one_begins_with_the_first_item_and_so_the_other
     task = make_task([DISPUTED] * 3, asked="de")
     start(as_ann)
     assert "open with other readers" not in as_ann.get("/tasks/task/").text
-    as_ann.post("/tasks/task/start/")
+    as_ann.post("/tasks/task/start/", {"read": 1})
     assert (open_lease(ann, task).unit.position, open_sheet(ann, task)) == (1, [])
     assert "open with other readers" not in as_ann.get(SHEET_PAGE).text
-    as_ann.post(f"{SHEET_PAGE}start/")
+    as_ann.post(f"{SHEET_PAGE}start/", {"read": 1})
     assert [lease.unit.position for lease in open_sheet(ann, task)] == [1, 2, 3]
     assert open_lease(ann, task) is None
     assert as_ann.post("/tasks/task/pause/").url == "/"
@@ -219,7 +219,7 @@ def on_sheet(new_page):
     def begin(annotator, layout=RUSSIAN, **options):
         page = new_page(user=annotator.user, **options)
         page.goto("/tasks/task/sheet/")
-        page.click("text=Start")
+        page.click("button:has-text('Start')")
         page.wait_for_selector(".posts")
         let_guard_pass(page)
         return Hands(page, layout | LETTERS)

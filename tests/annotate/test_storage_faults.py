@@ -76,7 +76,7 @@ def test_pages_and_programs_are_told_that_nothing_can_be_saved(ann, faulty):
         assert told(answer) in {(507, True), (200, False)}, path
         assert "is too large" not in answer.text
     assert told(other.post("/login/", {"username": "ann", "password": PASSWORD})) in allowed
-    assert told(client.post("/tasks/task/start/")) in allowed
+    assert told(client.post("/tasks/task/start/", {"read": 1})) in allowed
     assert Judgment.objects.count() == 0
     answer = client.post(reverse("api-next", args=["task"]), content_type="application/json")
     if kind == "read-only":
@@ -228,7 +228,7 @@ def test_no_database_is_made_where_anything_else_of_an_installation_is(tmp_path,
     done = assay(tmp_path, "tasks", ASSAY_SECRET_KEY="x" * 50, ASSAY_AUTHOR_KEY="y" * 50)
     assert (done.returncode, list(held(tmp_path / DATA).values())) == (1, [b""])
     named = there if there.name.startswith(DATABASE) else tmp_path / DATA / "corpora"
-    assert f"{DATABASE} is missing, but {named} is there" in done.stderr
+    assert f"{DATABASE} is missing, but {named} exists" in done.stderr
 
 
 # --- the tables of a new installation, made by a process that is killed

@@ -39,7 +39,7 @@ def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(
 
 def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):  # noqa: F811
     ann = world.client("ann", headers=GERMAN, raise_request_exception=False)
-    assert "Unter dieser Adresse ist nichts." in ann.get("/nothing/").text
+    assert "Seite nicht gefunden" in ann.get("/nothing/").text
     refused = world.client("guest", headers=GERMAN).get(world.address("queue"))
     assert "Ihr Konto ist nicht zum Annotieren eingerichtet." in refused.text
     monkeypatch.setattr("annotate.pages.annotators.home", None)

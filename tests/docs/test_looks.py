@@ -91,7 +91,7 @@ def test_a_page_of_an_error_is_dark_in_the_dark_and_has_a_link_to_the_start_page
             assert (luminance(ground) < 0.1) == (scheme == "dark"), path
             assert faults(page) == []
         if path != "/docs/nothing/":
-            assert page.get_by_role("link", name="To the start page").get_attribute("href") == "/"
+            assert page.get_by_role("link", name="Home").get_attribute("href") == "/"
             assert page.locator("h1").count() == 1
     console_errors.clear()
     page.goto("about:blank")
@@ -104,7 +104,7 @@ def test_what_the_admin_refuses_is_told_on_a_page_of_ours(client, django_user_mo
     refused = client.get("/admin/annotate/task/")
     assert refused.status_code == 403
     assert "Your account may not do this." in refused.text
-    assert "To the start page" in refused.text
+    assert ">Home<" in refused.text
 
 
 @pytest.mark.page(viewport=DESKTOP)

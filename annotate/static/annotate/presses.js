@@ -49,6 +49,11 @@
   }).observe(document, { subtree: true, attributeFilter: ["open"] });
   addEventListener("resize", () => { for (const sheet of document.querySelectorAll("[open] > .sheet")) place(sheet.parentElement); });
 
+  // --- menus of the page's head close when something else is pressed, and on Escape
+  const closeMenus = (except) => { for (const menu of document.querySelectorAll(".menu[open], .keys[open]")) if (menu !== except) menu.open = false; };
+  document.addEventListener("click", (event) => closeMenus(event.target.closest(".menu, .keys")));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(null); });
+
   // --- the last press, also that on the page before
   let swaps = 0;
   let last = null;

@@ -125,8 +125,19 @@
   const HELP = ["?", "؟"]; // what keyboards print for a question mark
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
   const veiled = () => find("#veil:not([open])");
-  const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
-  const open = (details) => { details.open = true; const field = details.querySelector("input"); if (field) field.focus(); };
+  // The focus goes into what opens, and back to the work from what closes.
+  const close = (details) => {
+    if (!details || !details.open) return false;
+    if (details.contains(document.activeElement)) (veiled() || find("#post") || document.body).focus({ preventScroll: true });
+    details.open = false;
+    return true;
+  };
+  const open = (details) => {
+    details.open = true;
+    const first = details.querySelector("input:not([hidden]), .sheet button, [tabindex]");
+    if (first) first.focus({ preventScroll: true });
+  };
+  const toggle = (details) => { if (!close(details)) open(details); };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -160,7 +171,7 @@
     }
     if (keys && HELP.includes(event.key)) {
       event.preventDefault();
-      keys.open = !keys.open;
+      toggle(keys);
       return;
     }
     // A button reached by Tab keeps its own Space and Enter.
@@ -181,8 +192,7 @@
     event.preventDefault();
     if (event.repeat || busy || tooSoon()) return;
     if (code === "KeyG" && !wanted) {
-      const guidelines = find("#guidelines");
-      guidelines.open = !guidelines.open;
+      toggle(find("#guidelines"));
     } else if (code === "KeyC" && !wanted) {
       const field = find("[name=comment]");
       if (field) field.focus();

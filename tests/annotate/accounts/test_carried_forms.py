@@ -24,7 +24,7 @@ def expired(client, make_task, person):
     ann = person("ann", "de")
     make_task([DISPUTED] * 2)
     client.force_login(ann.user)
-    client.post("/tasks/task/start/")
+    client.post("/tasks/task/start/", {"read": 1})
     client.get("/tasks/task/")
     del client.cookies[settings.SESSION_COOKIE_NAME]
     return client

@@ -100,13 +100,13 @@ def test_practice_shows_by_name_what_was_right_missed_and_too_much(task, ann, cl
     trial = begin(ann, task, "en", "practice")
     name = task.kind.name
     page = words(answered(client, trial, [four[0], plain[10]]))
-    assert "Not near enough" in page
+    assert "Not close enough" in page
     missed = sorted(name(key) for key in four[1:])
     assert f"Chosen and correct: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in page
     assert f"Wrongly chosen: {name(plain[10])} As the title says." in page
     # Two of four are an F1 of 2/3.
     page = words(answered(client, trial, four[:2]))
-    assert "Near enough to be right" in page
+    assert "Close enough" in page
     assert "Missed" in page
     assert "Too much" not in page
 

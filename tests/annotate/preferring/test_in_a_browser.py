@@ -99,6 +99,7 @@ def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, co
     for key in ("Digit2", "Digit3"):
         stood.append(page.locator(".set li").all_inner_texts())
         hands.press_and_wait(key)
+    page.click("#account > summary")
     page.click("text=Your answers")
     for row, number, chosen in ((0, 1, []), (1, 0, ["That one"])):  # the last answer is on top
         told = page.locator(".sets-answered").nth(row)
@@ -129,6 +130,6 @@ def test_in_practice_steps_and_what_is_explained_are_as_wide_as_the_sets(new_pag
     page.wait_for_selector(".set")
     are_as_wide(".steps", ".answers > :not(input) >> nth=0")
     let_guard_pass(page)
-    page.click("button:has-text('This one')")
+    page.keyboard.press("Digit1")
     page.wait_for_selector(".explained")
     are_as_wide(".steps", ".explained")

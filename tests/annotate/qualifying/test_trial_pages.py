@@ -59,7 +59,7 @@ def test_the_home_page_and_the_queue_lead_to_each_test(make_tested, person, clie
         assert links == [(code, f"Take the test in {name}") for code, name in
                          (("de", "German"), ("en", "English"), ("fr", "French"))]  # fmt: skip
         assert "/start/" not in page
-        assert "Look again" not in page
+        assert "Check again" not in page
     practised(bea, task, "de")
     go_through(bea, task, "practice", language="fr")
     go_through(bea, task, "test", language="fr", wrong=4)
