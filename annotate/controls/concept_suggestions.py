@@ -141,7 +141,7 @@ def write_labels(path: Path, export: Any) -> None:
 
 # --- Choices with and without suggestions
 #
-# Only live answers to documents with suggestions count. Answers to hidden gold answers do not count.
+# Only live answers to documents with suggestions count. Answers to hidden gold items do not count.
 
 
 FIRST = 5  # the choice is compared with this many suggestions from the top of the list

@@ -348,12 +348,12 @@ def _answers(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """Return the number of right answers with which a person passes a test that has begun."""
+    """Return the number of right answers needed to pass a test that has begun."""
     return to_pass(trial.task, trial.answers.count())
 
 
 def to_pass(task: Task, questions: int) -> int:
-    """Return the number of right answers with which a person passes a test.
+    """Return the number of right answers needed to pass a test.
 
     questions: number of questions in the test.
     """

@@ -87,7 +87,7 @@ def overview() -> list[dict[str, Any]]:
 
 
 def counted_answers(task: Task | None = None) -> QuerySet[Judgment]:
-    """Return the valid answers in a task, or in all tasks. Answers to hidden gold answers are excluded."""
+    """Return the valid answers in a task, or in all tasks. Answers to hidden gold items are excluded."""
     live = Judgment.objects.live().answers().of_work()
     return live if task is None else live.filter(unit__task=task)
 

@@ -54,11 +54,11 @@ OF_ROWS = (IDS, JOINT, part_draws.IDS)
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
     """Return the manifest of a set.
 
-    The kind's own sections come first, in the kind's order. The sections of other quality controls follow.
+    The sections of the kind's quality controls come first, in the kind's order. Those of other quality controls follow.
 
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
     together: field of the records; records with the same value were drawn together.
-    added_languages: languages that are not built in, so that readers of the set know their names.
+    added_languages: languages that are not built in, so that whoever opens the set knows their names.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}

@@ -1,6 +1,6 @@
 """Kinds that ask which of two systems makes better suggestions.
 
-People see two sides and submit the better one. annotate/controls/pair_order.py converts the side to the stored label,
+People see two sides and choose the better one. annotate/controls/pair_order.py converts the side to the stored label,
 which is the name of the system, or `tie`. A task can compare more than two systems, but each unit compares only two.
 """
 

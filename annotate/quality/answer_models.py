@@ -1,6 +1,6 @@
 """The answers of a task that count in statistics, models that are fitted to them, and the accuracy of both.
 
-An answer counts if it was not voided and its unit can be exported. Answers to hidden gold answers do not count.
+An answer counts if it was not voided and its unit can be exported. Answers to hidden gold items do not count.
 Neither do the decisions of adjudicators, because they see other people's answers. In tasks about the language of posts,
 a unit counts only if two or more people have answered it. If answers are label sets (`several` in kinds/forms/form.py),
 no models are fitted.

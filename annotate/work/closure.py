@@ -304,7 +304,7 @@ def delete_task(task: Task) -> dict[str, Any]:
 
 
 def _lock(task: Task) -> None:
-    """Lock the rows that others need to take a unit, to begin a test, or to draw the same items.
+    """Lock rows so that nobody else can take a unit, begin a test or draw the same items meanwhile.
 
     Raises WrongStage if somebody is working in the task.
     """

@@ -85,7 +85,7 @@ def moved(
 
 
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
-    """Put a unit into the queue of its most likely language and return the transition. The caller saves both."""
+    """Move a unit to the queue for its most likely language and return the transition. The caller saves both."""
     return moved(unit, event, stages.QUEUED, of=PLAIN, **first_queue(unit, routes))
 
 
@@ -148,7 +148,7 @@ def save_all(units: list[Unit], transitions: Iterable[Any], fields: Collection[s
 
 
 def contested_labels(task: Task) -> set[str]:
-    """Return the labels whose audit failed, so that people label all posts on which the detectors agreed on them."""
+    """Return the labels that failed their audit. People label all posts to which the detectors gave them."""
     contested = task.units.filter(transitions__event="contested")
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
 

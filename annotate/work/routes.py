@@ -22,7 +22,7 @@ from corpora.core.languages import LANGUAGES, UND
 
 
 def learn_languages() -> None:
-    """Register the languages that the files of all tasks add."""
+    """Register the languages added by the files of any task."""
     files = Task.objects.filter(kind_file__contains="languages").order_by("pk")
     for slug, text in files.values_list("kind_slug", "kind_file").distinct():
         kind_of(slug, text)

@@ -81,7 +81,7 @@ class Command(commands.Command):
         serve(host, port, options["workers"], options["threads"])
 
     def check_kinds(self) -> None:
-        """Check that the kinds of all tasks can be read.
+        """Check that every task's kind can be read.
 
         A package may be missing, or the file may have been valid only for the version of Assay that opened the task.
         """
