@@ -210,7 +210,7 @@ def test_an_empty_installation_says_how_to_make_a_manager_who_can_then_log_in(in
         server.send_signal(signal.SIGINT)
         assert server.wait() == 0
     made = installed.run("assay", "add_manager", "meg")
-    password = re.search(r"the password  (\S+)  which", made.stdout)[1]
+    password = re.search(r"the password  (\S+)  \(", made.stdout)[1]
     with installed.serving() as (server, address, said):
         assert "manager" not in said
         browser = log_in(address, "meg", password)
