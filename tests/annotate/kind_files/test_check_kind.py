@@ -65,7 +65,7 @@ def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_
     said = checked(path, capsys)
     assert "or skip with 0:" in said
     page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert 'Skip <kbd>0</kbd>' in page
+    assert "Skip <kbd>0</kbd>" in page
     assert page.count('<p dir="auto">The review of an invented record. The review') == 10
 
 
