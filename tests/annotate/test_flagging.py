@@ -387,8 +387,8 @@ def test_what_is_disturbing_is_hidden_at_once_and_handed_on_by_two_keys(at_work,
     assert (page.locator("#post").is_visible(), hands.post != before) == (True, True)
     assert before not in page.content()
     assert stored() == [("disturbing", "")]
-    assert "0 answered and 0 skipped today" in page.inner_text("footer.progress")
-    assert "Flagged as disturbing" in page.inner_text("footer.progress")
+    assert "0 answered and 0 skipped today" in page.inner_text("footer.tally")
+    assert "Flagged as disturbing" in page.inner_text("footer.tally")
     console_errors.clear()  # of the line
     # While the flags are shown, digits mean them, and Escape closes them.
     let_guard_pass(page)

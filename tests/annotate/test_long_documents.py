@@ -240,9 +240,9 @@ def test_beside_the_text_nothing_moves_while_it_scrolls_and_guidelines_cover_nei
     at_work, open_articles, ann
 ):
     page = at_work(open_articles(LONG), ann, **DESK).page
-    before = [box(page, selector) for selector in ("#answers", ".progress")]
+    before = [box(page, selector) for selector in ("#answers", ".tally")]
     scroll_to(page, 0.5)
-    after = [box(page, selector) for selector in ("#answers", ".progress")]
+    after = [box(page, selector) for selector in ("#answers", ".tally")]
     for was, now in zip(before, after, strict=True):
         assert was == pytest.approx(now, abs=2)
     page.click("#guidelines summary")

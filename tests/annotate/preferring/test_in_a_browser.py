@@ -46,7 +46,7 @@ def test_twenty_preferences_by_keys_alone(at_work, compare, reader, size, langua
     for key in pressed:
         seen.append(hands.page.inner_text(".set:first-child li:first-child"))
         hands.press_and_wait(key)
-    assert "20 answered" in " ".join(hands.page.inner_text(".progress").split())
+    assert "20 answered" in " ".join(hands.page.inner_text(".tally").split())
     said = Judgment.objects.order_by("pk").values_list("unit", "label")
     first = dict(Side.objects.values_list("unit", "first"))
     sides = ["tie" if label == "tie" else "first" if label == first[unit] else "second" for unit, label in said]
@@ -128,8 +128,8 @@ def test_in_practice_steps_and_what_is_explained_are_as_wide_as_the_sets(new_pag
             assert (box["x"], box["width"]) == (article["x"], article["width"]), part
 
     page.wait_for_selector(".set")
-    are_as_wide(".steps", ".answers > :not(input) >> nth=0")
+    are_as_wide(".stepper", ".answers > :not(input) >> nth=0")
     let_guard_pass(page)
     page.keyboard.press("Digit1")
     page.wait_for_selector(".explained")
-    are_as_wide(".steps", ".explained")
+    are_as_wide(".stepper", ".explained")

@@ -90,7 +90,7 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     page.wait_for_selector("text=There is no connection")
     console_errors.clear()  # the lost reply
     hands.press_and_wait("Digit1")
-    assert "question 2 of 4" in page.inner_text(".progress")
+    assert "question 2 of 4" in page.inner_text(".tally")
     answered = TrialAnswer.objects.filter(trial__kind="test").exclude(label="")
     assert answered.count() == 1
     answer(ann, next_question(answered.get().trial).pk, "1")
@@ -98,11 +98,11 @@ def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is
     hands.press("Digit2")
     page.wait_for_selector("#notice .notice")
     assert "You have already answered Yes here" in page.inner_text("#notice")
-    assert "question 2 of 4" in page.inner_text(".progress")
+    assert "question 2 of 4" in page.inner_text(".tally")
     console_errors.clear()  # the refusal
     with page.expect_navigation():
         hands.press("Enter")
-    assert "question 3 of 4" in page.inner_text(".progress")
+    assert "question 3 of 4" in page.inner_text(".tally")
 
 
 def test_everything_works_without_javascript(new_page, task, ann):
