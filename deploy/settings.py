@@ -74,6 +74,14 @@ def _kept_key(path: Path) -> str:
     return path.read_text()
 
 
+def served_address() -> str:
+    """Return the URL at which `assay serve` was last started, which it stores in the data folder."""
+    try:
+        return (DATA_DIR / "address").read_text()
+    except OSError:
+        return "http://localhost:8000"
+
+
 def flag(name: str) -> bool:
     value = os.environ.get(name, "").lower()
     if value not in ("", "0", "1", "true", "false"):
@@ -108,7 +116,7 @@ PROXIES = whole_number("ASSAY_PROXIES")
 # The site's URL, for links that are created outside of requests.
 SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
 SITE_ASSUMED = not (SITE or HTTPS)
-SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
+SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else served_address())
 if not SITE.startswith(("https://", "http://")):
     raise ImproperlyConfigured(f"ASSAY_SITE is {SITE!r}. It must begin with https:// or http://.")
 

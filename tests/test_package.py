@@ -204,12 +204,15 @@ def test_data_lie_where_a_users_programs_keep_theirs_unless_another_folder_is_na
 
 
 def test_an_empty_installation_says_how_to_make_a_manager_who_can_then_log_in(installed):
-    with installed.serving() as (server, _, said):
-        assert "There is no manager yet. Create one with `assay add_manager NAME`.\n" in said
+    with installed.serving() as (server, address, said):
+        link = re.search(r"There is no manager yet\. Open (\S+/welcome/\S+/) to create", said)[1]
+        assert link.startswith(address)
+        assert "Welcome to Assay" in urllib.request.urlopen(link).read().decode()
         assert f"with the data in {installed.home}/.local/share/assay. Press Ctrl-C to stop.\n" in said
         server.send_signal(signal.SIGINT)
         assert server.wait() == 0
     made = installed.run("assay", "add_manager", "meg")
+    assert f"Log in at {address}/ (" in made.stdout
     password = re.search(r"the password  (\S+)  \(", made.stdout)[1]
     with installed.serving() as (server, address, said):
         assert "manager" not in said

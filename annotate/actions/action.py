@@ -244,7 +244,7 @@ def assumed() -> str:
 
     The note says that the address of the site is only assumed. It is empty if ASSAY_SITE is set.
     """
-    return " (the default; set ASSAY_SITE if the site has another address)" if settings.SITE_ASSUMED else ""
+    return " (where `serve` listens; set ASSAY_SITE if the site has another address)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:

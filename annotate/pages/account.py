@@ -14,7 +14,13 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    PasswordChangeForm,
+    PasswordResetForm,
+    SetPasswordForm,
+    UserCreationForm,
+)
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, redirect_to_login
@@ -129,6 +135,25 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
     page = render(request, "annotate/invite.html", {"form": form, "invited": user})
     # The URL contains the token. Without this header, the browser would send it in requests for styles and scripts.
     page["Referrer-Policy"] = "strict-origin"
+    return page
+
+
+@login_not_required
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def first_manager(request: HttpRequest, token: str) -> HttpResponse:
+    """Let the person who runs the server create the first manager's account."""
+    form: UserCreationForm[User] = UserCreationForm(request.POST or None)
+    try:
+        accounts.check_first_manager(token)
+        if form.is_valid():
+            user = accounts.create_first_manager(token, form.cleaned_data["username"], form.cleaned_data["password1"])
+            login(request, user, backend=BACKEND)
+            return redirect("manage")
+    except Refusal as refusal:
+        return render(request, "annotate/refusal.html", {"refusal": refusal}, status=status_of(refusal))
+    page = render(request, "annotate/first_manager.html", {"form": form})
+    page["Referrer-Policy"] = "strict-origin"  # as above
     return page
 
 

@@ -51,6 +51,7 @@ OF_ANNOTATORS = [
     path("language/", middleware.choose, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
+    path("welcome/<str:token>/", account.first_manager, name="first-manager"),
     path("account/", account.account, name="account"),
     page("account/disturbing/", annotators.take_disturbing, "disturbing", "annotate", POST),
     path("account/password/", account.change_password, name="password"),

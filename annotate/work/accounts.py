@@ -1,13 +1,17 @@
 """Accounts of managers and annotators, their passwords, invitations, preferences and language requests."""
 
 import hashlib
+import os
 import secrets
+import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from axes.helpers import get_cool_off
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet, Sum
@@ -22,6 +26,7 @@ from annotate.work.people_file import BadTable, Row, twin
 from annotate.work.routes import is_language
 
 INVITE_DAYS = 14
+FIRST_MANAGER_HOURS = 24
 PASSWORD_BYTES = 12  # random bytes of a generated password
 
 
@@ -104,6 +109,48 @@ def add_manager(username: str) -> tuple[User, str | None]:
     # Revoke open invitations, because they were not meant to give access to a manager's account.
     revoke_invites(Annotator.objects.filter(user=user))
     return user, password
+
+
+# The first manager follows a link that `serve` prints, so only the person who runs the server can create this account.
+# A file in the data folder holds the digest of the link's token. Using the link removes it, so the link works once.
+
+
+def _first_manager_file() -> Path:
+    return Path(settings.DATA_DIR) / "first-manager"
+
+
+def invite_first_manager() -> str:
+    """Create the link for the first manager and return its token. An earlier link stops working."""
+    token = secrets.token_urlsafe(32)
+    path = _first_manager_file()
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(_digest(token))
+    return token
+
+
+def check_first_manager(token: str) -> None:
+    """Raise NotFound unless the token is valid and there is no manager yet."""
+    path = _first_manager_file()
+    try:
+        digest, age = path.read_text(), time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        digest, age = "", 0.0
+    is_valid = secrets.compare_digest(digest, _digest(token)) and age < FIRST_MANAGER_HOURS * 3600
+    if not is_valid or managers().exists():
+        raise NotFound(_("This link has been used or has expired. Restart the server to get a new one, or log in."))
+
+
+@transaction.atomic
+def create_first_manager(token: str, username: str, password: str) -> User:
+    """Create the first manager's account. The link works once, even if two people follow it at the same time."""
+    check_first_manager(token)
+    user = User.objects.create_superuser(username, password=password)
+    try:
+        _first_manager_file().unlink()
+    except FileNotFoundError:
+        raise InvalidAnswer(_("This link has just been used.")) from None
+    return user
 
 
 def managers() -> QuerySet[User]:

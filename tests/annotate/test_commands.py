@@ -18,6 +18,7 @@ from annotate.models import Annotator, Judgment, Pause, Task, Transition
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
+from deploy import settings as deployed
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
@@ -232,7 +233,7 @@ def test_the_demo_does_not_stand_among_real_people_and_texts(db, data_dir, there
     assert list(data_dir.iterdir()) == []
 
 
-def test_serving_prints_an_address_that_is_answered_and_how_links_come_to_begin_with_it(
+def test_serving_prints_an_address_that_is_answered_and_links_begin_with_it(
     db, data_dir, capsys, monkeypatch, settings
 ):
     monkeypatch.setattr(serve, "serve", lambda *how: None)
@@ -244,10 +245,12 @@ def test_serving_prints_an_address_that_is_answered_and_how_links_come_to_begin_
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    sentence = f"begin with http://localhost:8000. Set ASSAY_SITE=http://localhost:{port} before you run it"
-    assert sentence in printed(port=port)
+    assert f"Open http://localhost:{port}/welcome/" in printed(port=port)
+    monkeypatch.setattr(deployed, "DATA_DIR", data_dir)
+    assert deployed.served_address() == f"http://localhost:{port}"
     settings.SITE_ASSUMED = settings.HOSTS_ASSUMED = False
-    assert "ASSAY_SITE" not in printed(port=port)
+    settings.SITE = "https://assay.example.org"
+    assert "Open https://assay.example.org/welcome/" in printed(port=port)
     for hosts in (["assay.example.org", "10.0.0.7"], ["localhost", "x.org"]):
         settings.ALLOWED_HOSTS = hosts[::-1] if "localhost" in hosts else hosts
         assert f"Serving http://{hosts[0]}:0/ with" in printed(host="0.0.0.0", port=0)

@@ -220,7 +220,7 @@ def test_an_address_that_is_only_assumed_is_said_to_be(db, add, capsys, settings
     elsewhere = "If the address of the site is not http://localhost:8000, run the command with --again --site URL."
     assert elsewhere in add("ann,Ann,de:5").out
     assert elsewhere not in add("ann,Ann,de:5", "--again", "--site", "http://localhost:8101").out
-    assumed = "(the default; set ASSAY_SITE if the site has another address)"
+    assumed = "(where `serve` listens; set ASSAY_SITE if the site has another address)"
     call_command("add_manager", "mo")
     assert f"Log in at http://localhost:8000/ {assumed} with the password  " in capsys.readouterr().out
     call_command("status")
@@ -228,7 +228,7 @@ def test_an_address_that_is_only_assumed_is_said_to_be(db, add, capsys, settings
     settings.SITE_ASSUMED = False
     call_command("add_manager", "meg")
     call_command("status")
-    assert "assumed" not in capsys.readouterr().out
+    assert assumed not in capsys.readouterr().out
     settings.SITE = "https://assay.example.org"
     assert "\thttps://assay.example.org/invite/" in add("bea,Bea,de:5").out
 

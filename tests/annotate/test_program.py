@@ -173,7 +173,7 @@ def test_two_commands_at_once_may_be_the_first_and_one_says_that_it_is(tmp_path)
     both = {name: begin(tmp_path, "add_manager", name) for name in ("ann", "bob")}
     said = {name: (*process.communicate(), process.returncode) for name, process in both.items()}
     assert sorted(each[1:] for each in said.values()) == [("", 0), (new, 0)]
-    log_in = "Log in at http://localhost:8000/ (the default; set ASSAY_SITE if "
+    log_in = "Log in at http://localhost:8000/ (where `serve` listens; set ASSAY_SITE if "
     assert all(out.startswith(f"{name} is a manager. {log_in}") for name, (out, _, _) in said.items())
     again = assay(tmp_path, "add_manager", "ann")
     assert again.stderr == ""

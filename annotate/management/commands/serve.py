@@ -10,14 +10,14 @@ from urllib.parse import quote
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import connection
+from django.urls import reverse
 
 from annotate.actions import commands, job_worker
-from annotate.actions.commands import PROGRAM
 from annotate.actions.database import harmful_settings, prepare
 from annotate.kinds.files import KindError
 from annotate.management import demo
 from annotate.models import Task
-from annotate.work.accounts import managers
+from annotate.work.accounts import FIRST_MANAGER_HOURS, invite_first_manager, managers
 
 ENDING = 60  # maximum time to wait for the processes of a killed server to exit, in seconds
 # A browser on this machine reaches a server at one of these addresses as localhost. Servers at the addresses in ALONE
@@ -68,13 +68,13 @@ class Command(commands.Command):
             self.stderr.write(sentence)
         if options["demo"]:
             self.stdout.write(demo.set_up(port))
-        elif not managers().exists():
-            self.stdout.write(f"There is no manager yet. Create one with `{PROGRAM} add_manager NAME`.")
         address = f"http://{name_of(host)}:{port}"
-        if settings.SITE_ASSUMED and address != settings.SITE:
+        (settings.DATA_DIR / "address").write_text(address)  # with which links of commands begin
+        if not (options["demo"] or managers().exists()):
+            link = reverse("first-manager", args=[invite_first_manager()])
             self.stdout.write(
-                f"The links that add_annotators prints begin with {settings.SITE}. Set ASSAY_SITE={address} before you "
-                "run it, or add --site."
+                f"There is no manager yet. Open {address if settings.SITE_ASSUMED else settings.SITE}{link} to create "
+                f"the first manager's account. The link works once, within {FIRST_MANAGER_HOURS} hours."
             )
         self.stdout.write(f"Serving {address}/ with the data in {settings.DATA_DIR}. Press Ctrl-C to stop.")
         self.stdout.flush()

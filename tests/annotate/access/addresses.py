@@ -35,6 +35,8 @@ PAGES = {
     "tongue": ((405,) * 6, (302,) * 6),
     "logout": (NO_GET, (302,) * 6),
     "invite": (ALL, (302,) * 6),
+    # There is a manager already.
+    "first-manager": ((404,) * 6, (404,) * 6),
     # The link of a mail leads on to its form.
     **dict.fromkeys(["reset", "favicon.ico"], ((302,) * 6, (302,) * 6)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),

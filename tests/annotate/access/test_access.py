@@ -115,7 +115,10 @@ def test_the_admin_is_the_managers(world):
     assert {name: world.statuses(name, "GET") for name in ADMIN} == ADMIN
 
 
-OPEN = ("login", "tongue", "logout", "invite", "forgotten", "reset", "docs", "docs-page", "docs-file", "favicon.ico")
+OPEN = (
+    *("login", "tongue", "logout", "invite", "first-manager", "forgotten", "reset"),
+    *("docs", "docs-page", "docs-file", "favicon.ico"),
+)
 
 
 def test_nobody_is_sent_to_the_login_and_back(world):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.on_sqlite
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
-    forms |= dict.fromkeys(("login", "tongue", "invite", "forgotten", "reset"), "nobody")
+    forms |= dict.fromkeys(("login", "tongue", "invite", "first-manager", "forgotten", "reset"), "nobody")
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
     assert set(forms) == takes_posts
     for name, who in forms.items():

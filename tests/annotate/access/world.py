@@ -74,6 +74,7 @@ class World:
         done, waits = self.make_jobs(manager)
         self.arguments = {
             "invite": [accounts.invite(invited)],
+            "first-manager": [accounts.invite_first_manager()],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
             **{
                 name: [task.name]
@@ -126,6 +127,7 @@ class World:
             "password": {"old_password": "a long password", **NEW_PASSWORD},
             "reset": NEW_PASSWORD,
             "invite": NEW_PASSWORD,
+            "first-manager": {"username": "mo", "password1": "a long password", "password2": "a long password"},
             "account": {"make": "1"},
             "preferences": {"theme": "dark"},
             "languages": {"language": "fr", "level": "4"},
