@@ -240,4 +240,4 @@ def test_wrong_settings_are_a_sentence(installation):
         installation,
         ASSAY_TIME_ZONE="Berlin",
     )
-    assert told.startswith("Wrong settings: ASSAY_TIME_ZONE is 'Berlin'")
+    assert told.startswith("The settings are not valid: ASSAY_TIME_ZONE is 'Berlin'")

@@ -78,7 +78,7 @@ def test_a_stopped_import_says_so_and_leaves_nothing_of_the_file(home, number, s
     process = begin(home, "import_corpus", "c", "more.jsonl", "--licence", "CC0-1.0")
     wait_for((home / DATA / "corpora" / "c" / "staging" / "rows.parquet").exists, process)
     os.killpg(process.pid, number)
-    _, err = ended(process, 128 + number, said, "run the command again")
+    _, err = ended(process, 128 + number, said, "Run the command again")
     assert err.count("\n") == 1
     assert bytes_in(home) == before
 
