@@ -103,17 +103,17 @@ def set_sizes(text: str) -> dict[str, list[Any]]:
 
     The word `apart` is followed by names of fields instead of sizes. The design checks the names of the sets.
     """
-    found: dict[str, list[Any]] = {}
+    sizes: dict[str, list[Any]] = {}
     for word in words(text):
-        if "apart" in found:
-            found["apart"].append(word)
+        if "apart" in sizes:
+            sizes["apart"].append(word)
         elif not word.isdecimal():
-            found[word] = []
-        elif found and int(word):
-            found[next(reversed(found))].append(int(word))
+            sizes[word] = []
+        elif sizes and int(word):
+            sizes[next(reversed(sizes))].append(int(word))
         else:
             raise OptionError(f"{_quoted(text)} is not a list of sets with sizes, such as test 4000 train 1000 2000.")
-    return found
+    return sizes
 
 
 def sets(text: str) -> str:
@@ -143,10 +143,10 @@ def days(text: str) -> tuple[datetime, datetime]:
 
 
 def flag(text: str) -> bool:
-    said = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
-    if said is None:
+    value = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
+    if value is None:
         raise OptionError(f"{_quoted(text)} is neither yes nor no.")
-    return said
+    return value
 
 
 def written(value: Any) -> str:
@@ -201,26 +201,26 @@ class Option:
     def spelled(self) -> str:
         return self.name if self.argument else f"--{self.name.replace('_', '-')}"
 
-    def value(self, given: Any) -> Any:
+    def value(self, value: Any) -> Any:
         """Return the valid value of the option, or its default if no value is given.
 
-        given: the value as text or already parsed. None means that no value is given, and so does an empty list.
+        value: the value as text or already parsed. None means that no value is given, and so does an empty list.
 
         Raise OptionError if the value is invalid, or if it is required but missing.
         """
-        if given is None or (self.several and not given):
+        if value is None or (self.several and not value):
             if self.required:
                 raise OptionError(f"{self.spelled} is required.")
             return self.default
-        if given == self.default:
+        if value == self.default:
             return self.default
-        return [self._one(each) for each in given] if self.several else self._one(given)
+        return [self._one(word) for word in value] if self.several else self._one(value)
 
-    def _one(self, given: Any) -> Any:
-        if not isinstance(given, str):
-            return self.check(given)
+    def _one(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return self.check(value)
         try:
-            read = self.read(given)
+            read = self.read(value)
         except OptionError as error:
             raise OptionError(f"{self.spelled}: {error}") from None
         return self.check(read)
@@ -234,13 +234,13 @@ class Option:
         """
         if value is None and self.default is None:
             return None
-        kind, said = _TYPES.get(self.read, (object, ""))
+        kind, expected = _TYPES.get(self.read, (object, ""))
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if self.read is people and isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, kind) or (kind in (int, int | float) and isinstance(value, bool)):
-            raise OptionError(f"{self.spelled} is {value!r}. It must be {said}.")
+            raise OptionError(f"{self.spelled} is {value!r}. It must be {expected}.")
         if self.choices and value not in self.choices:
             raise OptionError(f"{self.spelled} is {value!r}. It must be one of {', '.join(self.choices)}.")
         largest = LARGEST if kind is int else sys.float_info.max

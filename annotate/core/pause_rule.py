@@ -119,7 +119,7 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy must be between 0 and 1, not {accuracy}.")
     going_on = [1.0]  # going_on[k] is the probability of k right answers without a pause
-    paused, found = 0.0, []
+    paused, chances = 0.0, []
     for number in range(1, asked + 1):
         missed = [chance * (1 - accuracy) for chance in going_on]
         hit = [chance * accuracy for chance in going_on]
@@ -127,8 +127,8 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
         bound = limit(number, rule) + 1
         paused += math.fsum(going_on[:bound])
         going_on[:bound] = [0.0] * bound
-        found.append(min(1.0, paused))
-    return found
+        chances.append(min(1.0, paused))
+    return chances
 
 
 @lru_cache(maxsize=1_000)

@@ -132,8 +132,8 @@ def happened(start: str, event: str, end: str) -> str:
     move.
     """
     words = ""
-    for *move, said in MOVES:
-        words = words if said == "as above" else said
+    for *move, description in MOVES:
+        words = words if description == "as above" else description
         if tuple(move) == (start, event, end):
             return words
     raise ValueError(f"no unit goes from {start} to {end} by {event!r}")
@@ -141,7 +141,7 @@ def happened(start: str, event: str, end: str) -> str:
 
 def arrows() -> dict[tuple[str, str], list[str]]:
     """Return a mapping from each (from, to) pair of stages to the events that lead from one to the other."""
-    found: dict[tuple[str, str], list[str]] = {}
+    events: dict[tuple[str, str], list[str]] = {}
     for start, event, end, _ in MOVES:
-        found.setdefault((start, end), []).append(event)
-    return found
+        events.setdefault((start, end), []).append(event)
+    return events

@@ -56,11 +56,11 @@ def fit_dawid_skene(
     # of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
-    found = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
-    given = latent_models.expected(fewer, found.posterior)
-    smoothed = _confusion(given + SMOOTHING / used.size, given)
-    each = latent_models.posterior_of(fewer, found.prior, smoothed)
-    best = replace(found.best(), posterior=each.mean(axis=1))
+    maxima = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
+    counts = latent_models.expected(fewer, maxima.posterior)
+    smoothed = _confusion(counts + SMOOTHING / used.size, counts)
+    posteriors = latent_models.posterior_of(fewer, maxima.prior, smoothed)
+    best = replace(maxima.best(), posterior=posteriors.mean(axis=1))
     size, people = len(answers.labels), len(answers.annotators)
     posterior, confusion = np.zeros((len(answers.units), size)), np.zeros((people, size, size))
     prior = np.zeros(size)
@@ -68,9 +68,9 @@ def fit_dawid_skene(
     return replace(best, posterior=posterior, confusion=confusion, prior=prior)
 
 
-def _confusion(given: Floats, before: Floats) -> Floats:
-    met = given.sum(axis=1, keepdims=True)
-    shares: Floats = np.divide(given, met, out=np.zeros_like(given), where=met > 0)
+def _confusion(counts: Floats, before: Floats) -> Floats:
+    met = counts.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(counts, met, out=np.zeros_like(counts), where=met > 0)
     return shares
 
 
@@ -95,9 +95,9 @@ def fit_one_coin(answers: Answers, *, seed: str = "") -> latent_models.Fit:
     return latent_models.maxima(answers, latent_models.Model(_one_coin_chances), seed=seed).best()
 
 
-def _one_coin_chances(given: Floats, before: Floats) -> Floats:
-    size = given.shape[1]
-    right = np.einsum("aksk->as", given) / given.sum(axis=(1, 3))
+def _one_coin_chances(counts: Floats, before: Floats) -> Floats:
+    size = counts.shape[1]
+    right = np.einsum("aksk->as", counts) / counts.sum(axis=(1, 3))
     wrong = (1 - right) / max(1, size - 1)
     same = np.eye(size, dtype=np.bool_)[None, :, None, :]
     chances: Floats = np.where(same, right[:, None, :, None], wrong[:, None, :, None])
@@ -142,15 +142,15 @@ def fit_mace(answers: Answers, *, seed: str = "", variational: bool = True) -> l
 
 
 def _mace_chances(
-    given: Floats, before: Floats, *, weigh: Callable[[Floats, float], Floats], knowing: float, habit: float
+    counts: Floats, before: Floats, *, weigh: Callable[[Floats, float], Floats], knowing: float, habit: float
 ) -> Floats:
-    label = np.arange(given.shape[1])
+    label = np.arange(counts.shape[1])
     # If the answer differs from the true label, it is a guess, and its probability does not depend on the true label.
     # The next label therefore represents all true labels for which the answer is wrong.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
-    known = np.maximum(0, np.einsum("alsl->als", given) * (1 - unknown / np.einsum("alsl->als", before)))
-    habits = given.sum(axis=3) - known
-    knows, guesses = np.moveaxis(weigh(np.stack([known.sum(axis=1), habits.sum(axis=1)], axis=1), knowing), 1, 0)
+    informed = np.maximum(0, np.einsum("alsl->als", counts) * (1 - unknown / np.einsum("alsl->als", before)))
+    habits = counts.sum(axis=3) - informed
+    knows, guesses = np.moveaxis(weigh(np.stack([informed.sum(axis=1), habits.sum(axis=1)], axis=1), knowing), 1, 0)
     guessed = guesses[:, None] * weigh(habits, habit)
     chances: Floats = guessed[..., None] + np.eye(len(label))[None, :, None, :] * knows[:, None, :, None]
     return chances
@@ -213,56 +213,58 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
     seed: not used, because nothing is random. It is accepted so that all models have the same signature.
     """
     units, people, size = len(answers.units), len(answers.annotators), len(answers.labels)
-    found = np.full(people + units, MEAN)
-    posterior, objective = _expect(answers, found)
+    parameters = np.full(people + units, MEAN)
+    posterior, objective = _expect(answers, parameters)
     rounds, converged = 0, not units
     while rounds < ROUNDS and not converged:
         rounds += 1
-        found = _maximize(answers, posterior[answers.unit, answers.label], found)
+        parameters = _maximize(answers, posterior[answers.unit, answers.label], parameters)
         before = objective
-        posterior, objective = _expect(answers, found)
+        posterior, objective = _expect(answers, parameters)
         converged = abs(objective - before) <= CLOSE * len(answers.unit)
-    return GladFit(posterior.reshape(units, size), found[:people], np.exp(found[people:]), objective, rounds, converged)
+    return GladFit(
+        posterior.reshape(units, size), parameters[:people], np.exp(parameters[people:]), objective, rounds, converged
+    )
 
 
-def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
+def _expect(answers: Answers, parameters: Floats) -> tuple[Floats, float]:
     """Return the posterior of each unit's true label (U, K), and the objective.
 
-    found: the abilities of all annotators, followed by the log ease of all units, (A + U,).
+    parameters: the abilities of all annotators, followed by the log ease of all units, (A + U,).
     """
     size = len(answers.labels)
     scores = np.full((len(answers.units), size), -np.log(max(1, size)))
-    product = _product(answers, found)
+    product = _product(answers, parameters)
     wrong = scipy.special.log_expit(-product) - np.log(max(1, size - 1))
     scores += np.bincount(answers.unit, weights=wrong, minlength=len(scores))[:, None]
     np.add.at(scores, (answers.unit, answers.label), scipy.special.log_expit(product) - wrong)
     likelihood = scipy.special.logsumexp(scores, axis=1) if scores.size else np.zeros(len(scores))
-    objective = float(likelihood.sum() - ((found - MEAN) ** 2).sum() / 2)
+    objective = float(likelihood.sum() - ((parameters - MEAN) ** 2).sum() / 2)
     return np.exp(scores - likelihood[:, None]), objective
 
 
-def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
+def _maximize(answers: Answers, right: Floats, parameters: Floats) -> Floats:
     """Raise the expected objective by Newton steps, which alternate between abilities and log ease.
 
     right: probability that each answer is right.
-    found: see `_expect`.
+    parameters: see `_expect`.
     """
     people = len(answers.annotators)
-    found = found.copy()
+    parameters = parameters.copy()
     for _ in range(STEPS):
         for is_ease, of in ((False, answers.annotator), (True, answers.unit)):
             part = slice(people, None) if is_ease else slice(0, people)
-            product, ease = _product(answers, found), np.exp(found[people + answers.unit])
+            product, ease = _product(answers, parameters), np.exp(parameters[people + answers.unit])
             chance = scipy.special.expit(product)
             by = product if is_ease else ease  # derivative of the product of ability and ease
             slope = np.bincount(of, weights=(right - chance) * by)
             bend = np.bincount(of, weights=chance * (1 - chance) * by**2) + 1
             bend += np.maximum(0, -slope) if is_ease else 0
-            found[part] += np.clip((slope - (found[part] - MEAN)) / bend, -1, 1)
-    return found
+            parameters[part] += np.clip((slope - (parameters[part] - MEAN)) / bend, -1, 1)
+    return parameters
 
 
-def _product(answers: Answers, found: Floats) -> Floats:
+def _product(answers: Answers, parameters: Floats) -> Floats:
     people = len(answers.annotators)
-    product: Floats = found[answers.annotator] * np.exp(found[people + answers.unit])
+    product: Floats = parameters[answers.annotator] * np.exp(parameters[people + answers.unit])
     return product

@@ -145,7 +145,7 @@ def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[s
     aggregate: rule that decides the unit if `asked` people or more have answered.
     order: all grades, best first.
     """
-    given = len(answers)
-    if given < asked:
-        return majority(answers, order, asked) or given + 1
+    number = len(answers)
+    if number < asked:
+        return majority(answers, order, asked) or number + 1
     return aggregate(answers, order, asked)

@@ -142,23 +142,23 @@ def maxima(
 def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longest: int) -> Climb:
     """Return the final states of all starts, best first."""
     table, enough = _table(answers), tolerance * len(answers.unit)
-    found: list[Climb] = []
+    climbs: list[Climb] = []
     greatest, since = -np.inf, 0
     for now, heat in _batches(answers, seed):
         for step in range(STEPS):
             now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
         for share, rounds in TRIALS:
-            kept = max(1, round(share * len(heat)))
+            survivors = max(1, round(share * len(heat)))
             order = _best_first(now)
-            found.append(now.of(order[kept:]))
-            now = _climb(table, model, now.of(order[:kept]), rounds, enough)
-        found.append(now)
+            climbs.append(now.of(order[survivors:]))
+            now = _climb(table, model, now.of(order[:survivors]), rounds, enough)
+        climbs.append(now)
         top = float(now.likelihood.max())
         since = 0 if top > greatest + GAIN else since + len(heat)
         greatest = max(greatest, top)
         if since >= FURTHER:
             break
-    whole = _joined(found)
+    whole = _joined(climbs)
     order = _best_first(whole)
     best = _climb(table, model, whole.of(order[:1]), longest, enough)
     return _joined([best, whole.of(order[1:])])
@@ -192,8 +192,10 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
 def _table(answers: Answers) -> Table:
     """Return how often each annotator gave each answer to each unit, as a sparse array (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
-    said = answers.annotator * size + answers.label
-    return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
+    columns = answers.annotator * size + answers.label
+    return scipy.sparse.csr_array(
+        (np.ones(len(columns)), (answers.unit, columns)), shape=(len(answers.units), people * size)
+    )
 
 
 def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
@@ -263,7 +265,7 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
     its value after the third round, so none becomes 0.
     """
     step, bend = second[1] - first[1], third[1] - 2 * second[1] + first[1]
-    length, turn = (np.sqrt(np.square(each).sum(axis=(0, 1, 3))) for each in (step, bend))
+    length, turn = (np.sqrt(np.square(vector).sum(axis=(0, 1, 3))) for vector in (step, bend))
     far = np.maximum(1, np.divide(length, turn, out=np.ones_like(length), where=turn > 0))[:, None]
 
     def ahead(a: Floats, b: Floats, c: Floats, axis: int) -> Floats:
@@ -340,11 +342,11 @@ def _named(made: Climb, votes: Floats) -> Climb:
     return made
 
 
-def _each_once(found: Climb) -> Climb:
+def _each_once(climb: Climb) -> Climb:
     """Drop every maximum whose posterior is nearly the same as that of an earlier one."""
-    kept: list[int] = []
-    for start in range(len(found.prior)):
-        apart = (np.abs(found.posterior[:, start] - found.posterior[:, other]).max(axis=1).mean() for other in kept)
-        if all(each >= ALIKE for each in apart):
-            kept.append(start)
-    return found.of(kept)
+    distinct: list[int] = []
+    for start in range(len(climb.prior)):
+        apart = (np.abs(climb.posterior[:, start] - climb.posterior[:, other]).max(axis=1).mean() for other in distinct)
+        if all(difference >= ALIKE for difference in apart):
+            distinct.append(start)
+    return climb.of(distinct)

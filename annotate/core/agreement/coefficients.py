@@ -148,8 +148,8 @@ def measure(
     )
     times *= units / times.sum(axis=1, keepdims=True)
     # If there are many labels, a unit uses only a few of them, so its row is nearly empty.
-    each = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
-    low, high = percentiles(value(summed((each.T @ times.T).T)))
+    matrix = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
+    low, high = percentiles(value(summed((matrix.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
@@ -309,13 +309,19 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
     """
     kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
     with_label = kinds if having is None else kinds @ having.astype(np.int64)
-    found = []
+    results = []
     for label in np.flatnonzero(with_label.any(axis=0)):
-        own = with_label[:, label]
-        two, place = np.unique(np.stack([own, kinds.sum(axis=1) - own], axis=1), axis=0, return_inverse=True)
+        counts_of_label = with_label[:, label]
+        two, place = np.unique(
+            np.stack([counts_of_label, kinds.sum(axis=1) - counts_of_label], axis=1), axis=0, return_inverse=True
+        )
         alike = np.bincount(place.ravel(), weights=number).astype(np.int64)
-        found.append(OfLabel(int(label), int(number[own > 0].sum()), _alpha(two, alike, nominal(2), seed, replicates)))
-    return found
+        results.append(
+            OfLabel(
+                int(label), int(number[counts_of_label > 0].sum()), _alpha(two, alike, nominal(2), seed, replicates)
+            )
+        )
+    return results
 
 
 def few_others(counts: Ints) -> tuple[int, int] | None:
@@ -370,10 +376,10 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
 
     if size < 2:
         return Measure(None, None, None, int(number.sum()))
-    each = _coincidences(kinds)
+    tables = _coincidences(kinds)
     answers = kinds.sum(axis=1, keepdims=True)
-    each = each._replace(first=each.first / answers, less=each.less / answers)
-    return measure(value, each, number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
+    tables = tables._replace(first=tables.first / answers, less=tables.less / answers)
+    return measure(value, tables, number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
 
 
 @dataclass(frozen=True)
@@ -450,10 +456,10 @@ def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]
     """
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[own], return_inverse=True)
-    said = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
-    rest = counts[units] - said
+    of_annotator = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
+    rest = counts[units] - of_annotator
     shared = rest.sum(axis=1) > 0
-    return units[shared], np.concatenate([said[shared], rest[shared]], axis=1)
+    return units[shared], np.concatenate([of_annotator[shared], rest[shared]], axis=1)
 
 
 def _one_against_rest(
@@ -493,15 +499,15 @@ def _pairable(counts: Ints) -> tuple[Ints, Ints]:
 
 def _two_or_more(counts: Ints) -> Ints:
     """Return the indices of the labels in use. If only one label is in use, add one that is not."""
-    given = np.asarray(counts.any(axis=0))
-    places: Ints = np.sort(np.argsort(~given, kind="stable")[: max(2, int(given.sum()))])
+    used = np.asarray(counts.any(axis=0))
+    places: Ints = np.sort(np.argsort(~used, kind="stable")[: max(2, int(used.sum()))])
     return places
 
 
 def _coincidences(kinds: Ints) -> Tables:
     """Return the coincidences o_ck that a unit of each kind contributes."""
-    each = kinds / (kinds.sum(axis=1, keepdims=True) - 1)
-    return Tables(each, kinds.astype(np.float64), each)
+    coincidences = kinds / (kinds.sum(axis=1, keepdims=True) - 1)
+    return Tables(coincidences, kinds.astype(np.float64), coincidences)
 
 
 def _alike(sums: Sums) -> Floats:
@@ -531,14 +537,14 @@ def _one_less(observed: Floats, expected: Floats) -> Floats:
 Labels = AbstractSet[str]
 
 
-def f1(said: Labels, known: Labels) -> float:
+def f1(predicted: Labels, reference: Labels) -> float:
     """Return F1 of two label sets: 2 |both| / (|said| + |known|), which is symmetric.
 
     Raise ValueError for an empty set.
     """
-    if not (said and known):
+    if not (predicted and reference):
         raise ValueError("A set without labels has no F1. Remove empty sets.")
-    return 2 * len(said & known) / (len(said) + len(known))
+    return 2 * len(predicted & reference) / (len(predicted) + len(reference))
 
 
 def masi(sets: Sequence[Labels]) -> Floats:
@@ -574,8 +580,8 @@ def unlike(sets: Sequence[Labels]) -> Floats:
 
 def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
     """Return whether each set contains each label, (sets, labels)."""
-    found = np.array([[label in each for label in labels] for each in sets], dtype=np.bool_)
-    return found.reshape(len(sets), len(labels))
+    table = np.array([[label in labels_of_set for label in labels] for labels_of_set in sets], dtype=np.bool_)
+    return table.reshape(len(sets), len(labels))
 
 
 def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
@@ -586,9 +592,9 @@ def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
     if not all(sets):
         raise ValueError("A set without labels has no distance from others. Remove empty sets.")
     place = {label: number for number, label in enumerate(sorted(set().union(*sets)))}
-    columns = [place[label] for each in sets for label in each]
-    sizes = np.array([len(each) for each in sets], dtype=np.float64)
-    ends = np.concatenate([[0], np.cumsum([len(each) for each in sets], dtype=np.int64)])
+    columns = [place[label] for labels in sets for label in labels]
+    sizes = np.array([len(labels) for labels in sets], dtype=np.float64)
+    ends = np.concatenate([[0], np.cumsum([len(labels) for labels in sets], dtype=np.int64)])
     # The table is sparse, because each set has only a few of thousands of labels.
     table = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), len(place)))
     common: Floats = (table @ table.T).toarray()

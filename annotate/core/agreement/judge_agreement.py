@@ -188,12 +188,12 @@ def alternative_annotator_test(
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is {epsilon}. It must be at least 0 and below 1.")
     counts = answers.counts()
-    found = []
+    results = []
     for place, annotator in enumerate(answers.annotators):
         own = np.flatnonzero((answers.annotator == place) & (judge[answers.unit] >= 0))
         units, both = own_and_rest(answers, counts, own)
-        found.append(_left_out(annotator, both, judge[units], epsilon, unlike))
-    return _verdict(found)
+        results.append(_left_out(annotator, both, judge[units], epsilon, unlike))
+    return _verdict(results)
 
 
 def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unlike: Floats | None) -> LeftOut:
@@ -224,13 +224,13 @@ def _t_test(differences: Floats, epsilon: float) -> float:
     return float(scipy.special.stdtr(len(differences) - 1, off / spread * len(differences) ** 0.5))
 
 
-def _verdict(found: list[LeftOut]) -> AlternativeAnnotatorTest:
-    tested = [one for one in found if one.p is not None]
+def _verdict(results: list[LeftOut]) -> AlternativeAnnotatorTest:
+    tested = [one for one in results if one.p is not None]
     adjusted = iter(benjamini_yekutieli([one.p for one in tested if one.p is not None]))
-    annotators = tuple(one if one.p is None else replace(one, adjusted=next(adjusted)) for one in found)
+    annotators = tuple(one if one.p is None else replace(one, adjusted=next(adjusted)) for one in results)
     rate = sum(one.judge_wins for one in annotators) / len(tested) if tested else None
     advantage = sum(one.judge or 0.0 for one in tested) / len(tested) if tested else None
     if rate is None or len(tested) < LEAST_ANNOTATORS:
-        reason = NoVerdict.FEW_UNITS if len(found) >= LEAST_ANNOTATORS else NoVerdict.FEW_ANNOTATORS
+        reason = NoVerdict.FEW_UNITS if len(results) >= LEAST_ANNOTATORS else NoVerdict.FEW_ANNOTATORS
         return AlternativeAnnotatorTest(rate, advantage, None, annotators, (reason,))
     return AlternativeAnnotatorTest(rate, advantage, rate >= PASS, annotators)

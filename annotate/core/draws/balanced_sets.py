@@ -108,14 +108,14 @@ def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
     by_text: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for document in documents:
         by_text[document.language, equal_key(document.text)].append(document)
-    found = Merged([], Counter(), Counter())
+    merged = Merged([], Counter(), Counter())
     for (language, _), alike in by_text.items():
         if len({document.label for document in alike}) > 1:
-            found.differing[language] += len(alike)
+            merged.differing[language] += len(alike)
         else:
-            found.equal[language] += len(alike) - 1
-            found.documents.append(min(alike, key=lambda document: _turn(seed, "text", document.id)))
-    return found
+            merged.equal[language] += len(alike) - 1
+            merged.documents.append(min(alike, key=lambda document: _turn(seed, "text", document.id)))
+    return merged
 
 
 def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
@@ -167,9 +167,9 @@ def balanced(
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
     there = Counter((document.language, document.label) for document in documents)
-    each = {name: size // len(classes) for name, size in sizes.apart().items()}
+    per_class = {name: size // len(classes) for name, size in sizes.apart().items()}
     check_enough(there, languages, classes, sizes, fill)
-    taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, each, seed)
+    taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, per_class, seed)
     sets: dict[str, dict[str, list[str]]] = {}
     short: list[Short] = []
     for language in languages:
@@ -185,13 +185,13 @@ def balanced(
                     short.append(Short(language, name, label, wanted, len(ids)))
                 chosen += ids
             sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
-    lacking = [each for each in short if part_of(each.set) not in fill]
+    lacking = [shortage for shortage in short if part_of(shortage.set) not in fill]
     if lacking:
         raise BalanceError(
             f"{_listed(lacking)} Documents that belong together must be in the same part (test, dev or train), so "
             "not all of them fit. Specify smaller sets."
         )
-    if none := [each for each in short if not each.there and TEST not in fill]:
+    if none := [shortage for shortage in short if not shortage.there and TEST not in fill]:
         raise BalanceError(
             f"{_listed(none)} A train set would contain no documents of the class. Specify smaller dev and test "
             "sets, or remove the class."
@@ -221,7 +221,7 @@ def check_enough(
     if not lacking:
         return
     exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
-    may_fill = not fill and all(there[each.language, each.label] > exact for each in lacking)
+    may_fill = not fill and all(there[shortage.language, shortage.label] > exact for shortage in lacking)
     instead = "Specify smaller sets" + (', allow smaller train sets (--sets "… fill")' if may_fill else "")
     raise BalanceError(f"{_listed(lacking)} {instead}, or remove the class.")
 
@@ -231,7 +231,8 @@ SHOWN = 5  # maximum number of classes that an error message lists
 
 def _listed(lacking: Sequence[Short]) -> str:
     named = "; ".join(
-        f"{each.language}, {each.label}: {each.there:,} available, {each.wanted:,} needed" for each in lacking[:SHOWN]
+        f"{shortage.language}, {shortage.label}: {shortage.there:,} available, {shortage.wanted:,} needed"
+        for shortage in lacking[:SHOWN]
     )
     more = f"; and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
     return f"Too few documents of a class: {named}{more}."
@@ -241,19 +242,19 @@ Cell = tuple[str, str]  # (language, class)
 
 
 def _shared_out(
-    documents: Sequence[Document], cells: Collection[Cell], each: Mapping[str, int], seed: str
+    documents: Sequence[Document], cells: Collection[Cell], sizes: Mapping[str, int], seed: str
 ) -> dict[str, dict[Cell, list[str]]]:
     """Assign documents to parts in random order, and return the ids for each part and cell in this order.
 
-    each: number of documents that each part needs in every cell.
+    sizes: number of documents that each part needs in every cell.
     """
     by_id = {document.id: document for document in documents}
     groups = [
         sorted((by_id[row.id] for row in rows), key=lambda document: _turn(seed, "draw", document.id))
         for rows in components(Row(document.id, document.language, document.apart) for document in documents)
     ]
-    lacks = {part: dict.fromkeys(cells, number) for part, number in each.items()}
-    taken: dict[str, dict[Cell, list[str]]] = {part: {cell: [] for cell in cells} for part in each}
+    lacks = {part: dict.fromkeys(cells, number) for part, number in sizes.items()}
+    taken: dict[str, dict[Cell, list[str]]] = {part: {cell: [] for cell in cells} for part in sizes}
     for group in sorted(groups, key=lambda group: _turn(seed, "draw", group[0].id)):
         counts = Counter((document.language, document.label) for document in group)
         useful = {part: sum(min(number, lack[cell]) for cell, number in counts.items()) for part, lack in lacks.items()}
@@ -272,7 +273,7 @@ def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
 
 
 def joint(
-    found: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
+    balanced_sets: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
 ) -> dict[str, dict[str, list[str]]]:
     """Select the documents for the joint sets, which contain documents of all languages.
 
@@ -286,7 +287,7 @@ def joint(
     """
     _check_shared("each language's part of the joint sets", number, classes)
     chosen: dict[str, dict[str, list[str]]] = {}
-    for language, sets in found.sets.items():
+    for language, sets in balanced_sets.sets.items():
         chosen[language] = {}
         for part in (TRAIN, DEV):
             from_each = {
@@ -302,15 +303,15 @@ def joint(
     return chosen
 
 
-def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str]:
-    """Return the first ids of each class, at most `each` per class."""
+def _first(ids: Sequence[str], labels: Mapping[str, str], limit: int) -> list[str]:
+    """Return the first ids of each class, at most `limit` per class."""
     seen = Counter[str]()
-    kept = []
+    first = []
     for key in ids:
         seen[labels[key]] += 1
-        if seen[labels[key]] <= each:
-            kept.append(key)
-    return kept
+        if seen[labels[key]] <= limit:
+            first.append(key)
+    return first
 
 
 # --- Checks of published and exported lists.

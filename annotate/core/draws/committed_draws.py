@@ -54,31 +54,33 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 # --- Test questions and decoys
 
 
-def test_questions(lots: Lots, of: Sequence[str], asked: Mapping[str, int], count: int) -> list[str]:
+def test_questions(lots: Lots, of: Sequence[str], times_asked: Mapping[str, int], count: int) -> list[str]:
     """Draw the questions of a test from those that the person was asked least often, and return them in random order.
 
     of: person, language and number of the test.
-    asked: for each question of the pool, how often the person was asked it.
+    times_asked: for each question of the pool, how often the person was asked it.
     count: number of questions.
     """
     purpose = f"test of {' '.join(of)}"
-    taken = sorted(drawn(asked, len(asked), lots=lots, purpose=purpose), key=lambda key: asked[key])[:count]
+    taken = sorted(drawn(times_asked, len(times_asked), lots=lots, purpose=purpose), key=lambda key: times_asked[key])[
+        :count
+    ]
     return drawn(taken, len(taken), lots=lots, purpose=purpose)
 
 
-def decoys(lots: Lots, asked: str, keys: Iterable[str], count: int) -> list[str]:
-    return drawn(keys, count, lots=lots, purpose=f"decoy {asked}")
+def decoys(lots: Lots, item: str, keys: Iterable[str], count: int) -> list[str]:
+    return drawn(keys, count, lots=lots, purpose=f"decoy {item}")
 
 
-def drawn_before(lots: Lots, asked: str, key: str, among: int) -> int:
+def drawn_before(lots: Lots, item: str, key: str, among: int) -> int:
     """Return the place of a decoy, as the number of drawn posts that come before it.
 
-    asked: the language that annotators are asked about.
+    item: the language that annotators are asked about.
     key: id of the decoy.
     among: number of drawn posts.
     """
     # If the posts are spread evenly between 0 and 1, their midpoints are 0.5 / among, 1.5 / among and so on.
-    return max(0, ceil(place(lots, f"place {asked}", key) * among - 0.5))
+    return max(0, ceil(place(lots, f"place {item}", key) * among - 0.5))
 
 
 # --- Order of two systems on the page
@@ -146,8 +148,8 @@ def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
     of: the language that annotators are asked about.
     how: the number of decoys.
     """
-    [asked] = line["of"]
-    return _sets(line, decoys(lots, asked, line["frame"], line["how"]["count"]))
+    [item] = line["of"]
+    return _sets(line, decoys(lots, item, line["frame"], line["how"]["count"]))
 
 
 def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
@@ -157,9 +159,9 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
     how: the number of drawn posts.
     drawn: for each decoy of the frame, how many of the drawn posts come before it.
     """
-    [asked] = line["of"]
+    [item] = line["of"]
     for key, before in zip(line["frame"], line["drawn"], strict=True):
-        yield Checked(key, drawn_before(lots, asked, key, line["how"]["among"]) != before)
+        yield Checked(key, drawn_before(lots, item, key, line["how"]["among"]) != before)
 
 
 def _test(lots: Lots, line: Line) -> Iterator[Checked]:
@@ -171,10 +173,10 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
     drawn: the questions in order.
     """
     expected = test_questions(lots, line["of"], dict(line["frame"]), line["how"]["count"])
-    told = " ".join(line["of"])
+    subject = " ".join(line["of"])
     for number in range(max(len(expected), len(line["drawn"]))):
         yield Checked(
-            f"question {number + 1} of {told}", expected[number : number + 1] != line["drawn"][number : number + 1]
+            f"question {number + 1} of {subject}", expected[number : number + 1] != line["drawn"][number : number + 1]
         )
 
 
@@ -199,39 +201,39 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
     order = gold_order(lots, person, line["frame"])
     met: set[str] = {*line["how"].get("disturbing", ()), *line["how"].get("seen_elsewhere", ())}
     passed_over = set(line["how"].get("passed_over", ()))
-    given = known = 0
+    shown_before = gold_before = 0
     for entry in line["drawn"]:
         if isinstance(entry, str):
             met.add(entry)
             continue
         *stood, size, shown = entry
         is_gold, is_gold_at = isinstance(shown, str), gold_places(lots, person, language, size)
-        has_met_all, begun = met.issuperset(order), [given, known]
-        for at in range(given, given + (1 if is_gold else shown)):
-            due = scheduled(is_gold_at, at + 1, size) > known
+        has_met_all, begun = met.issuperset(order), [shown_before, gold_before]
+        for at in range(shown_before, shown_before + (1 if is_gold else shown)):
+            due = scheduled(is_gold_at, at + 1, size) > gold_before
             in_turn = not is_gold or (shown in order and {*met, *passed_over}.issuperset(order[: order.index(shown)]))
             as_drawn = has_met_all or (due == is_gold and in_turn)
             yield Checked(f"unit {at + 1} of {person} in {language}", stood != begun or not as_drawn)
-            given += 1
+            shown_before += 1
         if is_gold:
-            known += 1
+            gold_before += 1
             met.add(shown)
 
 
 # --- Outcomes of drawn units
 
 
-def outcome(key: str, asked: str, stage: str, label: str | None, said: Iterable[Sequence[Any]]) -> str:
+def outcome(key: str, asked: str, stage: str, label: str | None, answers: Iterable[Sequence[Any]]) -> str:
     """Return the outcome of one drawn unit as text, in the form in which it is published.
 
     key: id of the item.
     asked: the language that annotators were asked about, or empty.
     stage: final stage of the unit.
     label: final label, or None.
-    said: the judgments in order. Each has the annotator's pseudonym, the kind, label, queue and round as published, and
-        whether the judgment was withdrawn or voided.
+    answers: the judgments in order. Each has the annotator's pseudonym, the kind, label, queue and round as published,
+        and whether the judgment was withdrawn or voided.
     """
-    return json.dumps([key, asked, stage, label, [list(each) for each in said]], ensure_ascii=False)
+    return json.dumps([key, asked, stage, label, [list(answer) for answer in answers]], ensure_ascii=False)
 
 
 def outcome_digest(lots: Lots, text: str) -> str:

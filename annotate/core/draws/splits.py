@@ -63,17 +63,19 @@ def ratios(option: str) -> dict[str, Fraction]:
 
     A split that the option does not name gets 0. Raise SplitError if the shares are malformed or do not add up to 1.
     """
-    found: dict[str, Fraction] = {}
+    shares_by_split: dict[str, Fraction] = {}
     for part in option.split(","):
         name, equals, share = (words.strip() for words in part.partition("="))
         if name not in SPLITS or not equals:
             raise SplitError(f"{part.strip()!r} is not a share of a split. Write shares as train=0.8,dev=0.1,test=0.1.")
-        if name in found:
+        if name in shares_by_split:
             raise SplitError(f"The split {name} occurs twice. Specify one share for each split.")
-        found[name] = _share(name, share)
-    if sum(found.values()) != 1:
-        raise SplitError(f"The shares in {option!r} add up to {float(sum(found.values())):g}. They must add up to 1.")
-    return {name: found.get(name, Fraction(0)) for name in SPLITS}
+        shares_by_split[name] = _share(name, share)
+    if sum(shares_by_split.values()) != 1:
+        raise SplitError(
+            f"The shares in {option!r} add up to {float(sum(shares_by_split.values())):g}. They must add up to 1."
+        )
+    return {name: shares_by_split.get(name, Fraction(0)) for name in SPLITS}
 
 
 def _share(name: str, written: str) -> Fraction:
@@ -86,16 +88,16 @@ def _share(name: str, written: str) -> Fraction:
     return share
 
 
-def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
+def shares(language: str, ratio: Mapping[str, Fraction]) -> dict[str, Fraction]:
     """Return the share of each split in one language, without empty splits.
 
     Only English has a train split. In every other language, the shares of dev and test are scaled to add up to 1.
 
-    given: requested share of each split.
+    ratio: requested share of each split.
 
     Raise SplitError if no split is left for the language.
     """
-    there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
+    there = {name: share for name, share in ratio.items() if share and (name != TRAIN or language == TRAINED_IN)}
     if not there:
         raise SplitError(
             f"Only {TRAINED_IN} has a train split, so there is no split for the rows in {language}. Specify a share "
@@ -123,10 +125,10 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
     for row in listed:
         for field, value in enumerate(row.apart):
             parents[root((field, equal_key(value)))] = root(row.id)
-    found: dict[object, list[Row]] = {}
+    by_root: dict[object, list[Row]] = {}
     for row in listed:
-        found.setdefault(root(row.id), []).append(row)
-    return list(found.values())
+        by_root.setdefault(root(row.id), []).append(row)
+    return list(by_root.values())
 
 
 def equal_key(value: str) -> str:
@@ -138,7 +140,7 @@ def equal_key(value: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
+def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
     """Assign each row to a split. The result does not depend on the order of the rows.
 
     Connected components are taken in random order and fill test, then dev, then train. If a component is added, changed
@@ -152,22 +154,22 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
     Components are not divided, so test and dev may become larger than requested. The excess is always smaller than the
     component that filled the split, and train is smaller than requested by the same number of rows.
 
-    given: share of each split.
+    ratio: share of each split.
     seed: seed of the draw.
 
     Return a mapping from row id to split.
     """
-    found = components(rows)
+    groups = components(rows)
     counts: dict[str, int] = {}
-    for component in found:
+    for component in groups:
         for row in component:
             counts[row.language] = counts.get(row.language, 0) + 1
     lacking = {
-        language: {name: share * counts[language] for name, share in shares(language, given).items()}
+        language: {name: share * counts[language] for name, share in shares(language, ratio).items()}
         for language in sorted(counts)
     }
     chosen: dict[str, str] = {}
-    turns = [(*_turn(component, lacking, seed), component) for component in found]
+    turns = [(*_turn(component, lacking, seed), component) for component in groups]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
         # If a component has rows in English and in another language, it cannot go to train.
@@ -192,10 +194,10 @@ def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], s
     return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
 
 
-def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
+def misses(rows: Iterable[Row], ratio: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
     """Return the splits whose share of a language's rows is far from the requested share.
 
-    given: share of each split.
+    ratio: share of each split.
     chosen: the result of `split`.
     """
     counts: dict[str, Counter[str]] = {}
@@ -217,7 +219,7 @@ def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[s
             largest[language],
         )
         for language in sorted(counts)
-        for name, share in shares(language, given).items()
+        for name, share in shares(language, ratio).items()
         if abs(Fraction(counts[language][name], counts[language].total()) - share) > FAR
     ]
 
@@ -253,9 +255,9 @@ def buckets(
         raise ValueError(f"The limit for frequent labels must be at least 1 document, not {frequent_over}.")
     if train not in splits:
         raise ValueError(f"The split {train!r} is needed to count labels, but the splits are {', '.join(splits)}.")
-    found = {name: counts(documents) for name, documents in splits.items()}
-    trained = found[train]
-    used = set().union(*found.values())
+    frequencies = {name: counts(documents) for name, documents in splits.items()}
+    trained = frequencies[train]
+    used = set().union(*frequencies.values())
     return {
         FREQUENT: frozenset(label for label in used if trained[label] > frequent_over),
         FEW: frozenset(label for label in used if 0 < trained[label] <= frequent_over),
@@ -303,17 +305,17 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
         return Apart(None, None, None)
     documents = [*first, *second]
     place = {label: number for number, label in enumerate(counts(documents))}
-    given = np.array([place[label] for labels in documents for label in labels])
+    label_places = np.array([place[label] for labels in documents for label in labels])
     document = np.repeat(np.arange(len(documents)), [len(labels) for labels in documents])
-    everything = np.bincount(given)
+    everything = np.bincount(label_places)
     shuffling = np.random.Generator(np.random.PCG64(int(lot(seed, "label shares", ""), 16)))
-    found = []
+    distances = []
     for _ in range(SHUFFLES):
         in_first = np.zeros(len(documents), dtype=np.bool_)
         in_first[shuffling.permutation(len(documents))[: len(first)]] = True
-        some = np.bincount(given[in_first[document]], minlength=len(place))
-        found.append(_apart(some, everything - some))
-    return Apart(value, *percentiles(np.array(found)))
+        some = np.bincount(label_places[in_first[document]], minlength=len(place))
+        distances.append(_apart(some, everything - some))
+    return Apart(value, *percentiles(np.array(distances)))
 
 
 def _apart(some: Ints, others: Ints) -> float:

@@ -173,12 +173,12 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
     if slips is None or slips.value is None:
         return of(None)
     shares = {rate: of(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in {slips.value, slips.low, slips.high}}
-    found = shares[slips.value]
+    estimate = shares[slips.value]
     reached = {share.value for share in shares.values() if share.value is not None}
-    if found.value is None or reached == {found.value}:
-        return found
-    by_slips = part_by(SECONDS, found.value, [(min(reached), max(reached))])
-    return of_parts(found.value, [*found.parts, by_slips], found.count)
+    if estimate.value is None or reached == {estimate.value}:
+        return estimate
+    by_slips = part_by(SECONDS, estimate.value, [(min(reached), max(reached))])
+    return of_parts(estimate.value, [*estimate.parts, by_slips], estimate.count)
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
@@ -192,5 +192,5 @@ def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple
     rate: share of all labels that are wrong.
     labels: ratio of all labels to the labels that can change.
     """
-    number, fewest, most = (min(posts, posts * labels * (each or 0.0)) for each in (rate.value, rate.low, rate.high))
+    number, fewest, most = (min(posts, posts * labels * (share or 0.0)) for share in (rate.value, rate.low, rate.high))
     return way, (number, fewest, most)

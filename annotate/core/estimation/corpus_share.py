@@ -135,8 +135,8 @@ class Counts:
         number = min(MOST_CLASSES, max(1, len(distinct)))
         cell, weights = 4 * class_of + 2 * rows.astype(np.int64) + columns, 1 / chances
         read, weight, squares = (
-            np.bincount(cell, weights=each, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
-            for each in (np.ones(len(cell)), weights, weights**2)
+            np.bincount(cell, weights=weight_of_cell, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
+            for weight_of_cell in (np.ones(len(cell)), weights, weights**2)
         )
         return cls(corpus - read.sum(axis=(0, 2)), read, weight, squares)
 
@@ -173,7 +173,9 @@ class Counts:
         seen, all_spread = fsum(group.seen for group, _ in classes), fsum(group.spread for group, _ in classes)
         value = min(1.0, fsum(group.off for group, _ in classes) / seen)
         rates = [(group.seen / seen, rate.value or 0.0, rate) for group, rate in classes]
-        ends = [(value - part * (own - rate.low), value + part * (rate.high - own)) for part, own, rate in rates]
+        ends = [
+            (value - part * (middle - rate.low), value + part * (rate.high - middle)) for part, middle, rate in rates
+        ]
         between = fsum(group.spread * ((rate.value or 0.0) - value) ** 2 for group, rate in classes)
         ends.append((value - Z * sqrt(between) / seen, value + Z * sqrt(between) / seen))
         count = seen**2 / all_spread
@@ -198,19 +200,19 @@ class Counts:
     def expected(self, size: float) -> "Counts":
         """Return the expected counts of a draw of `size` items by the same design and with the same error rates."""
         judged = self.unread + self.read.sum(axis=(0, 2))
-        own, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
-        if not own.any():  # if nothing was read, all classes and labels are treated as equal
-            own, weight = own + SLACK, weight + 1.0
+        sample, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
+        if not sample.any():  # if nothing was read, all classes and labels are treated as equal
+            sample, weight = sample + SLACK, weight + 1.0
         # Corpus items by class and the judge's label. If nothing was read under a label, its items are spread over the
         # classes like the items of all labels together.
         shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
         items = judged * shares / shares.sum(axis=0)
-        drawn = _drawn(items.sum(axis=1), own.sum(axis=1), size)
+        drawn = _drawn(items.sum(axis=1), sample.sum(axis=1), size)
         part = np.divide(drawn, items.sum(axis=1), out=np.ones(len(items)), where=items.sum(axis=1) > 0)[:, None, None]
-        found = np.divide(
+        confusion = np.divide(
             self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
         )
-        cells = items[:, :, None] * (own[:, :, None] * found + 0.5) / (own[:, :, None] + 1)
+        cells = items[:, :, None] * (sample[:, :, None] * confusion + 0.5) / (sample[:, :, None] + 1)
         # The factor by which unequal probabilities within a class increase the variance.
         cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
         read = part * cells
@@ -221,8 +223,8 @@ class Counts:
         unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
         if value is None and unread:
             return CorpusShare(None, 0.0, 1.0, reasons)
-        found, least, most = ((hits + unread * end) / corpus for end in (value or 0.0, low, high))
-        return CorpusShare(found, least, most, reasons)
+        estimate, least, most = ((hits + unread * end) / corpus for end in (value or 0.0, low, high))
+        return CorpusShare(estimate, least, most, reasons)
 
 
 def _drawn(items: Floats, read: Floats, size: float) -> Floats:

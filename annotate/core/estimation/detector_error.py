@@ -168,10 +168,10 @@ def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple
 
     They are the intervals at both extremes, and the estimate's own interval if it has one.
     """
-    found = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
-    if (known := of(audits)).has_interval:
-        found.append(known)
-    return min(each.low for each in found), max(each.high for each in found)
+    estimates = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
+    if (estimate := of(audits)).has_interval:
+        estimates.append(estimate)
+    return min(interval.low for interval in estimates), max(interval.high for interval in estimates)
 
 
 def _resolved(audit: Audit, *, wrong: bool) -> Audit:
@@ -186,10 +186,10 @@ def _resolved(audit: Audit, *, wrong: bool) -> Audit:
 def _of_resolved(audit: Audit) -> Estimate:
     if not audit.checked_wrong or audit.checked == audit.confirmed:
         return proportion(audit.wrong, audit.resolved)
-    each = audit.confirmed / audit.checked
-    value = (audit.doubted_wrong + audit.checked_wrong * each) / audit.resolved
+    scale = audit.confirmed / audit.checked
+    value = (audit.doubted_wrong + audit.checked_wrong * scale) / audit.resolved
     if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective sample size
-        count = audit.resolved**2 / (audit.doubted + audit.checked * each**2)
+        count = audit.resolved**2 / (audit.doubted + audit.checked * scale**2)
         return proportion(count, count)
     share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # Jeffreys' prior, since there may be a single check
     weight = audit.confirmed / audit.resolved
@@ -228,29 +228,29 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
 
     Return UNKNOWN if no language has a resolved audit.
     """
-    given = [audit for audit in audits if audit.posts]
-    if not any(audit.resolved for audit in given):
+    weighted = [audit for audit in audits if audit.posts]
+    if not any(audit.resolved for audit in weighted):
         return UNKNOWN
     doubts, checks = Unread(), Unread()
-    for audit in given:
+    for audit in weighted:
         if not audit.resolved:
             doubts.blind += audit.posts
             continue
         weight = audit.posts / audit.resolved
         all_checked = audit.checked == audit.confirmed
-        found = audit.doubted_wrong + audit.checked_wrong * all_checked
-        doubts.add(weight, audit.posts - audit.resolved, audit.resolved, found)
+        wrong = audit.doubted_wrong + audit.checked_wrong * all_checked
+        doubts.add(weight, audit.posts - audit.resolved, audit.resolved, wrong)
         if audit.checked and not all_checked:
-            each = weight * audit.confirmed / audit.checked
-            checks.add(each, (each - 1) * audit.checked, audit.checked, audit.checked_wrong)
-    found = sum(audit.wrong for audit in given)
+            check_weight = weight * audit.confirmed / audit.checked
+            checks.add(check_weight, (check_weight - 1) * audit.checked, audit.checked, audit.checked_wrong)
+    found = sum(audit.wrong for audit in weighted)
     unread = [doubts.turned()] if doubts.posts + doubts.blind else []
     unchecked = []
     if checks.posts:
         value, low, high = checks.turned()
         as_doubted = doubts.turned()[2] + found
         unchecked.append((value, low, high if value else min(high, as_doubted)))
-    posts = sum(audit.posts for audit in given)
+    posts = sum(audit.posts for audit in weighted)
     turned = {UNREAD: unread, RECHECKS: unchecked}
     by_source = {source: [(MISS_TO_HIT, number) for number in numbers] for source, numbers in turned.items()}
     return without_slips(combined(posts, found, by_source), slips)
@@ -295,8 +295,8 @@ def slips_of(decisions: float, differing: float) -> Estimate:
     return replace(differ, value=value, low=differ.low / 2, high=differ.high / 2)
 
 
-def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
-    """Correct a share of wrong items for the errors of adjudicators: (found - s) / (1 - 2s).
+def without_slips(estimate: Estimate, slips: Estimate | None) -> Estimate:
+    """Correct a share of wrong items for the errors of adjudicators: (share - s) / (1 - 2s).
 
     This is the correction of Rogan and Gladen 1978, Estimating prevalence from the results of a screening test,
     American Journal of Epidemiology 107(1), under the assumption that adjudicators err at the same rate s whether the
@@ -304,23 +304,23 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     share is 0, the upper end is computed with the lowest s in its interval, because a few second opinions cannot show
     that no item is wrong.
 
-    found: share of items that adjudicators found to be wrong.
+    estimate: share of items that adjudicators found to be wrong.
     slips: error rate s of adjudicators. If it is None or has no value, the share is not corrected.
     """
-    if found.value is None or slips is None or slips.value is None:
-        return found
+    if estimate.value is None or slips is None or slips.value is None:
+        return estimate
 
     def corrected(share: float, slip: float) -> float:
         slip = min(slip, 0.49)
         return min(1.0, max(0.0, (share - slip) / (1 - 2 * slip)))
 
-    value = corrected(found.value, slips.value)
-    by_slips = sorted(corrected(found.value, end) for end in (slips.low, slips.high))
-    by_share = (corrected(found.low, slips.value), corrected(found.high, slips.value))
+    value = corrected(estimate.value, slips.value)
+    by_slips = sorted(corrected(estimate.value, end) for end in (slips.low, slips.high))
+    by_share = (corrected(estimate.low, slips.value), corrected(estimate.high, slips.value))
     low, high = moved(value, [by_share, (by_slips[0], by_slips[1])])
     if not value:
-        high = corrected(found.high, slips.low)
-    return with_interval(value, low, high, found.count)
+        high = corrected(estimate.high, slips.low)
+    return with_interval(value, low, high, estimate.count)
 
 
 # --- Cost of a limit on the error rate.
@@ -340,8 +340,8 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
     if not audits:
         return 0.0
 
-    def is_wrong_enough(found: int) -> bool:
-        return is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
+    def is_wrong_enough(wrong_audits: int) -> bool:
+        return is_over(Audit(audits, wrong_audits, wrong_audits, audits - wrong_audits, 0, 0), limit)
 
     fewest = bisect_left(range(audits + 1), True, key=is_wrong_enough)
     return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0

@@ -40,7 +40,7 @@ class Difference:
 
     def within(self, most: float) -> "Difference":
         """Clip the difference and its interval to the range from -most to most."""
-        value, low, high = (max(-most, min(most, each)) for each in (self.value, self.low, self.high))
+        value, low, high = (max(-most, min(most, number)) for number in (self.value, self.low, self.high))
         return Difference(value, low, high)
 
     def undecided(self) -> "Difference":

@@ -65,8 +65,8 @@ class Part:
 
         are_meant: whether they are positives.
         """
-        found = self.found + self.unresolved * are_meant
-        return replace(self, read=self.read + self.unresolved, found=found, unresolved=0)
+        positives = self.found + self.unresolved * are_meant
+        return replace(self, read=self.read + self.unresolved, found=positives, unresolved=0)
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,15 @@ def share(*parts: Part) -> Estimate:
     If nothing was read of a part, its share is taken to be the mean of the others. The interval then extends from no
     positives in this part to only positives.
     """
-    known, blind = [part for part in parts if part.read], sum(part.size for part in parts if not part.read)
-    if not known:
+    read_parts, blind = [part for part in parts if part.read], sum(part.size for part in parts if not part.read)
+    if not read_parts:
         return UNKNOWN
-    size, read = sum(part.size for part in known), sum(part.read for part in known)
-    low, _ = _ends([part.if_unresolved(False) for part in known])
-    _, high = _ends([part.if_unresolved(True) for part in known])
-    value, whole = sum(part.expected for part in known) / size, size + blind
-    found = sum(part.found for part in known)
-    return Estimate(value, min(low / whole, value), max((high + blind) / whole, value), found, read)
+    size, read = sum(part.size for part in read_parts), sum(part.read for part in read_parts)
+    low, _ = _ends([part.if_unresolved(False) for part in read_parts])
+    _, high = _ends([part.if_unresolved(True) for part in read_parts])
+    value, whole = sum(part.expected for part in read_parts) / size, size + blind
+    positives = sum(part.found for part in read_parts)
+    return Estimate(value, min(low / whole, value), max((high + blind) / whole, value), positives, read)
 
 
 def recall(kept: Part, dropped: Part) -> Estimate:
@@ -140,13 +140,15 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
     Statistical Association 56). It excludes a number if the probability of more extreme numbers, plus half of its own
     probability, is below 2.5%. With the full probability, the intervals of small parts would cover far more than 95%.
     """
-    size, read, found = (sum(of) for of in zip(*((part.size, part.read, part.found) for part in parts), strict=True))
+    size, read, positives = (
+        sum(of) for of in zip(*((part.size, part.read, part.found) for part in parts), strict=True)
+    )
     numbers, chances = _more(size - read, *_as_one(parts))
     middle = np.cumsum(chances) - chances / 2
     within = np.flatnonzero((middle >= _TAIL) & (middle <= 1 - _TAIL))
     least, greatest = (within[0], within[-1]) if len(within) else (np.argmax(chances),) * 2
-    low = 0.0 if not found else found + float(numbers[least])
-    high = float(size) if found == read else found + float(numbers[greatest])
+    low = 0.0 if not positives else positives + float(numbers[least])
+    high = float(size) if positives == read else positives + float(numbers[greatest])
     return low, high
 
 
@@ -160,13 +162,13 @@ def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
         return parts[0].read, parts[0].found
     counts = np.array([(part.size - part.read, part.read, part.found) for part in parts], dtype=np.float64).T
     weights = counts[0] / counts[1]
-    unread, found = weights @ counts[1], weights @ counts[2]
+    unread, positives = weights @ counts[1], weights @ counts[2]
     squares, squares_found = weights**2 @ counts[1], weights**2 @ counts[2]
     if not unread:
         return 0.0, 0.0
-    sums = ((squares, unread), (squares_found, found), (squares - squares_found, unread - found))
+    sums = ((squares, unread), (squares_found, positives), (squares - squares_found, unread - positives))
     heaviest = max(square / weight for square, weight in sums if weight > SLACK * unread)
-    return float(unread / heaviest), float(min(unread, found) / heaviest)
+    return float(unread / heaviest), float(min(unread, positives) / heaviest)
 
 
 def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
@@ -209,9 +211,9 @@ def _numbers(part: Part) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(maxsize=64)
-def _more(unread: int, read: float, found: float) -> tuple[np.ndarray, np.ndarray]:
+def _more(unread: int, read: float, positives: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the possible numbers of positives among the unread items, ascending, with their probabilities."""
-    a, b = found + 0.5, read - found + 0.5
+    a, b = positives + 0.5, read - positives + 0.5
     if unread > MOST:
         return unread * scipy.special.betaincinv(a, b, _middles(MOST)), np.full(MOST, 1 / MOST)
     numbers = np.arange(unread + 1)

@@ -108,8 +108,8 @@ class Estimate:
 
     def as_dict(self) -> dict[str, float | None]:
         """Return the fields as a dictionary. The ends are None if there is a value but no interval."""
-        known = {name: value for name, value in asdict(self).items() if name != "parts"}
-        return known if self.has_interval or self.value is None else known | {"low": None, "high": None}
+        fields = {name: value for name, value in asdict(self).items() if name != "parts"}
+        return fields if self.has_interval or self.value is None else fields | {"low": None, "high": None}
 
 
 UNKNOWN = Estimate(None, 0.0, 1.0, 0.0, 0.0)
@@ -304,20 +304,20 @@ def stratified(
     Return UNKNOWN if no item in the domain was read. Also return it if there are unread items without a guess, and
     nothing was read in any of their strata. Raise ValueError for a stratum with inconsistent counts.
     """
-    given = []
+    drawn = []
     for stratum in strata:
         if not 0 <= stratum.hits <= stratum.domain <= stratum.read <= stratum.drawn:
             raise ValueError(
                 f"{stratum} is impossible: hits must be in the domain, the domain among the posts read, and these "
                 "among the posts drawn."
             )
-        given += [stratum] if stratum.drawn else []
-    partly = [stratum for stratum in given if stratum.read < stratum.drawn]
+        drawn += [stratum] if stratum.drawn else []
+    partly = [stratum for stratum in drawn if stratum.read < stratum.drawn]
     plain = [stratum for stratum in partly if stratum.guess is None]
-    if not any(stratum.domain for stratum in given) or (plain and not any(stratum.read for stratum in plain)):
+    if not any(stratum.domain for stratum in drawn) or (plain and not any(stratum.read for stratum in plain)):
         return UNKNOWN
     guesses = [(stratum, _guess(stratum, plain)) for stratum in partly]
-    whole = [stratum for stratum in given if stratum.read == stratum.drawn]
+    whole = [stratum for stratum in drawn if stratum.read == stratum.drawn]
     domain, hits = fsum(stratum.domain for stratum in whole), fsum(stratum.hits for stratum in whole)
     unread: dict[Way, Unread] = {}
     for stratum, guess in guesses:
@@ -343,14 +343,14 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     if guess := stratum.guess:
         wrong = Turn(0, -1, guess.hits, hits, 0), Turn(0, 1, guess.domain - guess.hits, domain - hits, 0)
         return guess if guess.turns else guess._replace(turns=wrong)
-    some_read = [each for each in plain if each.read]
-    all_in = all(each.domain == each.read for each in some_read)
-    if all_in or (len(some_read) == len(plain) and all(each.domain in (0, each.read) for each in plain)):
+    some_read = [other for other in plain if other.read]
+    all_in = all(other.domain == other.read for other in some_read)
+    if all_in or (len(some_read) == len(plain) and all(other.domain in (0, other.read) for other in plain)):
         inside = drawn if domain or not read else 0
         return Guess(inside, 0, (Turn(0, 1, inside, domain, hits),))
     inside, right = most = _most(plain)
-    found = {(0, 0): read - domain, (1, 0): domain - hits, (1, 1): hits}
-    turns = (Turn(way[0] - inside, way[1] - right, drawn, read, off) for way, off in found.items() if way != most)
+    counts = {(0, 0): read - domain, (1, 0): domain - hits, (1, 1): hits}
+    turns = (Turn(way[0] - inside, way[1] - right, drawn, read, off) for way, off in counts.items() if way != most)
     return Guess(drawn * inside, drawn * right, tuple(turns))
 
 
@@ -360,9 +360,11 @@ def _most(strata: Iterable[Stratum]) -> Way:
     The outcomes are (0, 0) outside the domain, (1, 0) for a miss in the domain, and (1, 1) for a hit.
     """
     sums = {(0, 0): 0.0, (1, 0): 0.0, (1, 1): 0.0}
-    for each in strata:
-        weight = each.drawn / each.read if each.read else 0.0
-        for way, number in zip(sums, (each.read - each.domain, each.domain - each.hits, each.hits), strict=True):
+    for stratum in strata:
+        weight = stratum.drawn / stratum.read if stratum.read else 0.0
+        for way, number in zip(
+            sums, (stratum.read - stratum.domain, stratum.domain - stratum.hits, stratum.hits), strict=True
+        ):
             sums[way] += weight * number
     return max(sums, key=lambda way: sums[way])
 
@@ -380,7 +382,7 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
     domain, hits: totals if no item differs from its guess.
     by_source: for each source, the ways in which items differ, and the number of such items with its interval.
     """
-    turned = [each for found in by_source.values() for each in found]
+    turned = [turn for turns in by_source.values() for turn in turns]
 
     def share(numbers: Sequence[float]) -> float:
         inside = domain + fsum(way[0] * number for (way, _), number in zip(turned, numbers, strict=True))
@@ -400,8 +402,8 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
         reached = [share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest)]
         ends.append((min(reached), max(reached)))
     parts, rest = [part_by(DRAW, value, [jeffreys(value * posts, posts)])], iter(ends)
-    for source, found in by_source.items():
-        parts.append(part_by(source, value, list(islice(rest, len(found)))))
+    for source, turns in by_source.items():
+        parts.append(part_by(source, value, list(islice(rest, len(turns)))))
     return of_parts(value, parts, posts)
 
 
@@ -437,19 +439,22 @@ def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> P
     return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
 
 
-def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
+def united(estimate: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
     """Widen the interval of an estimate so that it contains the intervals of all others.
 
     source: name of the source to which the added width is attributed.
     """
-    known = [each for each in others if each.value is not None]
-    if found.value is None or not known:
-        return found
-    low, high = min(found.low, *(each.low for each in known)), max(found.high, *(each.high for each in known))
-    down = sqrt(max(0.0, (found.value - low) ** 2 - (found.value - found.low) ** 2))
-    up = sqrt(max(0.0, (high - found.value) ** 2 - (found.high - found.value) ** 2))
-    wider = with_interval(found.value, low, high, found.count)
-    return replace(wider, parts=(*found.parts, Part(source, down, up)))
+    finite = [other for other in others if other.value is not None]
+    if estimate.value is None or not finite:
+        return estimate
+    low, high = (
+        min(estimate.low, *(other.low for other in finite)),
+        max(estimate.high, *(other.high for other in finite)),
+    )
+    down = sqrt(max(0.0, (estimate.value - low) ** 2 - (estimate.value - estimate.low) ** 2))
+    up = sqrt(max(0.0, (high - estimate.value) ** 2 - (estimate.high - estimate.value) ** 2))
+    wider = with_interval(estimate.value, low, high, estimate.count)
+    return replace(wider, parts=(*estimate.parts, Part(source, down, up)))
 
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
@@ -473,7 +478,7 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
     return Estimate(value, low, high, value * count, count)
 
 
-def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
+def reweighted_precision(counts: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
     """Estimate the precision for a language from a balanced set, reweighted to the natural shares of the languages.
 
     Recall and each rate of false triggers have Jeffreys' intervals, which MOVER combines (Zou and Donner 2008,
@@ -482,25 +487,25 @@ def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float,
     interval in 90% to 94%. Both give 34.0% to 95.7% for (1200, 1500) against [(1, 1500, 500)]. The article reports
     95.8%, because it rounds 53.9 false triggers to 52.
 
-    own: number of hits and number of items in the language.
+    counts: number of hits and number of items in the language.
     others: for each of the other languages, the number of false triggers, the number of items, and the frequency of the
-        language relative to the one in `own`.
+        language relative to the one in `counts`.
 
     Return UNKNOWN if there are no hits. If one of the other languages has no items, the value is None, and the interval
-    allows for any rate in that language. `hits` is the number of hits in `own`, and `count` the number of triggers that
-    these would be among at natural shares.
+    allows for any rate in that language. `hits` is the number of hits in `counts`, and `count` the number of triggers
+    that these would be among at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
-    recall = own[0] / own[1] if own[1] else 0.0
+    recall = counts[0] / counts[1] if counts[1] else 0.0
     if not recall:
         return UNKNOWN
     expected = [None if rate is None else ratio * rate for ratio, rate, _, _ in rates]
-    known = fsum(triggers or 0.0 for triggers in expected)
-    fewest = max(0.0, known - hypot(*(ratio * ((rate or 0.0) - low) for ratio, rate, low, _ in rates)))
-    most = known + hypot(*(ratio * (high - (rate or 0.0)) for ratio, rate, _, high in rates))
-    value = None if None in expected else recall / (recall + known)
+    false_positives = fsum(triggers or 0.0 for triggers in expected)
+    fewest = max(0.0, false_positives - hypot(*(ratio * ((rate or 0.0) - low) for ratio, rate, low, _ in rates)))
+    most = false_positives + hypot(*(ratio * (high - (rate or 0.0)) for ratio, rate, _, high in rates))
+    value = None if None in expected else recall / (recall + false_positives)
     low, high = recall / (recall + most), recall / (recall + fewest)
     if value is not None:
-        by_recall = [end / (end + known) for end in jeffreys(*own)]
+        by_recall = [end / (end + false_positives) for end in jeffreys(*counts)]
         low, high = moved(value, [(low, high), (by_recall[0], by_recall[1])])
-    return Estimate(value, low, high, float(own[0]), own[0] / value if value else 0.0)
+    return Estimate(value, low, high, float(counts[0]), counts[0] / value if value else 0.0)

@@ -42,10 +42,10 @@ def bootstrap(
     if units < LEAST_UNITS:
         return None, None
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bootstrap", ""), 16)))
-    found = [
+    scores = [
         score(np.bincount(drawing.integers(units, size=units), minlength=units) @ values) for _ in range(REPLICATES)
     ]
-    low, high = percentiles(np.array(found))
+    low, high = percentiles(np.array(scores))
     return (low, high) if high - low > SLACK else (None, None)
 
 
@@ -152,11 +152,11 @@ def apart(
     value = float(score(sums[0])[0] - score(sums[1])[0])
     without = score(sums[0] - first.T) - score(sums[1] - second.T)
     shows_nothing = abs(value) > SLACK and float(np.ptp(without)) <= SLACK
-    found = None if shows_nothing else jackknife_difference(value, without)
-    return found, randomization(first, second, score, seed=seed)
+    difference = None if shows_nothing else jackknife_difference(value, without)
+    return difference, randomization(first, second, score, seed=seed)
 
 
-def percentiles(found: npt.NDArray[np.float64]) -> tuple[float, float]:
+def percentiles(results: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Return the 2.5% and the 97.5% quantile of the results of all replicates."""
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(results, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

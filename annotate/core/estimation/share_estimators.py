@@ -70,11 +70,11 @@ def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
     This solves a quadratic equation, as in Fieller's theorem.
     """
     gain, start = (hit.value or 0.0) - (false.value or 0.0), (false.value or 0.0) - judged
-    found: list[float] = []
+    ends: list[float] = []
     for of_hit, of_false in _distances(hit, false):
         roots = np.roots([gain**2 - of_hit**2 - of_false**2, 2 * (gain * start + of_false**2), start**2 - of_false**2])
-        found.extend(float(root.real) for root in roots if abs(root.imag) < SLACK and 0 <= root.real <= 1)
-    return found
+        ends.extend(float(root.real) for root in roots if abs(root.imag) < SLACK and 0 <= root.real <= 1)
+    return ends
 
 
 def _holds(hit: Estimate, false: Estimate, judged: float, rate: float) -> bool:
@@ -197,16 +197,16 @@ def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: 
     way: the estimator.
     half_width: target half-width, a fraction.
     """
-    found = way(counts)
-    if found.high - found.low <= 2 * half_width:
-        return replace(found, more=0)
+    share = way(counts)
+    if share.high - share.low <= 2 * half_width:
+        return replace(share, more=0)
     read = few = int(counts.read.sum())
     enough = int(counts.corpus)
     while enough - few > 1:
         middle = (few + enough) // 2
         expected = way(counts.expected(middle))
         few, enough = (few, middle) if expected.high - expected.low <= 2 * half_width else (middle, enough)
-    return replace(found, more=enough - read)
+    return replace(share, more=enough - read)
 
 
 # --- The share of each label in a corpus, from a uniform draw in which people read part of each stratum.
@@ -231,8 +231,8 @@ def _by_people(counts: Counts) -> CorpusShare:
 
 
 def _powered(counts: Counts) -> CorpusShare:
-    found = prediction_powered(counts)
-    return _by_people(counts) if found.is_fallback else found
+    share = prediction_powered(counts)
+    return _by_people(counts) if share.is_fallback else share
 
 
 # Each pair has the estimator for the corpus, given the draw, and the estimator for a stratum, given the items read. The
@@ -288,11 +288,11 @@ class _Label:
 
         factor: factor by which the size of the draw is multiplied.
         """
-        found = []
+        counts = []
         for drawn, read in zip(self.drawn * factor, self.read * factor, strict=True):
             weight = drawn.sum() / read.sum()
-            found.append(Counts(drawn - read.sum(axis=1), read[None], read[None] * weight, read[None] * weight**2))
-        return found
+            counts.append(Counts(drawn - read.sum(axis=1), read[None], read[None] * weight, read[None] * weight**2))
+        return counts
 
     def whole(self, factor: float = 1.0, *, by_judge: bool = True) -> Counts:
         """Return the expected counts of the corpus if people had read the whole draw.
@@ -308,15 +308,15 @@ class _Label:
         return Counts(self.corpus - table.sum(axis=(0, 2)), table, table * weight, table * weight**2)
 
     def share(self, way: Way, of_stratum: Way, factor: float = 1.0) -> CorpusShare:
-        found = way(self.whole(factor, by_judge=way is not people_alone))
-        value = found.value or 0.0
-        drawn, ends = float(self.drawn.sum() * factor), [(found.low, found.high)]
+        whole = way(self.whole(factor, by_judge=way is not people_alone))
+        value = whole.value or 0.0
+        drawn, ends = float(self.drawn.sum() * factor), [(whole.low, whole.high)]
         for counts in self.strata(factor):
             part, of = counts.corpus / drawn, of_stratum(counts)
             middle = of.value or 0.0
             ends.append((value - part * (middle - of.low), value + part * (of.high - middle)))
         low, high = moved(value, ends)
-        return replace(found, low=low, high=high)
+        return replace(whole, low=low, high=high)
 
     def with_more(self, way: Way, of_stratum: Way, half_width: float) -> CorpusShare:
         """Estimate the share, and how many more items people must read for the half-width.
@@ -328,16 +328,16 @@ class _Label:
         of_stratum: the estimator for a stratum.
         half_width: target half-width, a fraction.
         """
-        found = self.share(way, of_stratum)
+        share = self.share(way, of_stratum)
         read, low, high = float(self.read.sum()), 1.0, float(self.corpus.sum() / self.drawn.sum())
-        if found.high - found.low <= 2 * half_width:
-            return replace(found, more=0)
+        if share.high - share.low <= 2 * half_width:
+            return replace(share, more=0)
         for _ in range(20):
             middle = (low + high) / 2
             expected = self.share(way, of_stratum, middle)
             low, high = (low, middle) if expected.high - expected.low <= 2 * half_width else (middle, high)
         largest = high >= self.corpus.sum() / self.drawn.sum()
-        return replace(found, more=None if largest else int(np.ceil((high - 1) * read)))
+        return replace(share, more=None if largest else int(np.ceil((high - 1) * read)))
 
 
 def shares_of_draw(draw: AuditedDraw, half_width: float | None = None) -> list[LabelShares]:

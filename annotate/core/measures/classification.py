@@ -40,8 +40,8 @@ class Margins:
 
     @property
     def total(self) -> Floats:
-        found: Floats = self.gold.sum(axis=-1)
-        return found
+        total: Floats = self.gold.sum(axis=-1)
+        return total
 
 
 Measure = Callable[[Margins], Floats]
@@ -49,8 +49,8 @@ Measure = Callable[[Margins], Floats]
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
     """Return part / whole, or 0 where whole is 0, like scikit-learn with zero_division=0."""
-    found: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
-    return found
+    ratio: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
+    return ratio
 
 
 def accuracy(of: Margins) -> Floats:
@@ -146,9 +146,9 @@ class Paired:
         _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
         return np.where(sizes[strata] > 1, strata, len(sizes))
 
-    def where(self, kept: Bools) -> "Paired":
-        groups = None if self.groups is None else self.groups[kept]
-        return Paired(self.gold[kept], self.said[kept], self.labels, self.weights[kept], groups)
+    def where(self, selected: Bools) -> "Paired":
+        groups = None if self.groups is None else self.groups[selected]
+        return Paired(self.gold[selected], self.said[selected], self.labels, self.weights[selected], groups)
 
     @cached_property
     def margins(self) -> Margins:
@@ -169,8 +169,8 @@ class Paired:
         part: index of each unit's part.
         size: number of parts.
         """
-        found = np.bincount(part * self.labels + of, weights, size * self.labels)
-        return found.astype(np.float64).reshape(size, self.labels)
+        sums = np.bincount(part * self.labels + of, weights, size * self.labels)
+        return sums.astype(np.float64).reshape(size, self.labels)
 
     @property
     def confusion(self) -> Floats:
@@ -204,8 +204,8 @@ class Paired:
 
     @property
     def right(self) -> Bools:
-        found: Bools = self.gold == self.said
-        return found
+        matches: Bools = self.gold == self.said
+        return matches
 
     def mean(self, values: Floats) -> Difference:
         """Estimate the weighted mean of non-negative values.
@@ -238,7 +238,7 @@ class Paired:
         """
         value = min(1.0, max(0.0, float(measure(self.margins))))
         units, spread = self._jackknife(measure)
-        alike = len(of_labels) ** 2 / sum(1 / each for each in of_labels) if of_labels else float(units)
+        alike = len(of_labels) ** 2 / sum(1 / size for size in of_labels) if of_labels else float(units)
         count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else min(units, alike)
         if units < LEAST_LEFT_OUT:
             return Estimate(value, 0.0, 1.0, value * count, count)
@@ -262,9 +262,9 @@ class Paired:
         units = int(times.sum())
         if units < 2:
             return units, 0.0
-        found = np.concatenate([np.asarray(measure(margins)) for margins in self._without(parts)])
-        mean = float((found * times).sum()) / units
-        return units, float(((found - mean) ** 2 * times).sum()) * (units - 1) / units
+        values = np.concatenate([np.asarray(measure(margins)) for margins in self._without(parts)])
+        mean = float((values * times).sum()) / units
+        return units, float(((values - mean) ** 2 * times).sum()) * (units - 1) / units
 
     @cached_property
     def _parts(self) -> tuple[tuple[Ints, ...], Floats]:
@@ -292,12 +292,12 @@ class Paired:
             taken = (number >= begun) & (number < begun + step)
             part, units = number[taken] - begun, place[taken]
             size = min(step, count - begun)
-            gold, said, weights = self.gold[units], self.said[units], self.weights[units]
-            whole, off = self.margins, np.abs(gold - said)
+            gold, predicted, weights = self.gold[units], self.said[units], self.weights[units]
+            whole, off = self.margins, np.abs(gold - predicted)
             yield Margins(
-                np.maximum(whole.both - self._sums(gold, weights * (gold == said), part, size), 0.0),
+                np.maximum(whole.both - self._sums(gold, weights * (gold == predicted), part, size), 0.0),
                 np.maximum(whole.gold - self._sums(gold, weights, part, size), 0.0),
-                np.maximum(whole.said - self._sums(said, weights, part, size), 0.0),
+                np.maximum(whole.said - self._sums(predicted, weights, part, size), 0.0),
                 np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
                 np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
             )
@@ -397,8 +397,8 @@ class _Both:
 
 def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:
     """Return the index of each value among the labels, (n,). Raise KeyError for an unknown label."""
-    known = {label: place for place, label in enumerate(labels)}
-    return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
+    places = {label: place for place, label in enumerate(labels)}
+    return np.fromiter((places[value] for value in values), dtype=np.int64, count=len(values))
 
 
 # --- Shares from strata with different inclusion probabilities
@@ -476,9 +476,9 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
     drawn = _by_unit(classes)
     if not drawn:
         return UNKNOWN
-    value = min(1.0, max(0.0, sum(each.weight * float(each.values.mean()) for each in drawn)))
-    spread = _covariance([(each.weight, each.values, each.values) for each in drawn])
-    whole = 1 / sum(each.weight**2 / len(each.values) for each in drawn)
+    value = min(1.0, max(0.0, sum(group.weight * float(group.values.mean()) for group in drawn)))
+    spread = _covariance([(group.weight, group.values, group.values) for group in drawn])
+    whole = 1 / sum(group.weight**2 / len(group.values) for group in drawn)
     # The variance is zero, up to rounding, if all documents have the same value.
     count = value * (1 - value) / spread if 0 < value < 1 and spread * whole > 1e-9 else whole
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
@@ -517,26 +517,34 @@ def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
     their class and language, as in cluster sampling (Cochran 1977, section 9A.4). If each unit appears in all
     languages, this is the mean over its translations.
     """
-    drawn = [each for each in classes if len(each.values)]
-    if not drawn or any(each.units is None for each in drawn):
+    drawn = [group_of_class for group_of_class in classes if len(group_of_class.values)]
+    if not drawn or any(group_of_class.units is None for group_of_class in drawn):
         return drawn
-    places = np.repeat(np.arange(len(drawn)), [len(each.values) for each in drawn])
-    units = np.unique(np.concatenate([each.units for each in drawn if each.units is not None]), return_inverse=True)[1]
+    places = np.repeat(np.arange(len(drawn)), [len(group_of_class.values) for group_of_class in drawn])
+    units = np.unique(
+        np.concatenate([group_of_class.units for group_of_class in drawn if group_of_class.units is not None]),
+        return_inverse=True,
+    )[1]
     has = scipy.sparse.csr_array((np.ones(len(units)), (places, units)), shape=(len(drawn), units.max() + 1))
     _, group = scipy.sparse.csgraph.connected_components(has @ has.T, directed=False)
-    residuals = np.concatenate([each.weight / len(each.values) * (each.values - each.values.mean()) for each in drawn])
-    found = []
+    residuals = np.concatenate(
+        [
+            group_of_class.weight / len(group_of_class.values) * (group_of_class.values - group_of_class.values.mean())
+            for group_of_class in drawn
+        ]
+    )
+    merged = []
     for number in range(group.max() + 1):
-        own = np.flatnonzero(group == number)
-        if len(own) == 1:
-            found.append(drawn[own[0]])
+        members = np.flatnonzero(group == number)
+        if len(members) == 1:
+            merged.append(drawn[members[0]])
             continue
-        weight = sum(drawn[place].weight for place in own)
-        value = sum(drawn[place].weight * float(drawn[place].values.mean()) for place in own) / weight
-        inside = np.isin(places, own)
+        weight = sum(drawn[place].weight for place in members)
+        value = sum(drawn[place].weight * float(drawn[place].values.mean()) for place in members) / weight
+        inside = np.isin(places, members)
         sums = np.bincount(units[inside], weights=residuals[inside])[np.unique(units[inside])]
-        found.append(Drawn(weight, value + sums * len(sums) / weight))
-    return found
+        merged.append(Drawn(weight, value + sums * len(sums) / weight))
+    return merged
 
 
 def _covariance(drawn: Sequence[tuple[float, Floats, Floats]]) -> float:
@@ -547,9 +555,9 @@ def _covariance(drawn: Sequence[tuple[float, Floats, Floats]]) -> float:
 
     one, other = together([a for _, a, _ in drawn]), together([b for _, _, b in drawn])
     both = together([a * b for _, a, b in drawn])
-    found = 0.0
+    covariance = 0.0
     for weight, a, b in drawn:
         moment, first, second = float((a * b).sum()) + both, float(a.sum()) + one, float(b.sum()) + other
         # This is the sample covariance, with divisor n - 1, of the documents and the added document.
-        found += (weight / len(a)) ** 2 * (moment - first * second / (len(a) + 1))
-    return found
+        covariance += (weight / len(a)) ** 2 * (moment - first * second / (len(a) + 1))
+    return covariance

@@ -22,22 +22,22 @@ NO_UNITS, FEW, ALIKE = "no unit", "too few units for an interval", "no variation
 LOSSES = ("mae", "log_loss", "brier")  # measures where smaller is better
 
 
-def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, note: str = "") -> Row:
+def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, note: str = "") -> Row:
     """Build the row of a figure.
 
     measure: name of the measure.
     of: the slice: a value for each of its dimensions, such as `label` or `language`. Empty for all units.
-    found: an Estimate, a Difference or a number without an interval. None if the figure is withheld; the row then needs
-        a note.
+    figure: an Estimate, a Difference or a number without an interval. None if the figure is withheld; the row then
+        needs a note.
     units: number of units. None for a mean of figures, whose note states the number of figures.
     note: explanation. By default, the reason why there is no interval, if there is none.
     """
-    is_plain = found is None or isinstance(found, int | float)
-    value, low, high = (found, None, None) if is_plain else (found.value, found.low, found.high)
-    if not is_plain and not found.has_interval:
+    is_plain = figure is None or isinstance(figure, int | float)
+    value, low, high = (figure, None, None) if is_plain else (figure.value, figure.low, figure.high)
+    if not is_plain and not figure.has_interval:
         low = high = None
         note = note or (FEW if value is not None else NO_UNITS)
-    count = found.count if isinstance(found, Estimate) else None
+    count = figure.count if isinstance(figure, Estimate) else None
     return {
         "measure": measure, "of": dict(of), "value": value, "low": low, "high": high,
         "units": units, "count": count, "note": note,
@@ -45,18 +45,18 @@ def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, no
 
 
 def difference_row(
-    measure: str, of: Mapping[str, str], found: Difference | None, units: float | None, note: str, p: float | None
+    measure: str, of: Mapping[str, str], difference: Difference | None, units: float | None, note: str, p: float | None
 ) -> Row:
     """Build the row of a comparison; see `row`.
 
     p: p-value of the test that both systems score the same; None if there is no test.
     """
-    return row(measure, of, found, units, note) | {"better": better(measure, found), "p": p, "p_holm": None}
+    return row(measure, of, difference, units, note) | {"better": better(measure, difference), "p": p, "p_holm": None}
 
 
-def better(measure: str, found: Difference | None) -> str | None:
+def better(measure: str, difference: Difference | None) -> str | None:
     """Return which of two systems is better, `first` or `second`, or None if the interval includes zero."""
-    greater = found.better if found else None
+    greater = difference.better if difference else None
     if greater and measure in LOSSES:
         return "second" if greater == "first" else "first"
     return greater
@@ -64,15 +64,15 @@ def better(measure: str, found: Difference | None) -> str | None:
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
     """Return the rows of a system whose measure and slice also occur in the comparison."""
-    keys = {(each["measure"], *each["of"].items()) for each in compared}
-    return [each for each in rows if (each["measure"], *each["of"].items()) in keys]
+    keys = {(figure["measure"], *figure["of"].items()) for figure in compared}
+    return [figure for figure in rows if (figure["measure"], *figure["of"].items()) in keys]
 
 
 def holm_corrected(rows: list[Row]) -> list[Row]:
     """Add Holm-adjusted p-values to the rows."""
-    tested = [each for each in rows if each["p"] is not None]
-    for each, p_holm in zip(tested, holm([each["p"] for each in tested]), strict=True):
-        each["p_holm"] = p_holm
+    tested = [figure for figure in rows if figure["p"] is not None]
+    for figure, p_holm in zip(tested, holm([figure["p"] for figure in tested]), strict=True):
+        figure["p_holm"] = p_holm
     return rows
 
 
@@ -81,11 +81,13 @@ def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
 
     For a simple random sample, the p-value is that of McNemar's test.
     """
-    [(found, p)] = classes.apart(first, second, classes.accuracy)
+    [(difference, p)] = classes.apart(first, second, classes.accuracy)
     if first.is_plain:
         alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
         p = mcnemar(*alone)
-    return difference_row("accuracy", of, found, len(first.gold), why_withheld(found, len(first.gold), first), p)
+    return difference_row(
+        "accuracy", of, difference, len(first.gold), why_withheld(difference, len(first.gold), first), p
+    )
 
 
 def measures_apart(
@@ -104,15 +106,15 @@ def measures_apart(
     """
 
     def all_of(functions: Mapping[str, Measure]) -> Measure:
-        return lambda of: np.stack([np.asarray(each(of)) for each in functions.values()], axis=-1)
+        return lambda of: np.stack([np.asarray(function(of)) for function in functions.values()], axis=-1)
 
     units, ends = len(first.gold), [most] * len(measures)
-    found = classes.apart(first, second, all_of(measures), all_of(others or measures), most=ends)
-    for name, (difference, p) in zip(measures, found, strict=True):
+    results = classes.apart(first, second, all_of(measures), all_of(others or measures), most=ends)
+    for name, (difference, p) in zip(measures, results, strict=True):
         yield difference_row(name, {}, difference, units, why_withheld(difference, units, first), p)
 
 
-def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
+def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> str:
     """Return why a figure has no interval or a comparison has no result. The text is empty if there is no reason.
 
     units: number of units of the figure.
@@ -122,7 +124,7 @@ def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
         return f"fewer than {LEAST_UNITS} units"
     if pairs.groups is not None and len(np.unique(pairs.groups)) < LEAST_UNITS:
         return f"fewer than {LEAST_UNITS} groups of units"
-    return "" if found and found.has_interval else ALIKE
+    return "" if difference and difference.has_interval else ALIKE
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:
@@ -131,22 +133,24 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
     MOVER combines their intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
     figure has none. Return None if no row has a value.
     """
-    known = [each for each in rows if each["value"] is not None]
-    if not known:
+    figures = [figure for figure in rows if figure["value"] is not None]
+    if not figures:
         return None
-    value = sum(each["value"] for each in known) / len(known)
-    if any(each["low"] is None for each in known):
+    value = sum(figure["value"] for figure in figures) / len(figures)
+    if any(figure["low"] is None for figure in figures):
         return Difference(value, -1.0, 1.0)
-    down, up = (sqrt(sum((each["value"] - each[end]) ** 2 for each in known)) / len(known) for end in ("low", "high"))
+    down, up = (
+        sqrt(sum((figure["value"] - figure[end]) ** 2 for figure in figures)) / len(figures) for end in ("low", "high")
+    )
     return Difference(value, value - down, value + up)
 
 
-def resampled(found: "Ranked | Generated") -> Difference | None:
+def resampled(figure: "Ranked | Generated") -> Difference | None:
     """Convert a figure with a bootstrap interval to a Difference, which `row` accepts."""
-    if found.value is None:
+    if figure.value is None:
         return None
-    low, high = (-1.0, 1.0) if found.low is None or found.high is None else (found.low, found.high)
-    return Difference(found.value, low, high)
+    low, high = (-1.0, 1.0) if figure.low is None or figure.high is None else (figure.low, figure.high)
+    return Difference(figure.value, low, high)
 
 
 # --- Confidence sequences: intervals that are valid at every look.
@@ -233,7 +237,7 @@ def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
             value + sign * times * sqrt((abs(end - value) / Z) ** 2 + 2 / units**2)
             for sign, end in ((-1, low), (1, high))
         )
-    found = {**row, "low": low, "high": high}
+    adjusted = {**row, "low": low, "high": high}
     if "better" in row:
-        found |= {"better": better(row["measure"], Difference(value, low, high)), "p": None, "p_holm": None}
-    return found
+        adjusted |= {"better": better(row["measure"], Difference(value, low, high)), "p": None, "p_holm": None}
+    return adjusted

@@ -51,11 +51,11 @@ def groups(wins: Floats) -> list[list[int]]:
     Return the groups, best first: no system of a group has been beaten by a system of a later group.
     """
     number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
-    found: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
+    components: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
     # For each system, the number of systems that it has beaten, directly or through others. Systems in a better group
     # have beaten more.
     reached = (~np.isinf(scipy.sparse.csgraph.shortest_path(wins > 0, unweighted=True))).sum(axis=1)
-    return sorted(found, key=lambda part: (-reached[part[0]], part))
+    return sorted(components, key=lambda part: (-reached[part[0]], part))
 
 
 def strengths(wins: Floats) -> Floats:
@@ -67,10 +67,10 @@ def strengths(wins: Floats) -> Floats:
     wins: number of wins of the row's system against the column's, (..., K, K). Ties may count as halves.
     """
     size = wins.shape[-1]
-    found: Floats = np.full(wins.shape[:-1], np.nan)
+    logs: Floats = np.full(wins.shape[:-1], np.nan)
     finite = _are_finite(wins)
-    found[finite] = _strengths(wins[finite].reshape(-1, size, size))
-    return found
+    logs[finite] = _strengths(wins[finite].reshape(-1, size, size))
+    return logs
 
 
 def _are_finite(wins: Floats) -> np.ndarray:
@@ -90,19 +90,19 @@ def _are_finite(wins: Floats) -> np.ndarray:
 def _strengths(wins: Floats) -> Floats:
     """Return the strengths for N tables of wins, (N, K, K), which must all have finite strengths."""
     played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
-    found: Floats = np.zeros(won.shape)
+    logs: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
-        chance = scipy.special.expit(found[:, :, None] - found[:, None, :])
+        chance = scipy.special.expit(logs[:, :, None] - logs[:, None, :])
         weights = played * chance * (1 - chance)
         information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
         # The data do not determine the sum of the strengths, so the matrix cannot be inverted. Adding 1 to every cell
         # makes it invertible, and the steps then add up to 0.
         step = np.linalg.solve(information + 1, (won - (played * chance).sum(axis=2))[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True, initial=CLOSE)
-        found = found + step * np.minimum(1.0, LONGEST_STEP / longest)
+        logs = logs + step * np.minimum(1.0, LONGEST_STEP / longest)
         if not (longest > CLOSE).any():
             break
-    centred: Floats = found - found.mean(axis=1, keepdims=True)
+    centred: Floats = logs - logs.mean(axis=1, keepdims=True)
     return centred
 
 
@@ -173,20 +173,20 @@ def majority(answers: Iterable[str]) -> str:
 def compared(judgments: Sequence[Judgment]) -> list[Pair]:
     """Compare the two systems of each pair. Return the pairs in alphabetical order."""
     by_pair: defaultdict[tuple[str, str], list[Judgment]] = defaultdict(list)
-    for each in judgments:
-        by_pair[each.systems].append(each)
+    for judgment in judgments:
+        by_pair[judgment.systems].append(judgment)
     return [_pair(systems, by_pair[systems]) for systems in sorted(by_pair)]
 
 
 def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
     answers = (*systems, TIE)
-    said, finished = _by_unit(judgments), _by_unit(each for each in judgments if each.is_finished)
-    table = np.array([[each.count(answer) for answer in answers] for each in said.values()], dtype=np.float64)
+    answered, finished = _by_unit(judgments), _by_unit(each for each in judgments if each.is_finished)
+    table = np.array([[each.count(answer) for answer in answers] for each in answered.values()], dtype=np.float64)
     decided = Counter(majority(each) for each in finished.values())
     shares = {answer: _share(table[:, place], table.sum(axis=1)) for place, answer in enumerate(answers)}
     return Pair(
         systems,
-        len(said),
+        len(answered),
         len(finished),
         len(judgments),
         {answer: int(number) for answer, number in zip(answers, table.sum(axis=0), strict=True)},
@@ -199,10 +199,10 @@ def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
 
 
 def _by_unit(judgments: Iterable[Judgment]) -> dict[Hashable, list[str]]:
-    found: dict[Hashable, list[str]] = {}
-    for each in judgments:
-        found.setdefault(each.unit, []).append(each.answer)
-    return found
+    answers: dict[Hashable, list[str]] = {}
+    for judgment in judgments:
+        answers.setdefault(judgment.unit, []).append(judgment.answer)
+    return answers
 
 
 def _share(parts: Floats, wholes: Floats) -> Estimate:
@@ -221,8 +221,8 @@ def _share(parts: Floats, wholes: Floats) -> Estimate:
 
 def _of_units(hits: int, units: int) -> Estimate:
     """Estimate a share of units, without an interval if there are fewer than LEAST_LEFT_OUT."""
-    found = proportion(hits, units)
-    return found if units >= LEAST_LEFT_OUT else replace(found, low=0.0, high=1.0)
+    share = proportion(hits, units)
+    return share if units >= LEAST_LEFT_OUT else replace(share, low=0.0, high=1.0)
 
 
 def sign_test(first: int, second: int) -> float:
@@ -256,23 +256,23 @@ class Standing(NamedTuple):
 
 def standings(judgments: Sequence[Judgment]) -> list[Standing]:
     """Return the win rate of each system against all others, highest first."""
-    found = []
+    rows = []
     for system in systems_of(judgments):
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         for each in judgments:
             if system in each.systems:
-                own = parts[each.cluster]
-                own[0] += each.answer == system
-                own[1] += each.answer == TIE
-                own[2] += 1
+                counts = parts[each.cluster]
+                counts[0] += each.answer == system
+                counts[1] += each.answer == TIE
+                counts[2] += 1
         table = np.array(list(parts.values()), dtype=np.float64)
         won, tied, whole = (int(number) for number in table.sum(axis=0))
-        found.append(Standing(system, whole, won, tied, _share(table[:, 0] + table[:, 1] / 2, table[:, 2])))
-    return sorted(found, key=lambda each: (-(each.win.value or 0.0), each.system))
+        rows.append(Standing(system, whole, won, tied, _share(table[:, 0] + table[:, 1] / 2, table[:, 2])))
+    return sorted(rows, key=lambda each: (-(each.win.value or 0.0), each.system))
 
 
 def systems_of(judgments: Iterable[Judgment]) -> list[str]:
-    return sorted({system for each in judgments for system in each.systems})
+    return sorted({system for judgment in judgments for system in judgment.systems})
 
 
 # --- Bradley-Terry estimates
@@ -313,10 +313,10 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
     size = len(systems)
     whole = units.sum(axis=0).reshape(size, size)
     parts = [[systems[number] for number in part] for part in groups(whole)]
-    counted = Counter(system for each in judgments for system in each.systems)
+    counted = Counter(system for judgment in judgments for system in judgment.systems)
     reference = max(range(size), key=lambda number: (counted[systems[number]], -number))
-    found = strengths(whole)
-    if np.isnan(found).any():
+    estimates = strengths(whole)
+    if np.isnan(estimates).any():
         return Order(systems[reference], {}, {}, parts, 1.0)
     drawn = strengths(_drawn_again(units, messages, seed, replicates).reshape(-1, size, size))
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
@@ -324,11 +324,11 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
     has_intervals = lost <= 1 - ENOUGH and messages >= LEAST_LEFT_OUT
 
     def less(a: int, b: int) -> Share:
-        value = float(found[a] - found[b])
+        value = float(estimates[a] - estimates[b])
         ends = _widened(value, percentiles(drawn[:, a] - drawn[:, b]), messages) if has_intervals else (None, None)
         return Share(value, *ends)
 
-    by_strength = sorted(range(size), key=lambda number: (-found[number], systems[number]))
+    by_strength = sorted(range(size), key=lambda number: (-estimates[number], systems[number]))
     pairs = combinations(range(size), 2)
     return Order(
         systems[reference],
@@ -362,16 +362,16 @@ def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[fl
 def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) -> tuple[Floats, int]:
     """Count the wins on each message, (messages, K * K). Also return the number of messages."""
     place = {system: number for number, system in enumerate(systems)}
-    units = {unit: number for number, unit in enumerate(dict.fromkeys(each.cluster for each in judgments))}
+    units = {unit: number for number, unit in enumerate(dict.fromkeys(judgment.cluster for judgment in judgments))}
     wins = np.zeros((len(units), len(systems), len(systems)))
-    for each in judgments:
-        a, b = (place[system] for system in each.systems)
-        of_unit = wins[units[each.cluster]]
-        if each.answer == TIE:
+    for judgment in judgments:
+        a, b = (place[system] for system in judgment.systems)
+        of_unit = wins[units[judgment.cluster]]
+        if judgment.answer == TIE:
             of_unit[a, b] += ties / 2
             of_unit[b, a] += ties / 2
         else:
-            won, lost = (a, b) if each.answer == each.systems[0] else (b, a)
+            won, lost = (a, b) if judgment.answer == judgment.systems[0] else (b, a)
             of_unit[won, lost] += 1
     return wins.reshape(len(units), len(systems) ** 2), len(units)
 
@@ -404,33 +404,33 @@ class Sides(NamedTuple):
 
 def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
     """Return the position bias of all annotators together, and of each annotator, most significant first."""
-    known = [each for each in judgments if each.first and each.person is not None]
+    shown = [each for each in judgments if each.first and each.person is not None]
     by_person: defaultdict[Hashable, list[Judgment]] = defaultdict(list)
-    for each in known:
+    for each in shown:
         by_person[each.person].append(each)
-    whole = _sides(None, known)
-    people = [_sides(person, own) for person, own in by_person.items()]
+    whole = _sides(None, shown)
+    people = [_sides(person, of_person) for person, of_person in by_person.items()]
     tested = holm([_against_half(each) for each in people])
     people = [each._replace(p=p) for each, p in zip(people, tested, strict=True)]
     return whole, sorted(people, key=lambda each: (each.p if each.p is not None else 1.0, -_off(each), -each.judgments))
 
 
 def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
-    chosen = [each for each in judgments if each.answer != TIE]
-    first = np.array([each.answer == each.first for each in chosen], dtype=np.float64)
+    chosen = [judgment for judgment in judgments if judgment.answer != TIE]
+    first = np.array([judgment.answer == judgment.first for judgment in chosen], dtype=np.float64)
     units: dict[Hashable, list[float]] = {}
-    for each, is_first in zip(chosen, first, strict=True):
-        own = units.setdefault(each.cluster, [0.0, 0.0])
-        own[0] += is_first
-        own[1] += 1
+    for judgment, is_first in zip(chosen, first, strict=True):
+        counts = units.setdefault(judgment.cluster, [0.0, 0.0])
+        counts[0] += is_first
+        counts[1] += 1
     table = np.array(list(units.values()), dtype=np.float64).reshape(-1, 2)
     share = _share(table[:, 0], table[:, 1])
     return Sides(person, len(judgments), len(judgments) - len(chosen), int(first.sum()), share)
 
 
-def _against_half(own: Sides) -> float:
-    return mcnemar(own.first, own.judgments - own.ties - own.first)
+def _against_half(bias: Sides) -> float:
+    return mcnemar(bias.first, bias.judgments - bias.ties - bias.first)
 
 
-def _off(own: Sides) -> float:
-    return abs((own.share.value if own.share.value is not None else 0.5) - 0.5)
+def _off(bias: Sides) -> float:
+    return abs((bias.share.value if bias.share.value is not None else 0.5) - 0.5)

@@ -35,7 +35,7 @@ class Judged(NamedTuple):
 
 def with_gold(documents: Iterable[Judged]) -> list[Judged]:
     """Return the documents that have gold labels."""
-    return [each for each in documents if each.gold]
+    return [document for document in documents if document.gold]
 
 
 def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
@@ -44,7 +44,8 @@ def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
     Documents that have no gold label in the bucket are dropped.
     """
     return with_gold(
-        Judged(each.gold & bucket, [label for label in each.ranking if label in bucket]) for each in documents
+        Judged(document.gold & bucket, [label for label in document.ranking if label in bucket])
+        for document in documents
     )
 
 
@@ -63,10 +64,10 @@ def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Fl
     hits = np.zeros((len(documents), deepest))
     for row, (gold, ranking) in enumerate(documents):
         _check(gold, ranking)
-        found = [label in gold for label in ranking[:deepest]]
-        hits[row, : len(found)] = found
+        is_hit = [label in gold for label in ranking[:deepest]]
+        hits[row, : len(is_hit)] = is_hit
     ranks = np.arange(1, deepest + 1)
-    size = np.array([len(each.gold) for each in documents], dtype=np.int64)[:, None]
+    size = np.array([len(document.gold) for document in documents], dtype=np.int64)[:, None]
     reachable = np.minimum(size, ranks)
     so_far, discounts = hits.cumsum(axis=1), 1 / np.log2(ranks + 1)
     gains = (hits * discounts).cumsum(axis=1)
@@ -96,18 +97,18 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
     Return UNKNOWN for each mean if there are no documents.
     """
     values = at_each(documents, deepest)
-    found = {
-        name: [classification.mean([classification.Drawn(1.0, column)]) for column in each.T]
-        for name, each in values.items()
+    estimates = {
+        name: [classification.mean([classification.Drawn(1.0, column)]) for column in columns.T]
+        for name, columns in values.items()
     }
-    sparse = [(name, k) for name, each in values.items() for k, column in enumerate(each.T) if _is_sparse(column)]
+    sparse = [(name, k) for name, columns in values.items() for k, column in enumerate(columns.T) if _is_sparse(column)]
     if sparse:
         lows, highs = bayesian_bootstrap(np.stack([values[name][:, k] for name, k in sparse], axis=1), seed=seed)
         for (name, k), low, high in zip(sparse, lows, highs, strict=True):
-            mean = found[name][k]
+            mean = estimates[name][k]
             value = mean.value or 0.0
-            found[name][k] = replace(mean, low=min(float(low), value), high=max(float(high), value))
-    return found
+            estimates[name][k] = replace(mean, low=min(float(low), value), high=max(float(high), value))
+    return estimates
 
 
 def _is_sparse(values: Floats) -> bool:
@@ -149,7 +150,7 @@ def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed
 
 
 def _check_same(first: Sequence["Judged | Answered"], second: Sequence["Judged | Answered"]) -> None:
-    if [each.gold for each in first] != [each.gold for each in second]:
+    if [document.gold for document in first] != [document.gold for document in second]:
         raise ValueError("The two systems must be measured on the same documents in the same order.")
 
 
@@ -192,7 +193,7 @@ class Micro(NamedTuple):
 
 def first_of(documents: Iterable[Judged], number: int | None) -> list[Answered]:
     """Convert each ranking to an answer: its first `number` labels, or all of its labels if `number` is None."""
-    return [Answered(each.gold, frozenset(each.ranking[:number])) for each in documents]
+    return [Answered(document.gold, frozenset(document.ranking[:number])) for document in documents]
 
 
 def above(scores: Mapping[str, float], threshold: float) -> frozenset[str]:
@@ -205,14 +206,14 @@ def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]
 
     parents: the parents of each label.
     """
-    found: set[str] = set()
+    closure: set[str] = set()
     left = [*labels]
     while left:
         label = left.pop()
-        if label not in found:
-            found.add(label)
+        if label not in closure:
+            closure.add(label)
             left += parents.get(label, ())
-    return frozenset(found)
+    return frozenset(closure)
 
 
 def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
@@ -220,7 +221,10 @@ def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]
 
     A wrong label then costs less if it is close to a gold label in the hierarchy.
     """
-    return [Answered(with_ancestors(each.gold, parents), with_ancestors(each.said, parents)) for each in documents]
+    return [
+        Answered(with_ancestors(document.gold, parents), with_ancestors(document.said, parents))
+        for document in documents
+    ]
 
 
 # A function that computes a share from the sums of hits, assigned labels and gold labels over all documents. It returns
@@ -274,14 +278,14 @@ def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed
     def f1(sums: Floats) -> Floats:
         # The sum is an integer, so this only replaces 0, which occurs if there are no assigned labels and no gold
         # labels.
-        found: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
-        return found
+        score: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
+        return score
 
     return randomization(_table(first), _table(second), f1, seed=seed)
 
 
 def _table(documents: Sequence[Answered]) -> Floats:
-    rows = [(len(each.gold & each.said), len(each.said), len(each.gold)) for each in documents]
+    rows = [(len(document.gold & document.said), len(document.said), len(document.gold)) for document in documents]
     return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
@@ -361,12 +365,12 @@ def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], in
     """
     values, single, irrelevant = [], 0, 0
     for _, group in groupby(pages, key=lambda page: page[0]):
-        found = list(group)
-        if len(found) < 2:
+        rows = list(group)
+        if len(rows) < 2:
             single += 1
             continue
-        grades = [grade for _, grade, _ in found]
-        values.append(ndcg(grades, [score for _, _, score in found]))
+        grades = [grade for _, grade, _ in rows]
+        values.append(ndcg(grades, [score for _, _, score in rows]))
         irrelevant += not any(grades)
     return values, single, irrelevant
 

@@ -107,8 +107,8 @@ def _mecab() -> Callable[[str], Sequence[str]]:
 
 def rouge(prediction: str, reference: str) -> Scores:
     """Return the ROUGE scores of two tokenized texts. The score for n is 0 if either text has fewer than n words."""
-    said, true = _words(prediction), _words(reference)
-    return Scores(*(_f1(set(ngrams(said, n)), set(ngrams(true, n))) for n in ORDERS))
+    predicted, true = _words(prediction), _words(reference)
+    return Scores(*(_f1(set(ngrams(predicted, n)), set(ngrams(true, n))) for n in ORDERS))
 
 
 def _words(text: str) -> list[str]:
@@ -124,11 +124,11 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
-def _f1(said: set[tuple[str, ...]], true: set[tuple[str, ...]]) -> float:
-    if not (said and true):
+def _f1(predicted: set[tuple[str, ...]], true: set[tuple[str, ...]]) -> float:
+    if not (predicted and true):
         return 0.0
-    both = len(said & true)
-    precision, recall = both / len(said), both / len(true)
+    both = len(predicted & true)
+    precision, recall = both / len(predicted), both / len(true)
     return 2.0 * (precision * recall / (precision + recall + TINY))
 
 
@@ -144,10 +144,10 @@ def best_of(predictions: Iterable[str], reference: str) -> Best:
 
     predictions, reference: tokenized texts.
     """
-    cut = [" ".join(said.split()[:LONGEST]) if said.replace(".", "").strip() else EMPTY for said in predictions]
-    found = [rouge(said, reference) for said in cut or [EMPTY]]
-    place = max(range(len(found)), key=lambda place: found[place].weighted)
-    return Best(found[place], place, tuple((cut or [EMPTY])[place].split()))
+    cut = [" ".join(text.split()[:LONGEST]) if text.replace(".", "").strip() else EMPTY for text in predictions]
+    scores = [rouge(text, reference) for text in cut or [EMPTY]]
+    place = max(range(len(scores)), key=lambda place: scores[place].weighted)
+    return Best(scores[place], place, tuple((cut or [EMPTY])[place].split()))
 
 
 class Example(NamedTuple):
@@ -174,12 +174,12 @@ def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSe
 # Measures that are means over examples. For each, a function returns the value of an example, or None if the example
 # does not count.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
-    "weighted_rouge": lambda each: each.best.scores.weighted,
-    "rouge1": lambda each: each.best.scores.one,
-    "rouge2": lambda each: each.best.scores.two,
-    "rouge3": lambda each: each.best.scores.three,
-    "p1": lambda each: None if each.rank is None else float(each.rank == 1),
-    "mrr": lambda each: None if each.rank is None else 1 / each.rank if each.rank else 0.0,
+    "weighted_rouge": lambda example: example.best.scores.weighted,
+    "rouge1": lambda example: example.best.scores.one,
+    "rouge2": lambda example: example.best.scores.two,
+    "rouge3": lambda example: example.best.scores.three,
+    "p1": lambda example: None if example.rank is None else float(example.rank == 1),
+    "mrr": lambda example: None if example.rank is None else 1 / example.rank if example.rank else 0.0,
 }
 DISTINCT = {"dist1": 1, "dist2": 2}
 MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
@@ -200,8 +200,8 @@ def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
 
     Dist-n is the number of distinct n-grams in the best replies, divided by the number of words in these replies.
     """
-    found = _figures(examples)
-    return {name: jackknife(*each) if (each := found[name]) else UNKNOWN for name in MEASURES}
+    values = _figures(examples)
+    return {name: jackknife(*value) if (value := values[name]) else UNKNOWN for name in MEASURES}
 
 
 def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str, Difference | None]:
@@ -211,9 +211,9 @@ def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str
     messages in the same order.
     """
     _check_same(first, second)
-    found = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
-    found |= {name: _distinct_difference(first, second, n) for name, n in DISTINCT.items()}
-    return {name: found[name] for name in MEASURES}
+    by_measure = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
+    by_measure |= {name: _distinct_difference(first, second, n) for name, n in DISTINCT.items()}
+    return {name: by_measure[name] for name in MEASURES}
 
 
 def _mean_difference(
@@ -228,7 +228,10 @@ def _mean_difference(
 
     def ahead(ones: Sequence[Example], others: Sequence[Example]) -> _Figure | None:
         better = (
-            (one.message, None if (own := value(one)) is None else max(0.0, own - (value(other) or 0.0)))
+            (
+                one.message,
+                None if (value_of_one := value(one)) is None else max(0.0, value_of_one - (value(other) or 0.0)),
+            )
             for one, other in zip(ones, others, strict=True)
         )
         return _mean(_sums(better))
@@ -252,12 +255,14 @@ def p_values(first: Sequence[Example], second: Sequence[Example], *, seed: str) 
     Raise ValueError unless both systems have the same messages in the same order.
     """
     _check_same(first, second)
-    found: dict[str, float | None] = {}
+    by_measure: dict[str, float | None] = {}
     for name in TESTED:
-        ones, others = (_sums((each.message, MEANS[name](each)) for each in side) for side in (first, second))
+        ones, others = (_sums((example.message, MEANS[name](example)) for example in side) for side in (first, second))
         whole = ones[:, 1].sum()
-        found[name] = randomization(ones[:, :1] / whole, others[:, :1] / whole, _total, seed=seed) if whole else None
-    return found
+        by_measure[name] = (
+            randomization(ones[:, :1] / whole, others[:, :1] / whole, _total, seed=seed) if whole else None
+        )
+    return by_measure
 
 
 def _total(sums: Floats) -> Floats:
@@ -266,7 +271,9 @@ def _total(sums: Floats) -> Floats:
 
 
 def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
-    if [(each.message, each.rank is None) for each in first] != [(each.message, each.rank is None) for each in second]:
+    if [(example.message, example.rank is None) for example in first] != [
+        (example.message, example.rank is None) for example in second
+    ]:
         raise ValueError("The two systems must be measured on the same messages in the same order.")
 
 
@@ -274,8 +281,10 @@ def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
 
 
 def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
-    found = {name: _mean(_sums((each.message, value(each)) for each in examples)) for name, value in MEANS.items()}
-    return found | {name: _distinct(examples, n) for name, n in DISTINCT.items()}
+    means = {
+        name: _mean(_sums((example.message, value(example)) for example in examples)) for name, value in MEANS.items()
+    }
+    return means | {name: _distinct(examples, n) for name, n in DISTINCT.items()}
 
 
 def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
@@ -286,9 +295,9 @@ def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
     sums: dict[str, list[float]] = {}
     for message, value in values:
         if value is not None:
-            own = sums.setdefault(message, [0.0, 0.0])
-            own[0] += value
-            own[1] += 1
+            total = sums.setdefault(message, [0.0, 0.0])
+            total[0] += value
+            total[1] += 1
     return np.array(list(sums.values()), dtype=np.float64).reshape(-1, 2)
 
 
@@ -298,14 +307,14 @@ def _mean(sums: Floats) -> _Figure | None:
 
 def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
     """Return Dist-n. Leaving out a message removes the n-grams that only occur in the replies to this message."""
-    own: dict[str, Counter[tuple[str, ...]]] = {}
+    by_message: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
-    for each in examples:
-        own.setdefault(each.message, Counter()).update(ngrams(each.best.words, n))
-        words[each.message] += len(each.best.words)
-    messages = Counter(gram for grams in own.values() for gram in grams)
-    alone = np.array([sum(messages[gram] == 1 for gram in grams) for grams in own.values()], dtype=np.float64)
-    counted = np.array([words[message] for message in own], dtype=np.float64)
+    for example in examples:
+        by_message.setdefault(example.message, Counter()).update(ngrams(example.best.words, n))
+        words[example.message] += len(example.best.words)
+    messages = Counter(gram for grams in by_message.values() for gram in grams)
+    alone = np.array([sum(messages[gram] == 1 for gram in grams) for grams in by_message.values()], dtype=np.float64)
+    counted = np.array([words[message] for message in by_message], dtype=np.float64)
     return _ratio(float(len(messages)), counted.sum(), alone, counted) if examples else None
 
 
@@ -352,22 +361,24 @@ class Generated:
     pairs: int
 
 
-def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Generated:
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, seed: str) -> Generated:
     """Compute corpus BLEU.
 
-    said: generated texts.
-    meant: the reference for each text, in the same order.
+    hypotheses: generated texts.
+    references: the reference for each text, in the same order.
     seed: seed of the bootstrap.
 
     Raise ValueError if the numbers of texts and references differ.
     """
-    if len(said) != len(meant):
-        raise ValueError(f"There are {len(said)} texts for {len(meant)} references. Each reference requires one text.")
-    if not said:
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"There are {len(hypotheses)} texts for {len(references)} references. Each reference requires one text."
+        )
+    if not hypotheses:
         return Generated(None, None, None, 0)
-    score = _bleu().corpus_score(said, [meant])
-    low, high = bootstrap(counts(said, meant), lambda total: float(scores(total[:, None])[0]), seed=seed)
-    return Generated(_share(score.score), low, high, len(said))
+    score = _bleu().corpus_score(hypotheses, [references])
+    low, high = bootstrap(counts(hypotheses, references), lambda total: float(scores(total[:, None])[0]), seed=seed)
+    return Generated(_share(score.score), low, high, len(hypotheses))
 
 
 def signature() -> str:
@@ -375,16 +386,16 @@ def signature() -> str:
     return str(_bleu().get_signature())
 
 
-def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
+def counts(hypotheses: Sequence[str], references: Sequence[str]) -> Floats:
     """Return the counts that BLEU needs for each pair, (n, 10).
 
     They are the lengths of both texts, the numbers of matching n-grams, and the total numbers of n-grams.
     """
-    found = []
-    for hypothesis, reference in zip(said, meant, strict=True):
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
         one = _bleu().corpus_score([hypothesis], [[reference]])
-        found.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
-    return np.array(found, dtype=np.float64)
+        rows.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
+    return np.array(rows, dtype=np.float64)
 
 
 def scores(sums: Floats) -> Floats:
@@ -392,12 +403,14 @@ def scores(sums: Floats) -> Floats:
 
     sums: sums of the rows that `counts` returns, (10, times).
     """
-    found, metric = [], _bleu()
-    for said, meant, *rest in sums.T.astype(int).tolist():
+    values, metric = [], _bleu()
+    for hypothesis_length, reference_length, *rest in sums.T.astype(int).tolist():
         order = len(rest) // 2
-        made = metric.compute_bleu(rest[:order], rest[order:], said, meant, metric.smooth_method)
-        found.append(_share(float(made.score)))
-    return np.array(found)
+        made = metric.compute_bleu(
+            rest[:order], rest[order:], hypothesis_length, reference_length, metric.smooth_method
+        )
+        values.append(_share(float(made.score)))
+    return np.array(values)
 
 
 def _share(score: float) -> float:

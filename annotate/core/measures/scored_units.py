@@ -86,14 +86,14 @@ class ScoredUnits(NamedTuple):
     @property
     def right(self) -> Bools:
         """Whether the label with the highest score is the true label, (n,). If labels tie, the first of them counts."""
-        found: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
-        return found
+        matches: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
+        return matches
 
     @property
     def shares(self) -> Floats:
         """The weights, scaled to add up to 1, (n,)."""
-        found: Floats = self.weights / self.weights.sum()
-        return found
+        shares: Floats = self.weights / self.weights.sum()
+        return shares
 
     @property
     def is_plain(self) -> bool:
@@ -272,7 +272,10 @@ def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[B
     if not SLACK < value < 1 - SLACK:
         return Figure(value, *jeffreys(round(value) * rarest, rarest))
     weights = [units.weights[kind] for kind in kinds]
-    heaviest = max(float(own.max() / own.mean()) / count for own, count in zip(weights, groups, strict=True))
+    heaviest = max(
+        float(group_weights.max() / group_weights.mean()) / count
+        for group_weights, count in zip(weights, groups, strict=True)
+    )
     odds, slope = float(scipy.special.logit(value)), value * (1 - value)
     added = 2 * slope * heaviest**2
     off = _t(rarest) * sqrt(variance(units, influence) + added) / slope
@@ -295,9 +298,11 @@ def proportion(
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
     if units.groups == len(hits):
-        own = units.weights
-        of_hits = [float((own**power) @ hits) for power in (0, 1, 2)]
-        return of_sums(len(hits), (float(own.sum()), float(own @ own)), of_hits, ends, is_plain=units.is_plain)
+        weights = units.weights
+        of_hits = [float((weights**power) @ hits) for power in (0, 1, 2)]
+        return of_sums(
+            len(hits), (float(weights.sum()), float(weights @ weights)), of_hits, ends, is_plain=units.is_plain
+        )
     if units.groups < LEAST_LEFT_OUT:
         return Figure(min(1.0, float(units.shares @ hits)), reason=too_few(LEAST_LEFT_OUT, units.groups))
     value = min(1.0, float(units.shares @ hits))

@@ -101,8 +101,8 @@ def brier_score(units: ScoredUnits) -> Figure:
 
 def _brier_scores(units: ScoredUnits) -> Floats:
     squares = np.einsum("nk,nk->n", units.scores, units.scores)
-    found: Floats = np.maximum(0, squares - 2 * _true_scores(units) + 1)
-    return found
+    scores: Floats = np.maximum(0, squares - 2 * _true_scores(units) + 1)
+    return scores
 
 
 def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
@@ -176,9 +176,11 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
     table = []
     for number, (above, most) in enumerate(pairwise(edges)):
         chosen = place == number
-        own, weight = units.only(chosen), float(units.weights[chosen].sum())
-        middle = float(own.weights @ confidence[chosen]) / weight if weight else None
-        table.append(Bin(float(above), float(most), len(own.rows), weight, middle, proportion(right[chosen], own)))
+        in_bin, weight = units.only(chosen), float(units.weights[chosen].sum())
+        middle = float(in_bin.weights @ confidence[chosen]) / weight if weight else None
+        table.append(
+            Bin(float(above), float(most), len(in_bin.rows), weight, middle, proportion(right[chosen], in_bin))
+        )
     return Calibration(_calibration_error(confidence, place, bins, units, seed), tuple(table))
 
 
@@ -227,13 +229,13 @@ def roc_auc(units: ScoredUnits) -> ByLabel:
 
 def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats]:
     place = np.unique(scores, return_inverse=True)[1]
-    own, others = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
+    positives, negatives = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
     # For each score, the share of units without the label that score lower, and the share of units with the label that
     # score higher. Ties count as half.
-    below = (others.cumsum() - others / 2) / others.sum()
-    above = (own.sum() - own.cumsum() + own / 2) / own.sum()
-    value = float(own @ below / own.sum())
-    change = np.where(has, (below[place] - value) / own.sum(), (above[place] - value) / others.sum())
+    below = (negatives.cumsum() - negatives / 2) / negatives.sum()
+    above = (positives.sum() - positives.cumsum() + positives / 2) / positives.sum()
+    value = float(positives @ below / positives.sum())
+    change = np.where(has, (below[place] - value) / positives.sum(), (above[place] - value) / negatives.sum())
     return value, weights * change
 
 
@@ -300,8 +302,8 @@ def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tup
 
 
 def _true_scores(units: ScoredUnits) -> Floats:
-    found: Floats = units.scores[np.arange(len(units.rows)), units.truth]
-    return found
+    scores: Floats = units.scores[np.arange(len(units.rows)), units.truth]
+    return scores
 
 
 def _clipped(scores: Floats) -> Floats:
@@ -318,8 +320,8 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
             "People's answers must be a table with a row per unit and a column per label, not an array of shape "
             f"{table.shape}."
         )
-    found: Floats = table[units.rows]
-    return found
+    selected: Floats = table[units.rows]
+    return selected
 
 
 # --- Selective prediction: accuracy by threshold, and the threshold for a target precision
@@ -448,7 +450,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
             of_sums(
                 int(last[at]) + 1,
                 (float(sums[at]), float(squares[at])),
-                [float(each[at]) for each in sums_of_hits],
+                [float(total[at]) for total in sums_of_hits],
                 partial(_ends, error=error),
                 is_plain=units.is_plain,
             )
@@ -462,12 +464,12 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
     if best < 0:
         return Threshold(None, reason=_missed(bounds))
     rows = order[: last[tested[best]] + 1]
-    found = float(units.weights[rows] @ hits[rows])
+    right = float(units.weights[rows] @ hits[rows])
     all_there = float(units.weights.sum())
     return Threshold(
         float(scores[rows[-1]]),
         bounds[best],
-        found / (all_there if label is None else float(units.weights @ hits)),
+        right / (all_there if label is None else float(units.weights @ hits)),
         float(units.weights[rows].sum()) / all_there,
     )
 
@@ -483,8 +485,8 @@ def _least(wish: float, error: float) -> int:
 
 def _powers(first: float, step: float, most: float) -> Floats:
     """Return first * step**i up to `most`."""
-    found: Floats = first * step ** np.arange(1 + int(log(most / first, step)), dtype=np.float64)
-    return found
+    powers: Floats = first * step ** np.arange(1 + int(log(most / first, step)), dtype=np.float64)
+    return powers
 
 
 def _first(ascending: Floats, wanted: Floats) -> Ints:
@@ -500,9 +502,9 @@ def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figur
     return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
 
 
-def _ends(found: float, of: float, error: float) -> tuple[float, float]:
-    low = float(scipy.special.betaincinv(found, of - found + 1, error)) if found > 0 else 0.0
-    high = float(scipy.special.betaincinv(found + 1, of - found, (1 + LEVEL) / 2)) if found < of else 1.0
+def _ends(hits: float, of: float, error: float) -> tuple[float, float]:
+    low = float(scipy.special.betaincinv(hits, of - hits + 1, error)) if hits > 0 else 0.0
+    high = float(scipy.special.betaincinv(hits + 1, of - hits, (1 + LEVEL) / 2)) if hits < of else 1.0
     return low, high
 
 
