@@ -4,6 +4,7 @@ Commands (commands.py) and pages are thin layers over an action: they read its o
 outcome. The action itself prints nothing.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,10 +20,11 @@ from annotate.models import Task
 from corpora.core import CorpusError
 from corpora.core.language_codes import add_languages
 from corpora.core.values import FREE_LICENCES
-from corpora.sources.compression import FORMATS
+from corpora.sources.compression import FORMATS, format_of
 from corpora.sources.readers import named_columns
 from corpora.sources.rejects import MOST
 from corpora.sources.text import MAX_LINE
+from corpora.sources.text_format import DELIMITERS, ENCODINGS, STANDARD, text_format_of
 from corpora.storage import layout
 
 Values = Mapping[str, Any]
@@ -32,11 +34,12 @@ class ActionError(Exception):
     """An action was refused or failed. The message says why and what to do.
 
     status: exit status of the command
+    option: name of the option that must be changed, "" if unknown
     """
 
-    def __init__(self, why: str, status: int = 1) -> None:
+    def __init__(self, why: str, status: int = 1, option: str = "") -> None:
         super().__init__(why)
-        self.status = status
+        self.status, self.option = status, option
 
 
 class Cancelled(Exception):
@@ -91,6 +94,8 @@ class Action:
     asks: function that returns sentences about what the action would do, which the user must confirm; if there is no
         such function or it returns an empty list, the action runs at once
     on_files: whether the action uses only files, so that it needs no database
+    checks: function that raises the refusals that are known without doing the work; pages call it before they queue a
+        job
     """
 
     name: str
@@ -100,6 +105,7 @@ class Action:
     refuses: tuple[type[Exception], ...] = ()
     asks: Callable[[dict[str, Any]], list[str]] | None = None
     on_files: bool = False
+    checks: Callable[[dict[str, Any]], object] | None = None
 
     def read(self, inputs: Values) -> dict[str, Any]:
         """Return the values of all options. Raise ActionError if a value is invalid.
@@ -108,16 +114,27 @@ class Action:
         """
         if unknown := inputs.keys() - {option.name for option in self.options}:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
-        try:
-            return {option.name: option.value(inputs.get(option.name)) for option in self.options}
-        except OptionError as error:
-            raise ActionError(str(error)) from error
+        values = {}
+        for option in self.options:
+            try:
+                values[option.name] = option.value(inputs.get(option.name))
+            except OptionError as error:
+                raise ActionError(str(error), option=option.name) from error
+        return values
 
     def perform(self, inputs: Values, progress: Progress | None = None) -> Outcome:
         """Run the action. Raise ActionError if it is refused, and Cancelled if the user cancels it."""
         values = self.read(inputs)
         with self._refusing():
             return self.run(values, progress or Progress())
+
+    def check(self, inputs: Values) -> dict[str, Any]:
+        """Return the values of all options. Raise ActionError if the action would refuse them at once."""
+        values = self.read(inputs)
+        with self._refusing():
+            if self.checks:
+                self.checks(values)
+        return values
 
     def foretell(self, inputs: Values) -> list[str]:
         """Return sentences about what the action would do, which the user must confirm.
@@ -130,11 +147,21 @@ class Action:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        refusals: tuple[type[Exception], ...] = (Refusal, CorpusError, *self.refuses)
+        refusals: tuple[type[Exception], ...] = (ActionError, Refusal, CorpusError, *self.refuses)
         try:
             yield
         except refusals as refusal:
-            raise ActionError(str(refusal), getattr(refusal, "status", 1)) from refusal
+            status, option = (
+                getattr(refusal, "status", 1),
+                getattr(refusal, "option", "") or self._named_in(str(refusal)),
+            )
+            raise ActionError(str(refusal), status, option) from refusal
+
+    def _named_in(self, refusal: str) -> str:
+        """Return the name of the first option that a refusal mentions, or "" if it mentions none."""
+        names = {spelled: option.name for option in self.options for spelled in option.spellings}
+        mentioned = (names[word] for word in re.findall(r"--[a-z][a-z-]*[a-z]", refusal) if word in names)
+        return next(mentioned, "")
 
 
 def action(
@@ -144,9 +171,10 @@ def action(
     refuses: tuple[type[Exception], ...] = (),
     asks: Callable[[dict[str, Any]], list[str]] | None = None,
     on_files: bool = False,
+    checks: Callable[[dict[str, Any]], object] | None = None,
 ) -> Callable[[Callable[[dict[str, Any], Progress], Outcome]], Action]:
     """Return a decorator that turns a function into an Action. The parameters are those of Action."""
-    return lambda run: Action(name, does, options, run, refuses, asks, on_files)
+    return lambda run: Action(name, does, options, run, refuses, asks, on_files, checks)
 
 
 class Encoder(DjangoJSONEncoder):
@@ -173,6 +201,20 @@ TASK = Option("task", required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
 FILE = Option("file", Path, required=True, argument=True, shown="FILE", help="the file to read")
 FORMAT = Option("format", choices=tuple(FORMATS), help="the format, if the file name does not show it", group=THE_FILE)
+ENCODING = Option(
+    "encoding",
+    default="",
+    choices=tuple(ENCODINGS),
+    help="the encoding of text files, if it is not recognized correctly",
+    group=THE_FILE,
+)
+DELIMITER = Option(
+    "delimiter",
+    default="",
+    choices=tuple(DELIMITERS),
+    help="what separates the columns of CSV files, if it is not recognized correctly",
+    group=THE_FILE,
+)
 LANGUAGES = Option(
     "languages",
     Path,
@@ -255,6 +297,12 @@ def size_of(files: Collection[Path]) -> int:
     return sum(map(layout.size_of, files))
 
 
+def learn(values: Values) -> None:
+    """Register the languages that the option `languages` adds."""
+    if values.get("languages"):
+        add_languages(values["languages"])
+
+
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
     """Return the keyword arguments for a function that imports files, and begin the progress in bytes.
 
@@ -263,8 +311,7 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
     names: names of the options whose values become arguments
     fields: fields to which the user may map columns of the file
     """
-    if values.get("languages"):
-        add_languages(values["languages"])
+    learn(values)
     progress.begin(size_of(values["files"] if "files" in values else [values["file"]]), "B")
     arguments = {name: values[name] for name in names} | {"progress": progress.advance}
     if fields:
@@ -272,3 +319,9 @@ def import_arguments(values: Values, progress: Progress, *names: str, fields: Co
     if "longest_line" in values:
         arguments["max_line"] = values["longest_line"]
     return arguments
+
+
+def reading_note(path: Path, format: str | None) -> list[str]:
+    """Return a note on how a file of rows was read, if that was recognized and is not the usual way."""
+    text_format = text_format_of(path, format or format_of(path) or "")
+    return [] if text_format in STANDARD else [f"Note: {path.name} was read as {text_format}."]

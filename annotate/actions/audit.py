@@ -128,4 +128,5 @@ ACTION = Action(
     "more posts that a single reader decided.",
     (TASK, WIDTH, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
     run,
+    checks=lambda values: _check_options(task_named(values["task"]), values),
 )

@@ -157,19 +157,28 @@ ASKED = 500  # maximum number of ids in one SQL statement
     ),
     column(COLUMNS, "label=language"),
     FORMAT,
+    checks=lambda values: _subjects(values),
 )
 def adjudicate_action(values: Values, progress: Progress) -> Outcome:
+    task, annotator, columns = _subjects(values)
+    if not values["file"]:
+        return _list_units(task, annotator, values["out"])
+    return _import_decisions(task, annotator, values["file"], columns, values["format"], progress)
+
+
+def _subjects(values: Values) -> tuple[Task, Annotator, dict[str, str]]:
+    """Return the task, the adjudicator and the columns of the file.
+
+    Raise ActionError if the options do not fit together.
+    """
     task, annotator = task_named(values["task"]), _adjudicator(values["as"])
-    file, is_list = values["file"], values["list"] or values["out"]
-    if bool(file) == bool(is_list):
-        raise ActionError("Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.")
+    if bool(values["file"]) == bool(values["list"] or values["out"]):
+        raise ActionError(
+            "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.", option="file"
+        )
     if task.kind.form.refuses_files:
         raise ActionError(f"{task.name} {task.kind.form.refuses_files}")
-    if is_list:
-        return _list_units(task, annotator, values["out"])
-    return _import_decisions(
-        task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress
-    )
+    return task, annotator, named_columns(values["column"], COLUMNS)
 
 
 def _adjudicator(name: str) -> Annotator:
@@ -177,11 +186,12 @@ def _adjudicator(name: str) -> Annotator:
     if annotator is None or not annotator.user.is_active:
         similar = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
         hint = f"Did you mean {similar.user.username}?" if similar else "Specify an annotator's user name."
-        raise ActionError(f"There is no annotator {name!r}, or the account is locked. {hint}")
+        raise ActionError(f"There is no annotator {name!r}, or the account is locked. {hint}", option="as")
     if not annotator.adjudicates:
         raise ActionError(
             f"{name} is not an adjudicator. To make them one, set the column adjudicates in a file for "
-            "add_annotators, or use the page Accounts."
+            "add_annotators, or use the page Accounts.",
+            option="as",
         )
     return annotator
 

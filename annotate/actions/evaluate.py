@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from annotate.actions.action import FORMAT, MAP, Action, Outcome, Progress, Values, column
+from annotate.actions.action import FORMAT, MAP, Action, ActionError, Outcome, Progress, Values, column
 from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
-from annotate.evaluation.measurement import evaluate, write_report
+from annotate.evaluation.measurement import checked, evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.subjects import EvaluationError
@@ -162,9 +163,28 @@ OF_RANKED = (
 )
 
 
-def run(values: Values, progress: Progress) -> Outcome:
+def _arguments(values: Values) -> dict[str, Any]:
+    """Return the arguments of `evaluate`."""
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
-    report = evaluate(values["predictions"], values["gold"], against=values["against"] or "", **options)
+    return {
+        "predictions": values["predictions"],
+        "gold": values["gold"],
+        "against": values["against"] or "",
+        **options,
+    }
+
+
+def check(values: Values) -> None:
+    if not (values["predictions"] or values["judge"]):
+        raise ActionError(
+            "There is nothing to measure. Select a predictor, a file of predictions, or a machine judge with --judge.",
+            option="predictions",
+        )
+    checked(**_arguments(values))
+
+
+def run(values: Values, progress: Progress) -> Outcome:
+    report = evaluate(**_arguments(values))
     out = values["out"]
     if out:
         write_report(report, out)
@@ -184,4 +204,5 @@ ACTION = Action(
     run,
     (EvaluationError, GoldSetError, RecordError),
     on_files=True,
+    checks=check,
 )

@@ -7,6 +7,8 @@ from typing import Any
 
 from annotate.actions.action import (
     CORPUS,
+    DELIMITER,
+    ENCODING,
     FORMAT,
     LANGUAGES,
     LICENCE,
@@ -21,6 +23,7 @@ from annotate.actions.action import (
     Values,
     column,
     import_arguments,
+    learn,
 )
 from annotate.core.option import Option, words
 from annotate.kinds.files import TAKEN
@@ -31,10 +34,11 @@ from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.readers import named_columns
+from corpora.sources.text_format import STANDARD, WESTERN, TextFormat
 from corpora.storage.inventory import Declared, declared_counts
-from corpora.storage.layout import manifest_of, read_manifest
+from corpora.storage.layout import Source, manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
-from corpora.storage.record_import import import_files
+from corpora.storage.record_import import check_import, import_files
 
 SHOWN = 12  # maximum number of labels listed with their counts
 SHOWN_BY_LANGUAGE = 6  # maximum number of labels that have their own column in the table of languages
@@ -84,25 +88,40 @@ OPTIONS = (
         choices=(*FORMATS, *DOCUMENTS),
         help="; ".join([FORMAT.help, *(f"{name}: {documents.help}" for name, documents in DOCUMENTS.items())]),
     ),
+    ENCODING,
+    DELIMITER,
     LONGEST_LINE,
     MAX_REJECTS,
 )
 
 
 def run(values: Values, progress: Progress) -> Outcome:
-    arguments = import_arguments(values, progress, "licence", "text_may_leave", "source", "format", "max_rejects")
-    name, format = values["corpus"], values["format"]
-    manifest = read_manifest(name)
-    fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
-    _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
-    columns = columns_of(fields or (manifest.fields if manifest else ()))
-    arguments |= {"columns": named_columns(values["column"], columns), "fields": fields}
+    name, terms = values["corpus"], _terms(values)
+    arguments = import_arguments(values, progress, *NAMES, "max_rejects")
     outcomes = []
-    for outcome in import_files(name, values["files"], **arguments, language=language, declared=labels):
+    for outcome in import_files(name, values["files"], **arguments, **terms):
         outcomes.append(outcome)
         # Report each file at once, because it stays imported even if the next file is refused.
         progress.say(_of_file(outcome))
-    return _summary(name, outcomes, "record" if "language" in columns else "post")
+    outcome = _summary(name, outcomes, "record" if manifest_of(name).fields else "post")
+    return outcome if values["encoding"] else replace(outcome, warned=[*outcome.warned, *_guessed(outcomes)])
+
+
+NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter")  # options that are passed on
+
+
+def _terms(values: Values) -> dict[str, Any]:
+    """Return the fields, the language, the declared labels and the columns of an import."""
+    format, manifest = values["format"], read_manifest(values["corpus"])
+    fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
+    _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
+    columns = named_columns(values["column"], columns_of(fields or (manifest.fields if manifest else ())))
+    return {"fields": fields, "language": language, "declared": labels, "columns": columns}
+
+
+def check(values: Values) -> None:
+    learn(values)
+    check_import(values["corpus"], values["files"], **{name: values[name] for name in NAMES}, **_terms(values))
 
 
 def _check_fields(fields: Sequence[str]) -> None:
@@ -144,6 +163,22 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
     return formulas if count else "", f"{name}: {prefix}; the column contains {values_with_counts}." if authors else ""
 
 
+def _read_as(source: Source) -> str:
+    """Return a sentence about how a file was read, or "" if it is UTF-8 with commas or has no such format."""
+    text_format = TextFormat(source.encoding, source.delimiter)
+    return "" if text_format in STANDARD else f"{source.name} was read as {text_format}."
+
+
+def _guessed(outcomes: Sequence[Imported]) -> list[str]:
+    """Return a warning for each file whose encoding could only be guessed."""
+    return [
+        f"{outcome.source.name} is not UTF-8, and its encoding can only be guessed. Check the accented letters. If "
+        "they are wrong, delete the corpus and import the file again with another --encoding."
+        for outcome in outcomes
+        if outcome.source.encoding == WESTERN and not outcome.already
+    ]
+
+
 def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
@@ -156,10 +191,11 @@ def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     warnings = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
+    sentences = [summary, *filter(None, map(_read_as, new))]
     if not manifest_of(corpus).declared:
-        return Outcome([summary], warnings, data)
+        return Outcome(sentences, warnings, data)
     declared = declared_counts(corpus)
-    sentences = [summary, _labels(declared), *_by_language(declared)]
+    sentences += [_labels(declared), *_by_language(declared)]
     return Outcome(sentences, warnings, data | {"declared": declared._asdict()})
 
 
@@ -201,16 +237,19 @@ def _file(outcome: Imported) -> dict[str, Any]:
     `rejects_file` in the result is the path of the list of rejected rows, or None if no row was rejected.
     """
     source = outcome.source
-    values = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}
+    counts = ("rows", "accepted", "duplicates", "rejects")
+    values = {name: getattr(source, name) for name in ("name", "sha256", "encoding", "delimiter", *counts)}
     return values | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
 
 
 ACTION = Action(
     "import_corpus",
     "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, of any "
-    "size. Each post needs an id and a text; author, posted_at and url are optional. Mentions are masked and authors "
-    "are hashed. With --fields, the rows are records with several fields and a declared language; records are stored "
-    "unchanged. A file is imported completely or not at all. Run the command again after a crash, or to add files.",
+    "size. The encoding and the delimiter are recognized and reported. Each post needs an id and a text; author, "
+    "posted_at and url are optional. Mentions are masked and authors are hashed. With --fields, the rows are records "
+    "with several fields and a declared language; records are stored unchanged. A file is imported completely or not "
+    "at all. Run the command again after a crash, or to add files.",
     OPTIONS,
     run,
+    checks=check,
 )

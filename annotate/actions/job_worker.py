@@ -57,14 +57,14 @@ def environment() -> dict[str, str]:
 def ask(name: str, inputs: Values, by: User | None = None) -> Job:
     """Start an action as a job and return the job.
 
-    Raise ActionError if the options are invalid. All other errors occur later and are reported by the job.
+    Raise ActionError if the action would refuse the options at once. Errors that occur later are reported by the job.
 
     name: name of the action
     inputs: values of options as a form sends them (texts, lists of texts, booleans)
     """
     # A form also sends fields that are empty, so leave these out.
     entered = {option: value for option, value in inputs.items() if value not in (None, "", [], ())}
-    values = by_name()[name].read(_with_out(name, entered, Path("out")))
+    values = by_name()[name].check(_with_out(name, entered, Path("out")))
     return job_store.begin(name, entered, corpus=_corpus_of(values), by=by)
 
 

@@ -25,6 +25,7 @@ from annotate.actions.action import (
     action,
     column,
     import_arguments,
+    reading_note,
 )
 from annotate.controls.gold_answers import text_of
 from annotate.core import stages
@@ -42,7 +43,7 @@ from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.readers import Columns, read_rows
+from corpora.sources.readers import Columns, named_columns, read_rows
 from corpora.sources.rejects import Rejected, RejectLog
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage.layout import digest_of
@@ -362,6 +363,14 @@ def _attach(
 JUDGMENTS = "Judgments"
 
 
+def _check(values: Values) -> None:
+    named_columns(values["column"], COLUMNS)
+    check_file(values["file"], values["format"])
+    task = Task.objects.filter(name=values["task"]).first()
+    pairs = values["pairs"] or bool(task and task.kind.form.imports == "pairs")
+    _check_options(values["task"], task, values["labels"], pairs)
+
+
 @action(
     "import_judgments",
     "Import judgments that were made outside Assay, from a JSONL, CSV, TSV (without quoting) or Parquet file with "
@@ -398,6 +407,7 @@ JUDGMENTS = "Judgments"
     FORMAT,
     MAX_REJECTS,
     refuses=(JudgmentFileError, TaskError),
+    checks=_check,
 )
 def import_action(values: Values, progress: Progress) -> Outcome:
     names = ("labels", "pairs", "keep_repeats", "max_rejects", "format")
@@ -408,6 +418,7 @@ def import_action(values: Values, progress: Progress) -> Outcome:
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
     # Warn about labels that differ only in case, because people may have meant the same label.
     warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
+    warned += reading_note(values["file"], values["format"])
     return Outcome([_summary(imported)], warned, data | {"rejects_file": imported.rejects_file})
 
 

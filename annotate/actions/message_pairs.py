@@ -19,6 +19,7 @@ from annotate.actions.action import (
     action,
     column,
     import_arguments,
+    reading_note,
 )
 from annotate.core.option import Option, share, sizes, whole_number
 from annotate.goldsets.formats import mrs
@@ -27,11 +28,24 @@ from annotate.goldsets.set_folder import ExportError
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
 from corpora.core import listed
+from corpora.sources.compression import check_file
+from corpora.sources.readers import named_columns
+from corpora.storage.layout import check_pairs, manifest_of
+from corpora.storage.record_import import open_corpus
 from corpora.threads import messages, scorers
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan
 from corpora.threads.thread_import import import_threads, told_of
 
 # --- Threads
+
+
+def _check_threads(values: Values) -> None:
+    named_columns(values["column"], FIELDS)
+    for path in values["files"]:
+        check_file(path, values["format"])
+    terms = {name: values[name] for name in ("licence", "text_may_leave", "source")}
+    open_corpus(values["corpus"], **terms, fields=messages.FIELDS)
+
 
 FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 
@@ -60,6 +74,7 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
     FORMAT,
     LONGEST_LINE,
     MAX_REJECTS,
+    checks=_check_threads,
 )
 def threads_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
@@ -83,10 +98,17 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
     data = {"corpus": name, "pairs": manifest.rows, **threads}
     data |= {"duplicates": repeats, "rejects": rejects, "already": outcome.already}
     lines = [line for table in tables for line in ("", as_lines(table))]
-    return Outcome([summary, *lines], mrs.called_out(rows), data)
+    notes = [note for path in values["files"] for note in reading_note(path, values["format"])]
+    return Outcome([summary, *lines], [*mrs.called_out(rows), *notes], data)
 
 
 # --- Scores
+
+
+def _check_scores(values: Values) -> None:
+    named_columns(values["column"], scorers.FIELDS)
+    check_file(values["file"], values["format"])
+    check_pairs(values["corpus"], manifest_of(values["corpus"]))
 
 
 @action(
@@ -108,6 +130,7 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
     ),
     column(scorers.FIELDS, "score=toxicity"),
     FORMAT,
+    checks=_check_scores,
 )
 def scores_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]
@@ -122,7 +145,7 @@ def scores_action(values: Values, progress: Progress) -> Outcome:
         f"above {scores.threshold:g}. In total, the scorers keep {remaining:,} of {many(imported.pairs, 'pair')} and "
         f"drop {imported.dropped:,}."
     )
-    return Outcome([summary], _notes(corpus, imported), data)
+    return Outcome([summary], [*_notes(corpus, imported), *reading_note(values["file"], values["format"])], data)
 
 
 def _notes(corpus: str, imported: scorers.Imported) -> list[str]:
@@ -219,16 +242,11 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         group=RESPONSE_SET,
     ),
     refuses=(ExportError,),
+    checks=lambda values: _plan(values),
 )
 def export_pairs_action(values: Values, progress: Progress) -> Outcome:
-    corpus, out, shares = values["corpus"], values["out"], tuple(values["splits"]) or SHARES
-    if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):
-        raise ActionError(
-            f"--splits is {' '.join(map(str, shares))!r}. It must be three whole numbers for train, valid and test, "
-            'such as "80 10 10".'
-        )
+    corpus, out, plan = values["corpus"], values["out"], _plan(values)
     struck = read_struck(values["strike"]) if values["strike"] else Struck()
-    plan = Plan(values["seed"], shares, values["least_pairs"], values["apart"])
     manifest = export_pairs(corpus, out, plan, Responses(values["least"], values["most"], values["of"], struck))
     languages = manifest["languages"]
     counts = {split: sum(row[split] for row in languages) for split in SPLITS}
@@ -254,3 +272,15 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
     if not manifest["filter"]["scorers"]:
         warnings.append("Note: no scores were imported, so no pairs were dropped. See import_scores.")
     return Outcome([summary], warnings, manifest)
+
+
+def _plan(values: Values) -> Plan:
+    """Return how the pairs are split. Raise ActionError for wrong shares, and CorpusError unless there are pairs."""
+    check_pairs(values["corpus"], manifest_of(values["corpus"]))
+    shares = tuple(values["splits"]) or SHARES
+    if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):
+        raise ActionError(
+            f"--splits is {' '.join(map(str, shares))!r}. It must be three whole numbers for train, valid and test, "
+            'such as "80 10 10".'
+        )
+    return Plan(values["seed"], shares, values["least_pairs"], values["apart"])

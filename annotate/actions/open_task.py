@@ -3,20 +3,21 @@
 opening_summary.py builds the summary that is printed afterwards.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
 from annotate.actions import opening_summary
 from annotate.actions.action import Action, ActionError, Outcome, Progress, Values, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
-from annotate.controls.gold_answers import GoldAnswerError, read_gold
+from annotate.controls.gold_answers import GoldAnswerError, GoldRow, read_gold
 from annotate.core.option import Option, codes, flag, labels, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
-from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
+from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design, Wanted
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
@@ -32,6 +33,7 @@ from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns
+from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 MANY = 20  # maximum number of codes listed in a note
@@ -185,22 +187,12 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
 
     then: function that is called with the opened task before the transaction ends
     """
-    kind = kind_named(values["kind"], values["design"])
-    design = DESIGNS[values["design"] or kind.designs[0]]
-    check_design(kind, design, values)
-    corpus = Corpus.objects.filter(name=values["corpus"]).first()
-    if corpus is None:
-        names = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(
-            f"The corpus {values['corpus']!r} does not exist. Available corpora: {names}. To import one, see `assay "
-            "import_corpus --help`."
-        )
+    kind, design, corpus = _subject(values)
     draw_options = {name: values[name] for name in design.options if values[name] is not None}
     languages = draw_options.pop("languages", None)
     notes: list[str] = []
     if languages == ALL and design.asks_each:
         languages, notes = all_languages(corpus.name, values["predictor"])
-    answers = values["labels"]
     opened = task_creation.open_task(
         values["name"],
         corpus,
@@ -210,17 +202,64 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
         size=values["size"],
         languages=None if languages in (None, ALL) else listed_codes(kind, languages),
         chosen=draw_options,
-        title=values["title"],
-        labels=listed_codes(kind, chain(*map(codes, answers))) if answers and kind.routing.is_routed else answers,
         guidelines=read_guidelines(values["guidelines"]) if values["guidelines"] else None,
-        gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)) if values["gold"] else (),
-        reuse=values["reuse"],
+        gold=_gold(values),
         suggest_from=values["suggest_from"],
-        options={name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
         progress=progress,
         then=then,
+        **_fields(values, kind),
     )
     return opened, notes
+
+
+def check_new(values: Values) -> None:
+    """Raise what opening a task would refuse before it draws anything."""
+    kind, design, corpus = _subject(values)
+    if design.of_stream:
+        manifest = manifest_of(corpus.name)
+        check_posts(corpus.name, manifest)
+        check_votes(corpus.name, manifest)
+    chosen = {name: values[name] for name in design.options if values[name] is not None}
+    if design.by_trigger:
+        find_predictor(corpus.name, chosen["predictor"])
+    languages = chosen.pop("languages", None)
+    listed = None if languages in (None, ALL) else listed_codes(kind, languages)
+    wanted = Wanted(corpus, kind, values["size"], values["seed"], listed, chosen)
+    task_creation.unsaved_task(values["name"], design, wanted, **_fields(values, kind))
+    read_guidelines(values["guidelines"])
+    _gold(values)
+
+
+def _subject(values: Values) -> tuple[Kind, Design, Corpus]:
+    """Return the kind, the design and the corpus of a new task."""
+    kind = kind_named(values["kind"], values["design"])
+    design = DESIGNS[values["design"] or kind.designs[0]]
+    check_design(kind, design, values)
+    corpus = Corpus.objects.filter(name=values["corpus"]).first()
+    if corpus is None:
+        names = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
+        raise ActionError(
+            f"The corpus {values['corpus']!r} does not exist. Available corpora: {names}. To import one, see `assay "
+            "import_corpus --help`.",
+            option="corpus",
+        )
+    return kind, design, corpus
+
+
+def _fields(values: Values, kind: Kind) -> dict[str, Any]:
+    """Return the title, labels and options of a new task."""
+    answers = values["labels"]
+    return {
+        "title": values["title"],
+        "labels": listed_codes(kind, chain(*map(codes, answers))) if answers and kind.routing.is_routed else answers,
+        "reuse": values["reuse"],
+        "options": {name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
+    }
+
+
+def _gold(values: Values) -> Sequence[GoldRow]:
+    """Return the records with known answers."""
+    return read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)) if values["gold"] else ()
 
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
@@ -352,10 +391,14 @@ def not_had(kind: Kind, design: Design) -> set[str]:
 
 
 def extend(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
+    return task_creation.extend_task(_extended(values), values["size"], progress, then), []
+
+
+def _extended(values: Values) -> Task:
     task = Task.objects.filter(name=values["name"]).first()
     if task is None:
-        raise ActionError(f"There is no task {values['name']!r} to extend.")
-    return task_creation.extend_task(task, values["size"], progress, then), []
+        raise ActionError(f"There is no task {values['name']!r} to extend.", option="name")
+    return task
 
 
 ACTION = Action(
@@ -365,6 +408,7 @@ ACTION = Action(
     OPTIONS,
     lambda values, progress: run(values, progress, open_new, extended=False),
     (TaskError, GoldAnswerError, KindError),
+    checks=check_new,
 )
 EXTEND = Action(
     "extend_task",
@@ -377,4 +421,5 @@ EXTEND = Action(
     ),
     lambda values, progress: run(values, progress, extend, extended=True),
     (TaskError,),
+    checks=lambda values: task_creation.check_extension(_extended(values), values["size"]),
 )

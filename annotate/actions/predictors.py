@@ -13,16 +13,20 @@ from annotate.actions.action import (
     action,
     column,
     import_arguments,
+    reading_note,
 )
 from annotate.core.option import Option, flag, whole_number
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed
 from corpora.core.records import RecordError
 from corpora.core.voters import VOTERS, in_words
-from corpora.predictions.concept_rankers import NEAREST, Suggested, suggest
+from corpora.predictions.concept_rankers import NEAREST, Suggested, check_suggest, suggest
 from corpora.predictions.prediction_import import import_predictions, import_ranked
 from corpora.predictions.prediction_rows import FIELDS, read_map
-from corpora.storage.layout import manifest_of
+from corpora.predictions.predictor_labels import check_name
+from corpora.sources.compression import check_file
+from corpora.sources.readers import named_columns
+from corpora.storage.layout import check_records, manifest_of
 from corpora.votes.vote_run import PIECE, prelabel
 
 # --- The detectors' votes
@@ -71,6 +75,26 @@ RANKED = "Ranked labels"
 OF_ONE_LABEL = ("map", "column", "languages", "format")
 
 
+def _check_predictions(values: Values) -> None:
+    is_ranked = values["ranked"]
+    if is_ranked and (inapplicable := [name for name in OF_ONE_LABEL if values[name]]):
+        raise ActionError(
+            f"--{inapplicable[0]} cannot be used with --ranked: it applies only to files with one label per post. "
+            "Remove it."
+        )
+    if values["vocabulary"] and not is_ranked:
+        raise ActionError(
+            "--vocabulary applies only to ranked labels. Remove it, or add --ranked if the file is a TREC run."
+        )
+    corpus, manifest = values["corpus"], manifest_of(values["corpus"])
+    check_file(values["file"], values["format"] or ("tsv" if is_ranked else None))
+    check_name(values["name"], values["version"], manifest, ranked=is_ranked)
+    if is_ranked:
+        check_records(corpus, manifest)
+    named_columns(values["column"], FIELDS)
+    read_map(values["map"])
+
+
 @action(
     "import_predictions",
     "Register a file of predictions as a predictor, to draw posts by it, evaluate it, or route records by its "
@@ -101,19 +125,12 @@ OF_ONE_LABEL = ("map", "column", "languages", "format")
     LANGUAGES,
     FORMAT,
     refuses=(RecordError,),
+    checks=_check_predictions,
 )
 def predictions_action(values: Values, progress: Progress) -> Outcome:
+    _check_predictions(values)
     corpus, file, is_ranked = values["corpus"], values["file"], values["ranked"]
     notes: list[str] = []
-    if is_ranked and (inapplicable := [name for name in OF_ONE_LABEL if values[name]]):
-        raise ActionError(
-            f"--{inapplicable[0]} cannot be used with --ranked: it applies only to files with one label per post. "
-            "Remove it."
-        )
-    if values["vocabulary"] and not is_ranked:
-        raise ActionError(
-            "--vocabulary applies only to ranked labels. Remove it, or add --ranked if the file is a TREC run."
-        )
     if is_ranked:
         run = import_ranked(corpus, file, **import_arguments(values, progress, "name", "version", "vocabulary"))
         predictions, already, without = run.predictions, run.already, run.without
@@ -127,7 +144,7 @@ def predictions_action(values: Values, progress: Progress) -> Outcome:
             imported.strangers,
             imported.first_strangers,
         )
-        notes += imported.told.sentences()
+        notes += [*imported.told.sentences(), *reading_note(file, values["format"])]
     data = {"corpus": corpus, "predictor": str(predictions), "posts": predictions.rows}
     if unknown:
         notes.append(
@@ -174,6 +191,7 @@ def predictions_action(values: Values, progress: Progress) -> Outcome:
         help="a field; records with the same value in it, such as translations, do not learn from each other",
     ),
     Option("depth", whole_number, 20, least=1, help="the maximum number of labels per record and predictor"),
+    checks=lambda values: check_suggest(values["corpus"], values["vocabulary"], values["learn_from"], values["apart"]),
 )
 def suggest_action(values: Values, progress: Progress) -> Outcome:
     corpus = values["corpus"]

@@ -201,6 +201,11 @@ class Option:
     def spelled(self) -> str:
         return self.name if self.argument else f"--{self.name.replace('_', '-')}"
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The forms in which messages mention the option."""
+        return (self.spelled, f"--{self.opposite[0]}") if self.opposite else (self.spelled,)
+
     def value(self, value: Any) -> Any:
         """Return the valid value of the option, or its default if no value is given.
 

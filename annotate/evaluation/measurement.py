@@ -77,16 +77,8 @@ def evaluate(
 
     Raises EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
     """
-    options = {name: value for name, value in options.items() if value is not False and value not in (None, "", (), [])}
+    kind, options = checked(predictions, gold, against=against, judge=judge, sequential=sequential, **options)
     measured = predictions or judge
-    kind = kind_of(gold[0], measured)
-    for other in gold[1:]:
-        if kind_of(other, measured) != kind:
-            raise EvaluationError(
-                f"{gold[0]} and {other} are sets of different kinds, so their predictions cannot be in one file. "
-                "Measure each set separately."
-            )
-    _check(kind, gold[0], predictions, judge, against, sequential, options)
     if judge:
         options["judge"] = {name: options.pop(name) for name in OF_JUDGE if name in options}
     if sequential and kind == UNITS:
@@ -103,6 +95,26 @@ def evaluate(
     return (
         {"kind": KIND} | report | {"files": dict([*_digests(report["predictor"]["spelled"], measured), *other_digests])}
     )
+
+
+def checked(
+    predictions: str, gold: Sequence[Path], *, against: str, judge: str, sequential: bool, **options: Any
+) -> tuple[str, dict[str, Any]]:
+    """Return the kind of the gold sets, and the options that were given. The parameters are those of `evaluate`.
+
+    Raises EvaluationError or GoldSetError if the options are inconsistent.
+    """
+    options = {name: value for name, value in options.items() if value is not False and value not in (None, "", (), [])}
+    measured = predictions or judge
+    kind = kind_of(gold[0], measured)
+    for other in gold[1:]:
+        if kind_of(other, measured) != kind:
+            raise EvaluationError(
+                f"{gold[0]} and {other} are sets of different kinds, so their predictions cannot be in one file. "
+                "Measure each set separately."
+            )
+    _check(kind, gold[0], predictions, judge, against, sequential, options)
+    return kind, options
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,14 @@ DEPTH = 20  # greatest number of labels per system that are stored with a unit
 
 
 class TaskError(Exception):
-    """Raised if a task cannot be opened or extended. Nothing was changed, and the message says what to do."""
+    """Raised if a task cannot be opened or extended. Nothing was changed, and the message says what to do.
+
+    option: name of the option that must be changed, "" if unknown.
+    """
+
+    def __init__(self, why: str, option: str = "") -> None:
+        super().__init__(why)
+        self.option = option
 
 
 @dataclass(frozen=True)
@@ -180,18 +187,21 @@ def open_task(
     return opened
 
 
-def _drawn(
+def unsaved_task(
     name: str,
     design: Design,
     wanted: Wanted,
     *,
-    reuse: bool,
+    reuse: bool = False,
     title: str = "",
     labels: Sequence[str] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
-) -> Opened:
-    """Return the unsaved task and its samples."""
-    kind, corpus = wanted.kind, wanted.corpus
+) -> Task:
+    """Return the unsaved task, before anything is drawn for it.
+
+    Raises TaskError if the task is refused.
+    """
+    kind = wanted.kind
     if design.answers_from == SYSTEMS:
         labels = labels_of([*systems_of(wanted.chosen["systems"])])
     elif design.names_answers:
@@ -200,12 +210,19 @@ def _drawn(
         labels = wanted.languages or labels
     task = new_task(name, kind, title, labels, options, reuse=reuse)
     if kind.fields:
-        _check_fields(kind, corpus)
+        _check_fields(kind, wanted.corpus)
     if design.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
         raise TaskError(
             "With --predictor, people label all documents, so there is nothing to audit. Remove --audit-share and "
             "--audit-least."
         )
+    return task
+
+
+def _drawn(name: str, design: Design, wanted: Wanted, *, title: str = "", **fields: Any) -> Opened:
+    """Return the unsaved task and its samples."""
+    kind, corpus = wanted.kind, wanted.corpus
+    task = unsaved_task(name, design, wanted, title=title, **fields)
     unread_posts = _unread(wanted.chosen["of"], corpus) if design.of_uniform else {}
     samples = design.draw(replace(wanted, labels=task.labels, unread=unread_posts))
     with_posts = [sample.language for sample in samples if sample.rows]
@@ -306,7 +323,8 @@ def new_task(
     """
     if Task.objects.filter(name=name).exists():
         raise TaskError(
-            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`."
+            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`.",
+            "name",
         )
     task = imagined_task(kind, labels, options, reuse=reuse)
     task.name, task.title = name, title or kind.title
@@ -369,7 +387,7 @@ def check_task(task: Task) -> None:
         faults = (
             _fault(field, fault) for field, faults_of_field in error.error_dict.items() for fault in faults_of_field
         )
-        raise TaskError(" ".join(faults)) from error
+        raise TaskError(" ".join(faults), next(iter(error.error_dict))) from error
 
 
 # The message for each code of a Django validation error.
@@ -431,14 +449,8 @@ def extend_task(
 
     Raises TaskError if the task's design does not allow this, or if `size` is not larger than the draw.
     """
+    check_extension(task, size)
     draw = task.draw
-    design = DESIGNS[draw.design]
-    if design.not_extended:
-        raise TaskError(
-            f"{task.name} cannot be enlarged, because it is drawn by the {design.spelled} design. {design.not_extended}"
-        )
-    if size <= draw.size:
-        raise TaskError(f"The task already has {draw.size:,} posts. Set --size to a larger number.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
         # Lock the task first. An answer to an audited post locks the post before the task.
@@ -451,6 +463,20 @@ def extend_task(
         opened = Opened(task, added, [sample], contested=contested)
         then(opened)
     return opened
+
+
+def check_extension(task: Task, size: int) -> None:
+    """Check that a task can be enlarged to `size` posts.
+
+    Raises TaskError if its design does not allow this, or if `size` is not larger than the draw.
+    """
+    design = DESIGNS[task.draw.design]
+    if design.not_extended:
+        raise TaskError(
+            f"{task.name} cannot be enlarged, because it is drawn by the {design.spelled} design. {design.not_extended}"
+        )
+    if size <= task.draw.size:
+        raise TaskError(f"The task already has {task.draw.size:,} posts. Set --size to a larger number.")
 
 
 # --- suggestions of ranked predictors for a task's documents, stored when the task is opened

@@ -15,9 +15,14 @@ class CorpusError(Exception):
     """An error that a user can fix. Its message states what is wrong, where, and what to do.
 
     status: the exit status of a command that ends with this error
+    option: the name of the option that must be changed, "" if unknown
     """
 
     status = 1
+
+    def __init__(self, why: str, option: str = "") -> None:
+        super().__init__(why)
+        self.option = option
 
 
 def listed(names: list[str], total: int, noun: str) -> str:

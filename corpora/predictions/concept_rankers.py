@@ -229,6 +229,19 @@ class Suggested:
     outside: Counter[str] = field(default_factory=Counter)
 
 
+def check_suggest(corpus_name: str, vocabulary_name: str, learn_from: str, apart: str) -> tuple[Vocabulary, list[str]]:
+    """Return the vocabulary, and the fields that are not read as text. The parameters are those of `suggest`.
+
+    Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
+    """
+    learned_field, _, value = learn_from.partition("=")
+    if learn_from and not (learned_field and value):
+        raise CorpusError(f"--learn-from {learn_from}: expected FIELD=VALUE, such as split=train.")
+    unread = sorted({learned_field, apart} - {""})
+    _check(corpus_name, manifest_of(corpus_name), unread, learn_from)
+    return vocabulary_named(vocabulary_name), unread
+
+
 def suggest(
     corpus_name: str,
     vocabulary_name: str,
@@ -249,12 +262,7 @@ def suggest(
 
     Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
     """
-    learned_field, _, value = learn_from.partition("=")
-    if learn_from and not (learned_field and value):
-        raise CorpusError(f"--learn-from {learn_from}: expected FIELD=VALUE, such as split=train.")
-    unread = sorted({learned_field, apart} - {""})
-    _check(corpus_name, manifest_of(corpus_name), unread, learn_from)
-    vocabulary = vocabulary_named(vocabulary_name)
+    vocabulary, unread = check_suggest(corpus_name, vocabulary_name, learn_from, apart)
     with changing(corpus_name), full_disk_explained("no suggestions were saved"):
         manifest = manifest_of(corpus_name)
         inputs = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]

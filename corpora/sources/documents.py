@@ -14,6 +14,7 @@ from corpora.sources import eurlex
 from corpora.sources.compression import Progress, damage_explained, entries_of
 from corpora.sources.readers import Columns, Row, places_in, read_rows
 from corpora.sources.text import Fault
+from corpora.sources.text_format import TextFormat
 from corpora.storage.layout import Manifest
 
 # --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004).
@@ -156,13 +157,17 @@ def terms_of(
     return fields, language or kind.language, labels or (kind.labels if manifest is None or manifest.declared else "")
 
 
-def read_any(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
+def read_any(
+    path: Path, format: str, columns: Columns, max_line: int, progress: Progress, text_format: TextFormat
+) -> Iterator[Row]:
     """Yield each row or document of a path.
+
+    text_format: how the file is written, unless it contains documents
 
     Raise CorpusError if the path cannot be read.
     """
     if (documents := DOCUMENTS.get(format)) is None:
-        yield from read_rows(path, format, columns, max_line, progress)
+        yield from read_rows(path, format, columns, max_line, progress, text_format)
         return
     column_names = {field: columns.named[field] for field, _ in places_in(path, list(documents.columns), columns)}
     with damage_explained(path, format):

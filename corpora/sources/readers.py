@@ -7,11 +7,10 @@ corpora/core/records.py and corpora/predictions/prediction_rows.py.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
-from corpora.sources.compression import Bound, Progress, check_file, damage_explained, format_of
+from corpora.sources.compression import Bound, Progress, damage_explained, format_of
 from corpora.sources.text import (
     ABSENT,
     ESCAPED,
@@ -40,6 +39,7 @@ from corpora.sources.text import (
     records,
     values_of,
 )
+from corpora.sources.text_format import DELIMITERS, TextFormat, text_format_of
 
 # --- The mapping from our fields to the columns of a file.
 
@@ -112,8 +112,6 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
     ):
         raise CorpusError(f"{path} has the column {repeated[0]} twice. Rename one of them.")
-    if len(header) == 1 and ";" in header[0]:
-        raise CorpusError(f"The columns of {path} are separated by semicolons. Use commas, or tabs in a .tsv file.")
     missing = [
         column
         for field, column in columns.named.items()
@@ -122,7 +120,7 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
     if missing:
         if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
             content = f"contains only the cell {header[0][:40]!r}" if header else "is blank"
-            separator = "tabs" if format_of(path) == "tsv" else "commas"
+            separator = "tabs" if format_of(path) == "tsv" else "commas, semicolons or tabs"
             raise CorpusError(
                 f"The first line of {path} {content}, but the columns "
                 f"{' and '.join(columns.named[name] for name in columns.needed)} are required. Separate cells by "
@@ -157,12 +155,18 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_rows(
-    path: Path, format: str, columns: Columns, max_line: int = MAX_LINE, progress: Progress | None = None
+    path: Path,
+    format: str,
+    columns: Columns,
+    max_line: int = MAX_LINE,
+    progress: Progress | None = None,
+    text_format: TextFormat | None = None,
 ) -> Iterator[Row]:
     """Yield each row of a file that is not blank, as (line, values by field) or (line, Fault).
 
     max_line: the maximum length of a line (bytes) or cell (characters)
     progress: a function that is called with the number of bytes read
+    text_format: how the file is written, None to recognize it
 
     Raise CorpusError if the file cannot be read.
     """
@@ -170,11 +174,16 @@ def read_rows(
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
         else:
-            lines = (values_of if format == "jsonl" else lines_of)(path, max_line, progress)
-            yield from _TEXT_FORMATS[format](path, lines, max_line, columns)
+            text_format = text_format or text_format_of(path, format)
+            read_lines = values_of if format == "jsonl" else lines_of
+            lines = read_lines(path, max_line, progress, text_format.encoding)
+            if format == "jsonl":
+                yield from _jsonl(path, lines, columns)
+            else:
+                yield from _table(path, _cells(lines, text_format, max_line), format, columns)
 
 
-def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
+def _jsonl(path: Path, lines: Iterator[Line], columns: Columns) -> Iterator[Row]:
     named = tuple(columns.named.items())
     missing = [columns.named[field] for field in columns.needed]
     first_value: dict[str, Any] | None = None
@@ -223,21 +232,20 @@ def _no_header(path: Path) -> CorpusError:
     return CorpusError(f"Cannot read the first line of {path} as a header. Check --format.")
 
 
-def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
+def _cells(lines: Iterator[Line], text_format: TextFormat, limit: int = MAX_LINE) -> Iterator[Cells]:
     """Yield the cells of each row of a table.
 
     In TSV, a quotation mark is an ordinary character, because TSV has no quoting.
     """
-    if format == "csv":
-        yield from records(lines, limit)
+    if text_format.delimiter:
+        yield from records(lines, limit, DELIMITERS[text_format.delimiter][0])
         return
     for number, line in lines:
         text = "" if isinstance(line, Fault) else line.decode(*ESCAPED).rstrip("\r\n")
         yield number, line if isinstance(line, Fault) else text.split("\t") if text else []
 
 
-def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, format: str) -> Iterator[Row]:
-    cells = _cells(lines, format, limit)
+def _table(path: Path, cells: Iterator[Cells], format: str, columns: Columns) -> Iterator[Row]:
     names = list(columns.named.values())
     number, header = next(cells, (1, []))
     # If the user named columns, the file must have a header.
@@ -263,13 +271,6 @@ def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, f
                 yield line, Fault(NOT_UTF8)
             else:
                 yield line, {field: row[index] for field, index in indexes}
-
-
-_TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator[Row]]] = {
-    "jsonl": _jsonl,
-    "csv": partial(_table, format="csv"),
-    "tsv": partial(_table, format="tsv"),
-}
 
 
 def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | None) -> Iterator[Row]:
@@ -391,6 +392,7 @@ def _bytes(value: Any) -> int:
 
 
 ROWS = 10
+MOST_INSPECTED = 64 << 20  # number of bytes of a file from which the preview recognizes the encoding
 
 
 @dataclass(frozen=True)
@@ -405,17 +407,16 @@ class Sample:
     rows: list[list[Any] | str]
 
 
-def sample(path: Path, format: str | None = None) -> Sample:
+def sample(path: Path, format: str, text_format: TextFormat) -> Sample:
     """Return the first rows of a file.
 
-    Raise CorpusError if the file cannot be read, or if its format is unknown.
+    Raise CorpusError if the file cannot be read.
     """
-    check_file(path, format)
-    known_format = format or format_of(path) or ""
-    columns = list(dict.fromkeys(filter(None, header_of(path, known_format, ROWS))))
+    columns = list(dict.fromkeys(filter(None, header_of(path, format, ROWS, text_format))))
     if not columns:
         raise CorpusError(f"The first line of {path} contains no column names.")
-    rows_read = read_rows(path, known_format, Columns({name: name for name in columns}, needed=()))
+    every_column = Columns({name: name for name in columns}, needed=())
+    rows_read = read_rows(path, format, every_column, text_format=text_format)
     rows = [
         row.reason if isinstance(row, Fault) else [row.get(name) for name in columns]
         for _, row in islice(rows_read, ROWS)
@@ -423,27 +424,30 @@ def sample(path: Path, format: str | None = None) -> Sample:
     return Sample(columns, rows)
 
 
-def header_of(path: Path, format: str, objects: int = 1) -> list[str]:
+def header_of(path: Path, format: str, objects: int = 1, text_format: TextFormat | None = None) -> list[str]:
     """Return the names of a file's columns.
 
     They are the cells of its first line, the names in the Parquet schema, or the keys of its first JSON objects.
 
     objects: the number of JSON objects whose keys are used
+    text_format: how the file is written, None to recognize it
     """
     with damage_explained(path, format):
-        return list(_names(path, format, objects))
+        return list(_names(path, format, objects, text_format or text_format_of(path, format)))
 
 
-def _names(path: Path, format: str, objects: int) -> Iterable[str]:
+def _names(path: Path, format: str, objects: int, text_format: TextFormat) -> Iterable[str]:
     if format == "parquet":
         with pq.ParquetFile(path) as file:
             return list(file.schema_arrow.names)
     if format == "jsonl":
-        lines = (line for _, line in values_of(path, MAX_LINE) if isinstance(line, Fault) or not line.isspace())
+        found = values_of(path, MAX_LINE, encoding=text_format.encoding)
+        lines = (line for _, line in found if isinstance(line, Fault) or not line.isspace())
         values = (object_of(line, ()) for line in lines if not isinstance(line, Fault))
         objects_read = islice((value for value in values if not isinstance(value, Fault)), objects)
         return list(chain.from_iterable(map(names_in, objects_read)))
-    _, header = next(_cells(lines_of(path, MAX_LINE), format), (1, []))
+    lines_read = lines_of(path, MAX_LINE, encoding=text_format.encoding)
+    _, header = next(_cells(lines_read, text_format), (1, []))
     if isinstance(header, Fault):
         raise _no_header(path)
     return header

@@ -4,25 +4,22 @@ A file that loses many rows is refused, because users could overlook the loss, a
 representative sample.
 """
 
-import codecs
 import json
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 from corpora.core import CorpusError, listed
-from corpora.sources.compression import Progress, damage_explained, looks_like_utf16, opened
+from corpora.sources.compression import Progress, damage_explained
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, Fault, lines_of
+from corpora.sources.text_format import UTF_8, encoding_of
 from corpora.storage.layout import name_of
 
 REJECTED = 3  # the exit status if rows were rejected
 MOST = 0.05  # the share of a file's rows that may be rejected by default
 HOPELESS = 100_000  # After this many rejected rows, reading may stop early.
-_LOOKED_AT = 1000  # The encoding is guessed from up to this many lines that are not UTF-8.
-_LONGEST = 1 << 16  # When the encoding is guessed, lines are read in pieces of this many bytes.
 
 
 class TooManyRejected(CorpusError):
@@ -173,47 +170,13 @@ def encoding_hint(path: Path, format: str) -> str:
     """
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
-    with opened(path) as file:
-        start = file.read(_LONGEST)
-    if looks_like_utf16(start):
-        return _encoding_advice("UTF-16")
-    with opened(path) as file:
-        lines = list(islice(_not_utf8(file), _LOOKED_AT))
-    if not lines:
+    encoding = encoding_of(path)
+    if encoding == UTF_8:
         return ""
-    name = _guess_encoding(b"".join(lines))
-    if not name:
-        return "The file is not UTF-8 and seems to use an encoding for a non-Latin script. Save it as UTF-8. "
-    return _encoding_advice(name)
-
-
-def _encoding_advice(name: str) -> str:
+    if not encoding:
+        return (
+            "The file is not UTF-8 and seems to use an encoding for a non-Latin script. Save it as UTF-8; "
+            "import_corpus can also read it with --encoding. "
+        )
+    name = encoding.upper()
     return f"The file seems to be {name}. Save it as UTF-8, for example with iconv -f {name} -t UTF-8. "
-
-
-def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines that are not UTF-8.
-
-    Long lines are read in pieces. A piece may end in the middle of a character.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    while line := file.readline(_LONGEST):
-        try:
-            decoder.decode(line, final=len(line) < _LONGEST or line.endswith(b"\n"))
-        except UnicodeDecodeError:
-            decoder.reset()
-            yield line
-
-
-def _guess_encoding(text: bytes) -> str:
-    """Return the probable encoding of a text, judging by its bytes above 0x7F. Return "" unless its script is Latin.
-
-    In Latin scripts, letters with accents are usually isolated, whereas letters of other scripts are consecutive.
-    """
-    pairs = sum(byte > 0x7F and next_byte > 0x7F for byte, next_byte in pairwise(text))
-    high = sum(byte > 0x7F for byte in text)
-    if pairs * 2 > high:
-        return ""
-    # In Windows-1252, these bytes are quotation marks, dashes and the euro sign. In Latin-1, they are control
-    # characters, which texts do not contain.
-    return "WINDOWS-1252" if any(0x80 <= byte < 0xA0 for byte in text) else "ISO-8859-1"

@@ -45,41 +45,79 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
 
-def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """Yield the lines of a text file. If a line is longer than `limit` bytes, yield a Fault instead.
+def lines_of(path: Path, limit: int, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[Line]:
+    """Yield the lines of a text file, in UTF-8. If a line is longer than `limit` bytes, yield a Fault instead.
 
-    Raise CorpusError if the file is in UTF-16.
+    encoding: the encoding of the file
+
+    Raise CorpusError if the file is in UTF-16 but `encoding` is UTF-8.
     """
-    with text_of(path, progress) as (file, start):
+    with text_of(path, progress, encoding) as (file, start):
         check_encoding(path, start[:4096])
         yield from _lines(file, limit)
 
 
-def values_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """Yield each JSON value in a file with the number of its first line.
+def values_of(path: Path, limit: int, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[Line]:
+    """Yield each JSON value in a file with the number of its first line, in UTF-8.
 
     A file may have one value per line, an array of values, or a sequence of objects that each span several lines. If a
     value is longer than `limit` bytes, yield a Fault instead.
 
-    Raise CorpusError if the file is in UTF-16.
+    encoding: the encoding of the file
+
+    Raise CorpusError if the file is in UTF-16 but `encoding` is UTF-8.
     """
-    with text_of(path, progress) as (file, start):
+    with text_of(path, progress, encoding) as (file, start):
         check_encoding(path, start[:4096])
         yield from (_lines if _has_one_value_per_line(start) else _values)(file, limit)
 
 
 @contextmanager
-def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[BinaryIO, bytes]]:
+def text_of(path: Path, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[tuple[BinaryIO, bytes]]:
     """Open a text file and yield it with its first bytes.
 
-    If its lines end in CR alone, they are converted to end in LF.
+    If it has another encoding, it is converted to UTF-8. If its lines end in CR alone, they are converted to end in LF.
     """
-    with opened(path, progress) as file:
-        start = file.peek(_INSPECTED)[:_INSPECTED]  # type: ignore[attr-defined]
+    with opened(path, progress) as packed:
+        file: Any = packed if encoding == "utf-8" else io.BufferedReader(_Recoded(packed, encoding), 1 << 18)
+        start = file.peek(_INSPECTED)[:_INSPECTED]
         if b"\r" in start and b"\n" not in start:
             yield io.BufferedReader(_OfCr(file), 1 << 18), start.replace(b"\r", b"\n")
         else:
             yield file, start
+
+
+class _Recoded(io.RawIOBase):
+    """A file in another encoding. When it is read, it is converted to UTF-8.
+
+    Bytes without a meaning in the encoding are kept, so that the result is not UTF-8 and only their row is rejected.
+    """
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self.file, self.text = file, b""
+        start = file.peek(_INSPECTED)
+        if encoding == "utf-16" and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            encoding = "utf-16-be" if start[::2].count(0) > start[1::2].count(0) else "utf-16-le"
+        self.errors = "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
+        self.decoder = codecs.getincrementaldecoder(encoding)(self.errors)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.text and (content := self.file.read(_CHUNK)):
+            self.text = self._converted(content)
+        if not self.text:
+            self.text = self._converted(b"", final=True)
+        count = min(len(buffer), len(self.text))
+        buffer[:count], self.text = self.text[:count], self.text[count:]
+        return count
+
+    def _converted(self, content: bytes, *, final: bool = False) -> bytes:
+        try:
+            return self.decoder.decode(content, final).encode("utf-8", self.errors)
+        except UnicodeDecodeError as error:  # UTF-16 that ends in the middle of a character
+            raise OSError(str(error)) from error
 
 
 class _OfCr(io.RawIOBase):
@@ -357,7 +395,7 @@ class _Feed:
         self.again.extendleft((number, line, failed + 1) for number, line, failed in reversed(self.taken[1:]))
 
 
-def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
+def records(lines: Iterator[Line], limit: int, delimiter: str = ",") -> Iterator[Cells]:
     """Yield the records of a CSV file, starting with the header.
 
     If a record fails, only its first line is lost, and reading resumes with the next line. Otherwise, an unclosed quote
@@ -367,7 +405,7 @@ def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
     """
     csv.field_size_limit(limit)
     feed = _Feed(lines, limit)
-    reader = csv.reader(feed, strict=True)
+    reader = csv.reader(feed, strict=True, delimiter=delimiter)
     width = None
     while True:
         feed.begin()

@@ -43,7 +43,9 @@ def corpus_dir(name: str) -> Path:
     Raise CorpusError if the name is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise CorpusError(f"{name!r} is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or underscores.")
+        raise CorpusError(
+            f"{name!r} is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or underscores.", "corpus"
+        )
     return corpora_dir() / name
 
 
@@ -57,7 +59,8 @@ def check_spelling(noun: str, property: str, value: str) -> None:
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
         raise CorpusError(
-            f"{value!r} is not a valid {noun} {property}. Use 1 to 64 letters, digits, dots, hyphens or underscores."
+            f"{value!r} is not a valid {noun} {property}. Use 1 to 64 letters, digits, dots, hyphens or underscores.",
+            property,
         )
 
 
@@ -144,12 +147,14 @@ class Source:
     duplicates: int
     rejects: int
     language: str = ""  # the language declared for the whole file, or ""
+    encoding: str = ""  # the encoding of a text file, or ""
+    delimiter: str = ""  # the name of the delimiter of a CSV file, or ""
 
 
 def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:
     """Return the manifest's entry for an imported file.
 
-    counts: the other fields of Source, including `language` if one is declared
+    counts: the other fields of Source
     """
     return Source(name_of(path), sha256, size_of(path), format, columns, **counts)
 
@@ -337,7 +342,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     """Return a manifest as JSON values. The program's version is added, and keys that do not apply are omitted."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for entry in (raw, *raw["sources"], *raw["predictions"]):
-        for name in ("fields", "language", "declared", "ranked", "threads", "scores"):
+        for name in ("fields", "language", "encoding", "delimiter", "declared", "ranked", "threads", "scores"):
             if name in entry and not entry[name]:
                 del entry[name]
     return raw
@@ -371,7 +376,8 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
     if not manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} contains posts, but records with several fields are required. Import records into "
-            "another corpus with import_corpus --fields."
+            "another corpus with import_corpus --fields.",
+            "corpus",
         )
 
 
@@ -383,7 +389,8 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
     if manifest.threads is None:
         raise CorpusError(
             f"Corpus {corpus_name} was not imported from threads, but pairs of a message and a reply are required. "
-            "Create such a corpus with import_threads."
+            "Create such a corpus with import_threads.",
+            "corpus",
         )
     return manifest.threads
 

@@ -7,7 +7,7 @@ corpora/storage/intake.py.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,9 +28,10 @@ from corpora.engines import full_disk_explained
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
-from corpora.sources.readers import Columns, Row
+from corpora.sources.readers import MOST_INSPECTED, Columns, Row, header_of, places_in
 from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE
+from corpora.sources.text_format import TextFormat, text_format_of
 from corpora.storage.intake import deduplicate, stage
 from corpora.storage.layout import (
     Manifest,
@@ -45,6 +46,8 @@ from corpora.storage.layout import (
     write_manifest,
 )
 from corpora.storage.locks import changing
+
+TABLES = ("csv", "tsv", "parquet")  # formats with a header
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ def open_corpus(
         return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source, fields=fields, declared=declared)
     if licence.strip() != existing.licence:
         raise CorpusError(
-            f"Corpus {name} has the licence {existing.licence!r}, not {licence!r}. Import into another corpus."
+            f"Corpus {name} has the licence {existing.licence!r}, not {licence!r}. Import into another corpus.",
+            "licence",
         )
     if text_may_leave is not None and text_may_leave != existing.text_may_leave:
         option = "--text-may-leave" if existing.text_may_leave else "--text-stays"
@@ -188,6 +192,8 @@ def import_files(
     source: str = "",
     columns: dict[str, str] | None = None,
     format: str | None = None,
+    encoding: str = "",
+    delimiter: str = "",
     max_line: int = MAX_LINE,
     max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
@@ -198,6 +204,7 @@ def import_files(
     """Import files into a corpus and yield the outcome of each. Each file is committed before the next is read.
 
     columns: a mapping from our field names to the files' column names
+    encoding, delimiter: how the files are written (text_format.py), or "" to recognize it
     max_line: the maximum length of a line (bytes)
     max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
     progress: a function that is called with the number of bytes read
@@ -209,23 +216,64 @@ def import_files(
     Raise CorpusError if a file cannot be imported. The files before it remain imported.
     """
     documents = DOCUMENTS.get(format or "")
-    for path in paths:
-        check_file(path, format, folder=bool(documents and documents.folder))
+    _check_paths(paths, format)
     terms: dict[str, Any] = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
     open_manifest = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
     open_manifest()  # If the import is impossible, fail before anything is written.
     with changing(name) as directory:
         manifest = open_manifest()
-        same_names = {column: column for column in columns_of(manifest.fields, manifest.declared)}
-        mapping = same_names | (columns or {}) | ({DECLARED: declared} if declared else {})
+        mapping = _mapping(manifest, columns or {}, declared)
         for path in paths:
-            file = _File(path, format or format_of(path) or "", mapping, language)
+            known_format = format or format_of(path) or ""
+            text_format = TextFormat() if documents else text_format_of(path, known_format, encoding, delimiter)
+            file = _File(path, known_format, text_format, mapping, language)
             with full_disk_explained(f"nothing was imported from {path}"):
                 outcome, manifest = _import(name, directory, manifest, file, max_line, max_rejects, progress)
             # The row is created after each file, because the command may fail at the next file. If the command was
             # killed before it could create the row, running it again does so.
             Corpus.objects.get_or_create(name=name)
             yield outcome
+
+
+def check_import(
+    name: str,
+    paths: list[Path],
+    *,
+    columns: dict[str, str],
+    format: str | None = None,
+    encoding: str = "",
+    delimiter: str = "",
+    fields: tuple[str, ...] = (),
+    language: str = "",
+    declared: str = "",
+    **terms: Any,
+) -> None:
+    """Check what `import_files` would refuse before it reads rows. The parameters are the same.
+
+    terms: licence, text_may_leave and source
+
+    Raise CorpusError if it would refuse the files, the corpus or the header of a table.
+    """
+    _check_paths(paths, format)
+    manifest = open_corpus(name, **terms, fields=fields, language=language, declared=bool(declared))
+    needed = needed_of(manifest.fields, language, manifest.declared)
+    for path in paths:
+        if (known_format := format or format_of(path) or "") in TABLES:
+            text_format = text_format_of(path, known_format, encoding, delimiter, MOST_INSPECTED)
+            header = header_of(path, known_format, text_format=text_format)
+            places_in(path, header, Columns(_mapping(manifest, columns, declared), needed))
+
+
+def _check_paths(paths: list[Path], format: str | None) -> None:
+    documents = DOCUMENTS.get(format or "")
+    for path in paths:
+        check_file(path, format, folder=bool(documents and documents.folder))
+
+
+def _mapping(manifest: Manifest, columns: dict[str, str], declared: str) -> dict[str, str]:
+    """Return the column of each field of the corpus."""
+    same_names = {column: column for column in columns_of(manifest.fields, manifest.declared)}
+    return same_names | columns | ({DECLARED: declared} if declared else {})
 
 
 class _File(NamedTuple):
@@ -236,6 +284,7 @@ class _File(NamedTuple):
 
     path: Path
     format: str
+    text_format: TextFormat
     columns: dict[str, str]
     language: str
 
@@ -243,10 +292,11 @@ class _File(NamedTuple):
 def _import(
     name: str, directory: Path, manifest: Manifest, file: _File, max_line: int, max_rejects: float, progress: Progress
 ) -> tuple[Outcome, Manifest]:
-    path, format, columns, language = file
-    digest = digest_of(path)
+    path, format, text_format, columns, language = file
+    digest, written = digest_of(path), asdict(text_format)
     for number, entry in enumerate(manifest.sources, start=1):
-        if (entry.sha256, entry.format, entry.columns, entry.language) == (digest, format, columns, language):
+        same_file = (entry.sha256, entry.format, entry.columns, entry.language) == (digest, format, columns, language)
+        if same_file and {"encoding": entry.encoding, "delimiter": entry.delimiter} == written:
             progress(size_of(path))
             return Outcome(entry, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
@@ -255,7 +305,7 @@ def _import(
         log = RejectLog(path, format, rejects, file=listed)
         required = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
-        rows = notes.among(read_any(path, format, required, max_line, progress))
+        rows = notes.among(read_any(path, format, required, max_line, progress, text_format))
         stage(directory, rows, log, manifest, language, may_be_empty, max_rejects)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
@@ -263,7 +313,7 @@ def _import(
         raise log.nothing_accepted()
     log.check(max_rejects)
     counts = {"rows": log.rows, "accepted": accepted, "duplicates": duplicates, "rejects": log.count}
-    source = source_of(path, digest, format, columns, language=language, **counts)
+    source = source_of(path, digest, format, columns, language=language, **written, **counts)
     manifest = with_source(manifest, source, parts)
     for folder in ("parts", "rejects"):
         sync(directory / folder)

@@ -29,7 +29,7 @@ def table(delimiter):
 
 LONG = 12345678901234567890
 HUGE_NUMBER = '{"id": ' + "9" * 5000 + ', "text": "a"}\n'
-IN_LATIN_1 = as_jsonl([{"id": "1", "text": "Ein Wört. " * 9_000}]).encode("latin-1")
+IN_RUSSIAN = as_jsonl([{"id": "1", "text": "Одно слово. " * 9_000}]).encode("cp1251")
 SKIPPED = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"  # a frame that zstd skips
 
 
@@ -73,11 +73,11 @@ def test_every_format_and_packing_gives_the_same_posts(write, import_corpus, tmp
 
 
 def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
-    content = b'id,text\n1,"two\nlines, ""quoted"""\n2,"broken" quote\n3,too,many\n4\n5,\xff\n\n6,fine\n7,'
+    content = b'id,text\n1,"two\nlines, ""quoted"""\n2,"broken" quote\n3,too,many\n4\n5,\xff\n\n6,fin\xc3\xa9\n7,'
     import_corpus("c", write("a.csv", content + b"a" * 200 + b"\n8,end\n"), longest_line=100)
     assert [(post["id"], post["text"]) for post in posts()] == [
         ("1", 'two\nlines, "quoted"'),
-        ("6", "fine"),
+        ("6", "finé"),
         ("8", "end"),
     ]
     assert [(reject["line"], reject["reason"][:22]) for reject in rejects()] == [
@@ -109,7 +109,7 @@ LATE = f"A quote is opened in this row and closed in line 4. This makes 3 fields
         (b'bad,"open\n1,a\n2,"b\nb"\n3,c\n', "1 2 3", [(2, misclosed(4))]),
         (b'bad,"open\n1,a\n2,5",\n3,c\n', "1 3", [(2, LATE), (4, TAIL)]),
         (b'bad,"open\n1,a\nbad,"open\n2,b\n', "1 2", [(2, misclosed(4)), (4, UNCLOSED)]),
-        (b'bad,"open\n1,a\n2,\xff\n3,c\n', "1 3", [(2, UNCLOSED), (4, "The row is not UTF-8.")]),
+        (b'bad,"open\n1,\xc3\xa9\n2,\xff\n3,c\n', "1 3", [(2, UNCLOSED), (4, "The row is not UTF-8.")]),
         (
             b'bad,"open\n1,a\n2,' + b"b" * 200 + b"\n3,c\n",
             "1 3",
@@ -231,7 +231,11 @@ WITHIN = "is a single JSON object, and its rows .* in '{}'.*jq -c '{}' a.json >"
         ("a.json", [["1", "a"], ["2", "b"]], r'is a list. Each row must be a JSON object, such as {"id"'),
         ("a.jsonl", as_jsonl(POSTS).replace("}\n", "},\n"), r"line 1: The line ends with a comma. Remove the comma at"),
         ("a.jsonl", HUGE_NUMBER, "The line contains a number with thousands of digits, which cannot be read. Save"),
-        ("a.jsonl", IN_LATIN_1, "seems to be ISO-8859-1. Save it as UTF-8"),
+        (
+            "a.jsonl",
+            IN_RUSSIAN,
+            "a non-Latin script. Save it as UTF-8; import_corpus can also read it with --encoding",
+        ),
     ],
 )
 def test_a_file_whose_rows_are_written_otherwise_is_refused_with_what_to_do(

@@ -63,12 +63,26 @@ def acts(file, *options):
 IMPORT_CORPUS = [
     # encodings
     (corpus("jsonl.gz"), gzip.compress(bytes(2_000_000)), 3, "longer than"),
-    (corpus("jsonl"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
+    (corpus("jsonl"), JSONL.encode("cp1252"), 0, "(?s)40 accepted.*was read as Windows-1252.*can only be guessed"),
+    (corpus("jsonl", "--encoding utf-8"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
     (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding for a non-Latin script"),
     # one row in twenty, and one more
     (corpus("jsonl"), GOOD.replace(b'"id": 1,', b'"id": ,').replace(b'"id": 2,', b'"id": ,'), 0, "2 rows rejected"),
     (corpus("jsonl"), GOOD + b"x\n" * 3, 3, "3 of its 43 rows were rejected"),
-    (corpus("csv", "--max-rejects 100%"), CSV.encode("latin-1"), 0, "20 accepted, 0 duplicates, 20 rejected, listed"),
+    (
+        corpus("csv", "--encoding windows-1251"),
+        RUSSIAN.encode("cp1251"),
+        0,
+        "(?s)40 accepted.*was read as Windows-1251",
+    ),
+    (corpus("csv", "--encoding latin"), CSV.encode(), 1, "--encoding is 'latin'. It must be one of utf-8, utf-16, "),
+    (
+        corpus("csv", "--encoding utf-8 --max-rejects 100%"),
+        CSV.encode("latin-1"),
+        0,
+        "20 accepted, 0 duplicates, 20 rejected, listed",
+    ),
+    (corpus("csv"), CSV.replace(",", ";").encode("utf-16"), 0, "read as UTF-16, with columns separated by semicolons"),
     (corpus("csv"), ("\ufeff" + CSV).encode(), 0, "40 accepted"),
     (corpus("csv"), CSV.replace("\n", "\r\n").encode(), 0, "40 accepted"),
     (corpus("jsonl"), GOOD + b'{"id": "x", "text": "Gr\xfc\xdfe"}\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
