@@ -12,6 +12,7 @@ from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from django.conf import settings
@@ -30,6 +31,7 @@ from corpora.system import VERSION
 
 # Headings of the first and the last group in the help.
 NEEDED, OTHERS = "Required", "Options"
+LISTS = ("CODES", "LABELS", "WORDS")  # metavars of options whose value is a list in one argument
 PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
 # (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
 # name of the option.
@@ -73,6 +75,22 @@ def split_pair_hint(arguments: Sequence[str], options: Mapping[str, argparse.Act
     for option, value, other in zip(arguments, arguments[1:], arguments[2:], strict=False):
         if option in options and options[option].metavar == PAIR and "=" not in value:
             return f"{option} expects {PAIR} as one argument, such as {value}={other}. "
+    return ""
+
+
+def unquoted_hint(arguments: Sequence[str], options: Mapping[str, argparse.Action]) -> str:
+    """Return a hint if the user wrote a list as several words without quotes, for example `--languages en de`.
+
+    Otherwise return an empty string.
+
+    arguments: words of the command line
+    options: mapping from option to its argparse action
+    """
+    for place, option in enumerate(arguments):
+        if option in options and options[option].metavar in LISTS and options[option].nargs is None:
+            values = list(takewhile(lambda word: not word.startswith("-"), arguments[place + 1 :]))
+            if len(values) > 1:
+                return f'{option} expects a list as one argument. Quote it: {option} "{" ".join(values)}". '
     return ""
 
 
@@ -123,7 +141,8 @@ class Command(BaseCommand):
 
         def refuse(message: str) -> NoReturn:
             options = parser._option_string_actions
-            hints = f"{split_pair_hint(arguments, options)}{did_you_mean(arguments, options)}"
+            hints = split_pair_hint(arguments, options) + unquoted_hint(arguments, options)
+            hints += did_you_mean(arguments, options)
             sentence = f"{reworded(message)} {hints}See `assay {subcommand} --help`."
             raise CommandError(sentence, returncode=CALLED_WRONGLY)
 

@@ -21,6 +21,12 @@ OPEN_TASK = [
     (f"{OPEN} --labels en,klingon", None, 1, "'klingon': unknown language code"),
     (f"{OPEN} --kind klingon", None, 1, "no kind 'klingon'"),
     (f"{OPEN} --kind nowhere.toml", None, 1, "nowhere.toml"),
+    (
+        f"{OPEN} --labels en de fr",
+        None,
+        2,
+        'Unknown arguments: de fr. --labels expects .* Quote it: --labels "en de fr"',
+    ),
     (f"{OPEN} --kind FILE.toml", b"\xff\xfe\x00", 1, "not UTF-8"),
     (f"{OPEN} --kind FILE.toml", lambda path: path.mkdir(), 1, "FILE.toml"),
     (f"{OPEN} --design none", None, 1, "--design is 'none'. It must be one of"),
@@ -39,7 +45,7 @@ OPEN_TASK = [
 ]
 JUDGMENTS = [
     ("import_judgments new FILE.tsv", JUDGED.encode(), 0, "30 judgments of 3 annotators"),
-    ("import_judgments new FILE.tsv", JUDGED.replace("item", "ä").encode("latin-1"), 3, "seems to be ISO-8859-1"),
+    ("import_judgments new FILE.tsv", JUDGED.replace("item", "ä").encode("latin-1"), 0, "was read as Windows-1252"),
     ("import_judgments new FILE.tsv --max-rejects 1/2", (JUDGED + "x\n" * 20).encode(), 0, "20 were rejected"),
     ("import_judgments new FILE.tsv", (JUDGED + JUDGED[18:].replace("\t0", "\t9")).encode(), 0, "30 were rejected"),
     ("import_judgments new FILE.tsv", b"task\tworker\tlabel\n1e3\tw\t1\n", 3, "task 1e3 is a number that another"),
