@@ -128,7 +128,7 @@ def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup(monke
     assert f"{'x' * 140}…<" in shown
     assert (shown.count("<tr>"), "posts: 12 rows, first 10 shown" in shown) == (11, True)
     table = of_dicts([{"text": "x"}], ["text"], "posts")
-    assert repr(table) == "posts: 1 row with the columns text"
+    assert repr(table) == "posts: 1 row\ntext\nx"
     # Without pandas there is Arrow.
     monkeypatch.setattr(lazy_rows, "find_spec", lambda name: None)
     with pytest.raises(AssayError, match=r"pandas, which is not installed. Run pip install pandas"):
@@ -148,7 +148,7 @@ def test_a_task_tells_how_far_it_is_and_what_people_said(make_task, person):  # 
     found = assay.task("task")
     assert (found.title, found.kind, found.labels) == (task.title, "language", tuple(task.labels))
     by_language = {row["language"]: row for row in found.progress()}
-    assert by_language["de"]["LABELLED"] == 1
+    assert by_language["de"]["labelled"] == 1
     answer, skipped = found.judgments()
     assert {name: answer[name] for name in ("id", "kind", "label", "comment", "annotator", "voided_at")} == {
         "id": task.units.get(position=1).item.key,

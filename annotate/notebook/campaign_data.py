@@ -110,7 +110,7 @@ class Corpus:
 
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
-PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *stages.STAGES)
+PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *map(str.lower, stages.STAGES))
 # A mapping from column to its lookup path from a judgment.
 JUDGMENTS = {
     "id": "unit__item__key",
@@ -164,9 +164,9 @@ class Task:
         Columns: language, units, done, answers (collected for unfinished units), missing (answers that are still
             needed), waiting_copies, and the number of units at each stage.
         """
-        return of_dicts(
-            task_statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}"
-        )
+        languages = task_statistics.progress(task_named(self.name))["languages"]
+        rows = [{name.lower(): value for name, value in row.items()} for row in languages]
+        return of_dicts(rows, PROGRESS, f"progress of {self.name}")
 
     @database
     def judgments(self) -> Rows:

@@ -26,7 +26,8 @@ from annotate.evaluation.subjects import EvaluationError
 from annotate.exit_status import OURS
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
-from annotate.reports.tables import many
+from annotate.reports.table_formats import as_lines
+from annotate.reports.tables import Column, many, table
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
 from corpora.system import DatabaseAway
@@ -163,15 +164,20 @@ class Rows:
         return self.to_arrow(columns).to_pandas()
 
     def __repr__(self) -> str:
-        return f"{self.what}: {many(len(self), 'row')} with the columns {', '.join(self.columns)}"
+        """Return the first rows as a table for a terminal."""
+        rows = [{column: _cut(row[column]) for column in self.columns} for row in self.head()]
+        columns = [Column(column, column) for column in self.columns]
+        return f"{self._caption}\n{as_lines(table(self.what, columns, rows))}"
+
+    @property
+    def _caption(self) -> str:
+        return f"{self.what}: {many(len(self), 'row')}{f', first {SHOWN} shown' if len(self) > SHOWN else ''}"
 
     def _repr_html_(self) -> str:
         """Return the first rows as an HTML table with all values escaped."""
         heads = format_html_join("", "<th>{}</th>", ((column,) for column in self.columns))
         rows = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in self.head()))
-        note = f", first {SHOWN} shown" if len(self) > SHOWN else ""
-        caption = f"{self.what}: {many(len(self), 'row')}{note}"
-        return format_html("<table><caption>{}</caption><tr>{}</tr>{}</table>", caption, heads, rows)
+        return format_html("<table><caption>{}</caption><tr>{}</tr>{}</table>", self._caption, heads, rows)
 
 
 def _cells(row: Mapping[str, Any]) -> str:
