@@ -98,13 +98,13 @@ OPTIONS = (
 def run(values: Values, progress: Progress) -> Outcome:
     name, terms = values["corpus"], _terms(values)
     arguments = import_arguments(values, progress, *NAMES, "max_rejects")
-    outcomes = []
-    for outcome in import_files(name, values["files"], **arguments, **terms):
-        outcomes.append(outcome)
+    imported = []
+    for file in import_files(name, values["files"], **arguments, **terms):
+        imported.append(file)
         # Report each file at once, because it stays imported even if the next file is refused.
-        progress.say(_of_file(outcome))
-    outcome = _summary(name, outcomes, "record" if manifest_of(name).fields else "post")
-    return outcome if values["encoding"] else replace(outcome, warned=[*outcome.warned, *_guessed(outcomes)])
+        progress.say(_of_file(file))
+    outcome = _summary(name, imported, "record" if manifest_of(name).fields else "post")
+    return outcome if values["encoding"] else replace(outcome, warned=[*outcome.warned, *_guessed(imported)])
 
 
 NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter")  # options that are passed on

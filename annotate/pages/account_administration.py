@@ -22,7 +22,7 @@ from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest
-from annotate.pages import action_forms
+from annotate.pages import inbox
 from annotate.pages.access import UserRequest, check_right, may, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page, sort_of
 from annotate.reports.tables import many
@@ -110,7 +110,7 @@ def _rows(request: UserRequest) -> list[Row]:
     already exists.
     """
     posted = request.POST
-    action_forms.check_size(request)
+    inbox.check_size(request)
     if "username" in posted:
         row = _person(posted, posted["username"])
         if existing := Annotator.objects.filter(user__username=row.username).first():

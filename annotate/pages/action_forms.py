@@ -4,20 +4,11 @@ A form has the same options and help texts as the command. It also offers upload
 existing corpora.
 """
 
-import os
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
-from django.core.files.uploadhandler import FileUploadHandler, StopUpload
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -27,144 +18,14 @@ from annotate.actions.action import Action, ActionError
 from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
-from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
-from annotate.pages.access import PageRequest, UserRequest
+from annotate.pages.access import UserRequest
+from annotate.pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.work import job_store
-from annotate.work.accounts import is_manager
 from corpora.models import Corpus, Vocabulary
+from corpora.sources.text_format import DELIMITERS, ENCODINGS
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
-from corpora.storage.layout import digest_of
-from corpora.system import FOLDER
-
-if TYPE_CHECKING:
-    _UploadedFile = UploadedFile[bytes]
-else:
-    _UploadedFile = UploadedFile
-
-# --- The inbox: a folder in the data folder for the files that jobs read. Managers upload the files or copy them there.
-# An upload gets its final name only after the whole request was read, so a closed tab or an oversized file leaves
-# nothing behind.
-
-ARRIVING = ".arriving-"
-STALE = 24 * 3600  # age at which the unfinished upload of a killed server is removed, in seconds
-LONGEST = 120  # maximum length of a file name, in characters
-
-
-def folder() -> Path:
-    inbox = Path(settings.DATA_DIR) / "inbox"
-    inbox.mkdir(FOLDER, parents=True, exist_ok=True)
-    return inbox
-
-
-def files() -> list[Path]:
-    """Return the files in the inbox, newest first."""
-    paths = [path for path in folder().iterdir() if path.is_file() and not path.name.startswith(".")]
-    return sorted(paths, key=lambda path: -path.stat().st_mtime)
-
-
-def named(name: str) -> Path:
-    """Return the file in the inbox that has this name. Raise NotFound if there is no such file."""
-    match = next((path for path in files() if path.name == name), None)
-    if match is None:
-        raise NotFound(f"The inbox does not contain the file {name!r}. It may have been deleted; upload it again.")
-    return match
-
-
-class Arriving(_UploadedFile):
-    """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
-
-    def __init__(self, name: str, content_type: str, charset: str | None) -> None:
-        # The request closes the file.
-        file = NamedTemporaryFile(prefix=ARRIVING, dir=folder())  # noqa: SIM115
-        super().__init__(file, name, content_type, 0, charset)
-
-
-class ToInbox(FileUploadHandler):
-    """An upload handler that accepts only files of managers, up to the size ASSAY_UPLOAD_MOST."""
-
-    request: PageRequest
-
-    def new_file(self, *args: Any, **kwargs: Any) -> None:
-        super().new_file(*args, **kwargs)
-        if not is_manager(self.request.user):
-            raise StopUpload(connection_reset=False)
-        self.file = Arriving(self.file_name or "", self.content_type or "", self.charset)
-
-    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        if start + len(raw_data) > settings.UPLOAD_MOST:
-            self.request.too_large = self.file_name or ""
-            self.file.close()
-            # Read and discard the rest: if the connection were cut, the browser would show its own error.
-            raise StopUpload(connection_reset=False)
-        self.file.write(raw_data)
-
-    def file_complete(self, file_size: int) -> Arriving:
-        self.file.seek(0)
-        self.file.size = file_size
-        return self.file
-
-    def upload_interrupted(self) -> None:
-        if hasattr(self, "file"):
-            self.file.close()
-
-
-def check_size(request: HttpRequest) -> None:
-    """Raise InvalidAnswer if an uploaded file was too large."""
-    _ = request.FILES  # reads the body of the request if that has not happened yet
-    if name := getattr(request, "too_large", ""):
-        raise InvalidAnswer(
-            f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, the maximum for uploads. Copy it into the "
-            f"folder {folder()} on the server and select it here, or increase ASSAY_UPLOAD_MOST."
-        )
-
-
-def with_uploads(request: HttpRequest) -> QueryDict:
-    """Return the values of a form after moving its uploaded files into the inbox.
-
-    A file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file is too
-    large, is empty or has an invalid name.
-    """
-    check_size(request)
-    posted = request.POST.copy()
-    for name in request.FILES:
-        for upload in request.FILES.getlist(name):
-            posted.appendlist(name.removeprefix("upload-"), str(keep(upload)))
-    return posted
-
-
-def keep(upload: _UploadedFile) -> Path:
-    """Move an uploaded file into the inbox and return its path.
-
-    If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
-    the uploaded file is empty or has an invalid name.
-    """
-    name = Path(upload.name or "").name
-    if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
-        raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
-    if not upload.size:
-        raise InvalidAnswer(f"{name} is empty. Choose another file.")
-    assert upload.file is not None
-    upload.flush()
-    os.fsync(upload.fileno())
-    _sweep()
-    stem, dot, endings = name.partition(".")
-    for number in count(1):
-        path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
-        with suppress(FileExistsError):
-            os.link(upload.file.name, path)
-            return path
-        if path.stat().st_size == upload.size and digest_of(path) == digest_of(Path(upload.file.name)):
-            return path
-    raise AssertionError("there is always another number")
-
-
-def _sweep() -> None:
-    for path in folder().glob(f"{ARRIVING}*"):
-        with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > STALE:
-                path.unlink()
-
 
 Choices = list[tuple[str, str]]  # (value, text)
 
@@ -238,7 +99,9 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("evaluate", "gold"): lambda: gold_sets(),
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
     "predictor": lambda: _predictors(),
-    **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *in_inbox()]),
+    "encoding": lambda: list(ENCODINGS.items()),
+    "delimiter": lambda: [(name, plural) for name, (_, plural) in DELIMITERS.items()],
+    **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *rows_in_inbox()]),
 }
 # Options whose value is typed instead of chosen, mostly because it names a new corpus or task.
 TYPED = {
@@ -248,13 +111,38 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 TRY = "dry_run"  # has a button instead of a field
-# Option that accepts only files with a certain extension -> the extension.
-ENDINGS = {"guidelines": ".md", "languages": ".toml"}
+PREVIEW = "Preview"  # label of this button
+# Option -> label, if the option's name is not one.
+LABELS: Mapping[str, str] = {
+    "licence": "Licence of the texts",
+    "text_may_leave": "May the text be published?",
+    "source": "Origin of the texts",
+    "fields": "Fields of a record",
+    "language": "Language of all records",
+    "labels": "Labels",
+    "column": "Columns",
+    "format": "File format",
+    "file_format": "File format",
+    "encoding": "Encoding",
+    "delimiter": "Columns are separated by",
+    "longest_line": "Longest row (bytes)",
+    "max_rejects": "Maximum share of rejected rows",
+    "predictions": "Predictor",
+    "against": "Compare with",
+    "gold": "Gold set",
+    "judge": "Machine judge",
+    "unfinished": "Accept an unfinished set",
+    "as": "Adjudicator",
+}
 SETS = ("export_gold", "import_gold", "export_pairs")
 
 
 def in_inbox(ending: str = "") -> Choices:
     return [(str(path), path.name) for path in files() if path.name.endswith(ending)]
+
+
+def rows_in_inbox() -> Choices:
+    return [(str(path), path.name) for path in files() if holds_rows(path)]
 
 
 def gold_sets() -> Choices:
@@ -285,6 +173,7 @@ class Field:
     choices: (value, text, is_selected) tuples
     is_file: whether the field also offers an upload
     otherwise: the default as text, which the page shows while the field is empty
+    fault: why the value was refused, "" if it was not
     """
 
     name: str
@@ -296,12 +185,24 @@ class Field:
     required: bool = True
     is_file: bool = False
     otherwise: str = ""
+    fault: str = ""
 
 
 def deed_named(name: str) -> tuple[Deed, Action]:
     if name not in DEEDS:
         raise NotFound("This page does not exist.")
     return DEEDS[name], by_name()[name]
+
+
+def given_again(number: str, action: str) -> dict[str, Any]:
+    """Return the values with which a job was started, to fill in its form again.
+
+    Raise NotFound if no job with this number ran this action.
+    """
+    job = Job.objects.filter(pk=number if number.isdecimal() else 0, action=action).first()
+    if job is None:
+        raise NotFound("This job does not exist. It may have been removed.")
+    return {name: value for name, value in job.given.items() if name != TRY}
 
 
 def title_of(job: Job) -> str:
@@ -319,11 +220,15 @@ def address(name: str, **values: str) -> str:
 
 
 def label_of(option: Option) -> str:
-    return option.name.replace("_", " ").capitalize()
+    return LABELS.get(option.name) or option.name.replace("_", " ").capitalize()
 
 
 def form(
-    name: str, values: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+    name: str,
+    values: Mapping[str, Any],
+    without: Collection[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    refusal: Exception | None = None,
 ) -> tuple[list[Field], dict[str, list[Field]]]:
     """Return the form of an action: the fields that are always visible, and a mapping from heading to other fields.
 
@@ -331,17 +236,27 @@ def form(
     values: mapping from option name to current value
     without: names of options to leave out
     defaults: mapping from option name to the default that replaces the option's own
+    refusal: why the values were refused
     """
     deed, action = deed_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
-    first = [
-        _field(name, options[option_name], values, defaults) for option_name in deed.first if option_name in options
-    ]
+    refused = getattr(refusal, "option", "")
+
+    def field_of(option: Option) -> Field:
+        field = _field(name, option, values, defaults)
+        return replace(field, fault=str(refusal)) if option.name == refused else field
+
+    first = [field_of(options[option_name]) for option_name in deed.first if option_name in options]
     rest: dict[str, list[Field]] = {}
     for option in options.values():
         if option.name not in (*deed.first, *deed.hidden):
-            rest.setdefault(option.group or "Further options", []).append(_field(name, option, values, defaults))
+            rest.setdefault(option.group or "Further options", []).append(field_of(option))
     return first, rest
+
+
+def is_shown(refusal: Exception | None, first: Sequence[Field], rest: Mapping[str, Sequence[Field]]) -> bool:
+    """Return whether a field of the form shows the refusal."""
+    return refusal is not None and any(field.fault for fields in (first, *rest.values()) for field in fields)
 
 
 def choices_of(action: str, option: Option) -> Choices | None:
@@ -351,7 +266,7 @@ def choices_of(action: str, option: Option) -> Choices | None:
     if list_choices := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
         return list_choices()
     if option.is_file:
-        return in_inbox(ENDINGS.get(option.name, ""))
+        return in_inbox(ENDINGS[option.name]) if option.name in ENDINGS else rows_in_inbox()
     if option.choices:
         return _twice(option.choices)
     return _twice(("yes", "no")) if option.read is flag and option.opposite else None
@@ -405,7 +320,8 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
             texts = [line.strip() for text in texts for line in text.splitlines()]
         texts = [text for text in texts if text]
         if choice_list is not None and (unavailable := set(texts) - {value for value, _ in choice_list}):
-            raise ActionError(f"{label_of(option)}: {min(unavailable)!r} is no longer available. Choose again.")
+            sentence = f"{label_of(option)}: {min(unavailable)!r} is no longer available. Choose again."
+            raise ActionError(sentence, option=option.name)
         if texts:
             is_flag = option.read is flag
             values[option.name] = texts[-1] == "yes" if is_flag else texts if option.several else texts[-1]
@@ -419,13 +335,15 @@ def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> Http
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
     """Return the refusal of an action after replacing option names with the labels of the form."""
-    return ActionError(as_on_page(str(error), options))
+    return ActionError(as_on_page(str(error), options), option=getattr(error, "option", ""))
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
-    """Replace option names such as --size with the labels of the form."""
-    for option in sorted(options, key=lambda option: -len(option.spelled)):
-        if option.spelled.startswith("--"):
-            label = "Only say what it would do" if option.name == TRY else label_of(option)
-            error = error.replace(option.spelled, f"“{label}”")
+    """Replace option names such as --size with the labels of the form, and paths in the inbox with names of files."""
+    error = error.replace(f"{folder()}/", "")
+    spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
+    for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):
+        label = PREVIEW if option.name == TRY else label_of(option)
+        value = {option.spelled: ": yes", spelled: ": no"}[spelled] if option.opposite else ""
+        error = error.replace(spelled, f"“{label}{value}”")
     return error

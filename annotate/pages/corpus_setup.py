@@ -1,9 +1,11 @@
-"""Pages for corpora and the inbox, and the form that creates a corpus from a file.
+"""Pages for corpora and the inbox, and the form that imports a file into a corpus.
 
 Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +17,20 @@ from django.utils.http import urlencode
 
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
+from annotate.core.option import written
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task
-from annotate.pages import action_forms
+from annotate.pages import action_forms, inbox
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
 from corpora.core.records import FIELDS
-from corpora.core.values import FREE_LICENCES
-from corpora.sources.compression import FORMATS, format_of
-from corpora.sources.readers import Sample, sample
+from corpora.core.values import FREE_LICENCES, is_free
+from corpora.sources.compression import FORMATS, check_file, format_of
+from corpora.sources.readers import MOST_INSPECTED, Sample, sample
+from corpora.sources.text_format import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.inventory import corpora_there
 from corpora.storage.layout import read_manifest
@@ -43,6 +47,11 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("id", "text")
 POSTS, RECORDS = "posts", "records"
+# Options of import_corpus that the form shows.
+SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
+SHOWN |= {"fields", "language", "labels"}
+# Fields of the form about the file itself, and those that are not the manager's.
+OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
@@ -101,66 +110,88 @@ def inbox_page(request: UserRequest) -> HttpResponse:
     delete: name of a file to delete
     """
     if request.method == "POST":
-        action_forms.check_size(request)
+        inbox.check_size(request)
         if name := request.POST.get("delete"):
-            action_forms.named(name).unlink(missing_ok=True)
+            inbox.named(name).unlink(missing_ok=True)
             messages.success(request, f"{name} was deleted.")
         for upload in request.FILES.getlist("file"):
-            messages.success(request, f"{action_forms.keep(upload).name} was added to the inbox.")
+            messages.success(request, f"{inbox.keep(upload).name} was added to the inbox.")
         return redirect("manage-inbox")
-    return manage_page(
-        request, "inbox", files=[(path, path.stat()) for path in action_forms.files()], folder=action_forms.folder()
-    )
+    return manage_page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
 
 
 # --- New corpus
 
 
 def new_corpus(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a file and map its columns to fields, then start the import.
+    """Let the manager choose a file, how it is read and what its columns hold, then start the import.
+
+    GET field:
+    job: number of an import whose options the form shows again
 
     POST fields:
     file: name of a file in the inbox
     upload-file: a file to upload instead
+    preview: present to show the file in another format, without importing it
     holds: posts or records
-    corpus, licence, source, format, text_may_leave: options of import_corpus
+    corpus, licence, source, format, encoding, delimiter, text_may_leave: options of import_corpus
     column-FIELD: name of the file's column that holds FIELD
     fields, language, labels: options of import_corpus that only records have
     """
     if request.method == "GET":
-        return _new_corpus(request, request.GET, request.GET.get("file", ""))
-    name = request.POST.get("file", "")
+        values = _values_of(request.GET["job"]) if "job" in request.GET else request.GET.dict()
+        return _new_corpus(request, values)
+    refusal: Exception | None = None
     try:
-        action_forms.check_size(request)
+        inbox.check_size(request)
         if upload := request.FILES.get("upload-file"):
-            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': action_forms.keep(upload).name})}")
-        if not name:
+            inbox.check_kind(upload)
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(upload).name})}")
+        if not request.POST.get("file"):
             raise InvalidAnswer("Select a file from the inbox, or upload a file.")
-        options = _options(request.POST, action_forms.named(name))
-        return action_forms.begin(request, "import_corpus", options)
+        if "preview" not in request.POST:
+            return action_forms.begin(request, "import_corpus", _options(request.POST))
     except ActionError as error:
-        refusal: Exception = action_forms.reworded(error, by_name()["import_corpus"].options)
+        refusal = action_forms.reworded(error, by_name()["import_corpus"].options)
     except Refusal as error:
         refusal = error
-    return _new_corpus(request, request.POST, name, refusal=refusal)
+    except CorpusError:
+        pass  # the file cannot be read, as the form says
+    return _new_corpus(request, request.POST.dict(), refusal=refusal)
 
 
-def _options(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
+def _options(posted: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of import_corpus that the manager entered.
 
-    Raise InvalidAnswer if the file holds records and the form does not name their fields.
-
-    path: the file to import
+    Raise ActionError if a required option is missing.
     """
+    file = _File.of(posted)
     texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
-    may_leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
-    options: dict[str, Any] = {**texts, "files": [str(path)], "text_may_leave": may_leave}
+    options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.chosen}
+    options["text_may_leave"] = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
+    if options["text_may_leave"] is None and texts["licence"] and not is_free(texts["licence"]):
+        raise ActionError(
+            f"The licence {texts['licence']} does not say whether the text may be published. Choose yes or no.",
+            option="text_may_leave",
+        )
     if posted.get("holds") != RECORDS:
+        _check_columns(posted, file)
         return options | {"column": _columns(posted, FIELDS)}
     if not posted.get("fields", "").strip():
-        raise InvalidAnswer("Records need fields that annotators see. Enter the fields' columns in order.")
+        raise ActionError(
+            "Records need fields that annotators see. Enter the fields' columns in order.", option="fields"
+        )
     options |= {name: posted.get(name, "").strip() for name in ("fields", "language", "labels")}
     return options | {"column": _columns(posted, ("id", "language", "author", "posted_at", "url"))}
+
+
+def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
+    """Raise ActionError if no column is chosen for a field that every post needs."""
+    with suppress(CorpusError):  # if the file cannot be read, the import is refused with the reason
+        columns = file.sample().columns
+        for field in NEEDED:
+            if not posted.get(f"column-{field}") and field not in columns:
+                raise ActionError(f"Choose the column that holds the {field}.", option=f"column-{field}")
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
@@ -169,25 +200,86 @@ def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
     return [f"{field}={column}" for field, column in column_of.items() if column and column != field]
 
 
-def _new_corpus(
-    request: UserRequest, values: Mapping[str, str], name: str, *, refusal: Exception | None = None
-) -> HttpResponse:
+def _values_of(number: str) -> dict[str, str]:
+    """Return the values of the form with which an import was started."""
+    given = action_forms.given_again(number, "import_corpus")
+    names = dict(pair.split("=", 1) for pair in given.get("column", ()))
+    values = {name: str(value) for name, value in given.items() if name not in ("files", "column", "text_may_leave")}
+    values |= {f"column-{field}": names.get(field, field) for field in (*FIELDS, "language")}
+    if "text_may_leave" in given:
+        values["text_may_leave"] = written(given["text_may_leave"])
+    holds = RECORDS if given.get("fields") else POSTS
+    return values | {"file": Path(given["files"][0]).name, "holds": holds}
+
+
+def shows_all(job: Job) -> bool:
+    """Return whether the form shows all options of an import."""
+    return len(job.given.get("files", ())) == 1 and job.given.keys() <= SHOWN
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file in the inbox, and how it is read.
+
+    format: its format, "" if it is unknown
+    recognized: how it seems to be written
+    text_format: how it is read, which the manager may have chosen
+    """
+
+    path: Path
+    format: str
+    recognized: TextFormat
+    text_format: TextFormat
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "_File":
+        """Raise NotFound if there is no such file, and CorpusError if it cannot be read."""
+        path = inbox.named(values["file"])
+        format = values.get("format") if values.get("format") in FORMATS else format_of(path)
+        check_file(path, format)
+        encoding = values.get("encoding", "") if values.get("encoding") in ENCODINGS else ""
+        delimiter = values.get("delimiter", "") if values.get("delimiter") in DELIMITERS else ""
+        recognized = text_format_of(path, format or "", most=MOST_INSPECTED)
+        text_format = text_format_of(path, format or "", encoding or recognized.encoding, delimiter, MOST_INSPECTED)
+        return cls(path, format or "", recognized, text_format)
+
+    def sample(self) -> Sample:
+        return sample(self.path, self.format, self.text_format)
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The options of import_corpus for how the file is read, as far as they are not recognized with certainty."""
+        encoding, delimiter = self.text_format.encoding, self.text_format.delimiter
+        is_certain = encoding == self.recognized.encoding in ("", UTF_8, UTF_16)
+        changed = {"encoding": "" if is_certain else encoding}
+        return changed | {"delimiter": "" if delimiter == self.recognized.delimiter else delimiter}
+
+
+def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exception | None = None) -> HttpResponse:
     context: dict[str, Any] = {
-        "files": action_forms.files(),
-        "folder": action_forms.folder(),
+        "files": [path for path in inbox.files() if inbox.holds_rows(path)],
+        "folder": inbox.folder(),
         "said": values,
         "formats": FORMATS,
+        "kept": {name: value for name, value in values.items() if name not in OF_FILE},
     }
-    if name:
-        path = action_forms.named(name)
+    if values.get("file"):
+        path = inbox.named(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         try:
-            preview = sample(path, values.get("format") or None)
-            context |= {"sample": _shown(preview), "fields": _fields(preview, values), "licences": FREE_LICENCES}
+            file = _File.of(values)
+            context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
+            context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
+            preview = file.sample()
+            context |= {"sample": _shown(preview), "licences": FREE_LICENCES}
+            context["fields"] = _fields(preview, values, refusal)
         except CorpusError as error:
             # Managers know the file by its name, so show the name instead of its path on the server.
-            refusal = refusal or InvalidAnswer(str(error).replace(str(path), name))
-    return manage_page(request, "new_corpus", refusal=refusal, **context)
+            refusal = refusal or InvalidAnswer(str(error).replace(str(path), path.name))
+    option = getattr(refusal, "option", "")
+    context |= {"faults": {option: refusal}, "is_beside": option and "sample" in context}
+    status = 200 if "preview" in values else 0  # htmx ignores pages with an error's status
+    return manage_page(request, "new_corpus", refusal=refusal, status=status, **context)
 
 
 def _shown(preview: Sample) -> dict[str, Any]:
@@ -199,10 +291,22 @@ def _shown(preview: Sample) -> dict[str, Any]:
     return {"columns": preview.columns, "rows": rows}
 
 
-def _fields(preview: Sample, values: Mapping[str, str]) -> list[tuple[str, bool, str]]:
-    """Return a (field, is_required_for_posts, selected column) tuple for each field."""
+def _fields(
+    preview: Sample, values: Mapping[str, str], refusal: Exception | None
+) -> list[tuple[str, bool, str, Exception | None]]:
+    """Return a (field, is_required_for_posts, selected column, fault) tuple for each field.
+
+    If the preview has other columns than before, columns are guessed again.
+    """
+
+    def column(field: str) -> str:
+        chosen = values.get(f"column-{field}")
+        is_gone = "preview" in values and chosen not in preview.columns
+        return _guess(field, preview.columns) if chosen is None or is_gone else chosen
+
+    refused = getattr(refusal, "option", "")
     return [
-        (field, field in NEEDED, values.get(f"column-{field}", _guess(field, preview.columns)))
+        (field, field in NEEDED, column(field), refusal if refused == f"column-{field}" else None)
         for field in (*FIELDS, "language", "labels")
     ]
 

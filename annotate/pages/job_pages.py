@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import FileResponse, Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 
 from annotate.actions import job_worker
 from annotate.actions.action import ActionError
@@ -23,19 +22,19 @@ from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
-from annotate.pages import action_forms
+from annotate.pages import action_forms, corpus_setup, inbox
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
 from annotate.work import job_store
+from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
 
 LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
-# Unit of a job's progress -> (number of these units in the unit that the page shows, name of the unit shown)
-UNITS = {"B": (1 << 20, "MB")}
-STATES = {"waiting": "waits", "running": "runs", "done": "done", "failed": "failed", "cancelled": "cancelled"}
+KB, MB = (1 << 10, "kB"), (1 << 20, "MB")  # (number of bytes, name of the unit)
+STATES = {"waiting": "queued", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
 def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "") -> Table:
@@ -45,15 +44,17 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
 
     columns = (
         Column("number", "job", SHORT, lambda job: Cell(str(job.pk), job.pk, url=address(job.pk))),
-        Column("action", "what", SHORT, lambda job: Cell(job.action, job.action)),
-        Column("about", "of", SHORT, lambda job: str(job.given.get("task") or job.given.get("name") or job.corpus)),
+        Column("action", "action", SHORT, lambda job: Cell(action_forms.title_of(job), job.action)),
+        Column(
+            "about", "subject", SHORT, lambda job: str(job.given.get("task") or job.given.get("name") or job.corpus)
+        ),
         Column(
             "state",
-            "state",
+            "status",
             SHORT,
             lambda job: Cell(STATES[job.state], job.state, mark="falsely" if job.state == "failed" else ""),
         ),
-        Column("by", "started by", SHORT, lambda job: str(job.by) if job.by else "the program"),
+        Column("by", "requested by", SHORT, lambda job: str(job.by) if job.by else "the program"),
         Column("at", "requested", SHORT, lambda job: when(job.asked_at)),
         Column("took", "took", SHORT, took),
         Column("said", "outcome", SENTENCE, lambda job: " ".join([*job.warned[:1], *job.said[:1]])[:200]),
@@ -84,7 +85,9 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     record: the progress as job_store.progress returns it
     """
     done, total, unit = record["done"], record["total"], record["unit"]
-    size, name = UNITS.get(unit, (1, f"{unit}s"))
+    size, name = (1, f"{unit}s")
+    if unit == "B":
+        size, name = MB if max(done, total or 0) >= MB[0] else KB
     elapsed = record["at"] - record["began"]
     parts = []
     if done or total:
@@ -135,6 +138,8 @@ def _job_context(job: Job) -> dict[str, Any]:
     # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
     # of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
+    said = [action_forms.as_on_page(sentence, action.options) for sentence in job.said if sentence]
+    has_form = job.has_ended and job.action in action_forms.DEEDS
     return {
         "job": job,
         "title": f"{title}: {subject}" if subject else title,
@@ -142,33 +147,87 @@ def _job_context(job: Job) -> dict[str, Any]:
         "progress": progress(job_store.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
+        "figures": _figures(job) if is_done else [],
         "warned": [action_forms.as_on_page(sentence, action.options) for sentence in job.warned],
-        "said": [action_forms.as_on_page(sentence, action.options) for sentence in job.said],
+        "said": [(sentence, "\n" in sentence) for sentence in said],
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
-        "again": job.action in action_forms.DEEDS and job.has_ended,
+        "again": has_form,
+        "change": _form_address(job) if has_form and not is_done else "",
         "tried": is_done and job.given.get("dry_run") is True,
         "files": [(name, path.stat().st_size) for name, path in _files(job).items()],
         "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "leads_to": _next_links(job) if is_done else [],
+        "prelabel": is_done and _is_unread(job),
     }
 
 
+# Action -> (path in the job's data, label) of the figures that its page shows.
+FIGURES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "import_corpus": (
+        ("accepted", "rows imported"),
+        ("duplicates", "duplicates dropped"),
+        ("rejects", "rows rejected"),
+    ),
+    "import_threads": (("pairs", "pairs"), ("duplicates", "duplicates dropped"), ("rejects", "rows rejected")),
+    "import_vocabulary": (("concepts", "concepts"), ("labels", "labels")),
+    "prelabel": (("posts", "posts read"), ("agreed", "posts on which the detectors agree")),
+    "import_predictions": (("posts", "labels imported"), ("left_out", "unknown ids ignored")),
+    "import_scores": (("rows", "scores imported"), ("kept", "pairs kept"), ("dropped", "pairs dropped")),
+    "import_judgments": (("judgments", "answers"), ("units", "items"), ("annotators", "annotators")),
+    "open_task": (("stages.QUEUED", "items for people"), ("stages.AGREED", "items on which the detectors agree")),
+    "adjudicate": (("settled", "decided"), ("discarded", "discarded")),
+    "export_gold": (("counts.labelled", "items with a label"), ("counts.unfinished", "items without a label")),
+    "import_gold": (("counts.labelled", "rows with a label"), ("counts.rows", "rows")),
+}
+
+
+def _figures(job: Job) -> list[tuple[str, int]]:
+    """Return the key figures of a job's outcome as (label, number) tuples."""
+    figures = []
+    for path, label in FIGURES.get(job.action, ()):
+        value: Any = job.data
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int):
+            figures.append((label, value))
+    return figures
+
+
+def _form_address(job: Job) -> str:
+    """Return the URL of the form that started a job, filled in as it was."""
+    if job.action == "import_corpus" and corpus_setup.shows_all(job):
+        return f"{reverse('manage-new-corpus')}?job={job.pk}"
+    return action_forms.address(job.action, job=str(job.pk))
+
+
+def _is_unread(job: Job) -> bool:
+    """Return whether a job imported posts that the detectors have not read yet."""
+    manifest = read_manifest(job.corpus) if job.action == "import_corpus" else None
+    return bool(manifest and not manifest.fields and len(manifest.votes) < len(manifest.parts))
+
+
 def _next_links(job: Job) -> list[tuple[str, str]]:
-    """Return links to the next steps after a job as (URL, text) tuples."""
+    """Return links to the next steps after a job as (URL, text) tuples, the most likely one first."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     links = []
     name = job.given.get("task") or (job.given.get("name") if job.action in ("open_task", "extend_task") else None)
     if name and Task.objects.filter(name=name).exists():
-        links.append((reverse("manage-task", args=[name]), "To the task"))
-    if job.corpus:
-        links.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
+        links.append((reverse("manage-task", args=[name]), "View the task"))
+        if job.action == "open_task":
+            links.append((reverse("manage-new-accounts"), "Invite people"))
+        if job.action == "close":
+            links.append((action_forms.address("export_gold", task=name), "Export the gold set"))
+    if job.action in ("prelabel", "import_corpus", "import_threads", "suggest") and not _is_unread(job):
+        links.append((action_forms.address("open_task", corpus=job.corpus), "New task"))
+    if job.corpus and not name:
+        links.append((reverse("manage-corpus", args=[job.corpus]), "View the corpus"))
     if job.action in action_forms.SETS:
         # The action `evaluate` accepts an unfinished set only with the option `unfinished`.
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         address = action_forms.address("evaluate", gold=str(_out(job)), **options)
-        links.append((address, "Measure a classifier on this set"))
+        links.insert(0, (address, "Measure a classifier on this set"))
     return links
 
 
@@ -221,16 +280,20 @@ def do(request: UserRequest, action: str) -> HttpResponse:
 
     Some actions ask for confirmation first.
 
+    GET fields: values of options; or job, the number of a job whose options the form shows again
     POST fields: the options of the action; sure, once the user has confirmed
     """
     _, declared = action_forms.deed_named(action)
+    if request.method == "GET" and "job" in request.GET:
+        return _form(request, action, action_forms.given_again(request.GET["job"], action))
     if request.method == "GET":
         several = {option.name for option in declared.options if option.several}
         lists = {name: values for name, values in request.GET.lists() if values}
         return _form(request, action, {name: texts if name in several else texts[-1] for name, texts in lists.items()})
     options: dict[str, Any] = {}
+    posted: QueryDict = request.POST
     try:
-        posted = action_forms.with_uploads(request)
+        posted = inbox.with_uploads(request)
         options = action_forms.given_by(action, posted)
         if declared.asks and "sure" not in posted:
             return _form(request, action, options, foretold=declared.foretell(options))
@@ -239,9 +302,13 @@ def do(request: UserRequest, action: str) -> HttpResponse:
         return _form(request, action, options or posted.dict(), refusal=action_forms.reworded(error, declared.options))
 
 
-def _form(request: UserRequest, name: str, values: Mapping[str, Any], **context: Any) -> HttpResponse:
+def _form(
+    request: UserRequest, name: str, values: Mapping[str, Any], refusal: Exception | None = None, **context: Any
+) -> HttpResponse:
     deed, action = action_forms.deed_named(name)
-    first, rest = action_forms.form(name, {option: value for option, value in values.items() if value})
+    filled = {option: value for option, value in values.items() if value not in (None, "", [])}
+    first, rest = action_forms.form(name, filled, refusal=refusal)
     can_try = any(option.name == action_forms.TRY for option in action.options)
     context |= {"deed": deed, "action": action, "first": first, "rest": rest, "can_try": can_try}
-    return manage_page(request, "do", now=timezone.now(), **context)
+    context["is_beside"] = action_forms.is_shown(refusal, first, rest)
+    return manage_page(request, "do", refusal=refusal, **context)

@@ -28,7 +28,7 @@ from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import tell
 from annotate.kinds.options import OPTIONS
 from annotate.models import Lease, Task, Unit
-from annotate.pages import action_forms, item_view
+from annotate.pages import action_forms, inbox, item_view
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
@@ -152,8 +152,12 @@ PURPOSES: Mapping[str, str] = {
 
 
 def new_task(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a corpus and a question and set the task's options, then open the task as a job."""
-    values = request.POST if request.method == "POST" else request.GET
+    """Let the manager choose a corpus and a question and set the task's options, then open the task as a job.
+
+    ?job=: number of a job whose options the form shows again
+    """
+    earlier = action_forms.given_again(request.GET["job"], "open_task") if "job" in request.GET else {}
+    values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
         return manage_page(
@@ -171,10 +175,11 @@ def new_task(request: UserRequest) -> HttpResponse:
         "why": PURPOSES[design],
     }
     if request.method == "GET":
-        return _form(request, _first_guess(corpus["corpus"], kind, design), hidden_options, **context)
+        entered = earlier or _first_guess(corpus["corpus"], kind, design)
+        return _form(request, entered, hidden_options, **context)
     options: dict[str, Any] = {}
     try:
-        options = action_forms.given_by("open_task", action_forms.with_uploads(request))
+        options = action_forms.given_by("open_task", inbox.with_uploads(request))
         return action_forms.begin(request, "open_task", options)
     except ActionError as error:
         refusal = action_forms.reworded(error, by_name()["open_task"].options)
@@ -192,7 +197,9 @@ def _form(
 ) -> HttpResponse:
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
-    first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title})
+    refusal = context.get("refusal")
+    first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title}, refusal)
+    context["is_beside"] = action_forms.is_shown(refusal, first, rest)
     # If the design has no default size, the manager must enter one.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
@@ -218,7 +225,7 @@ def _kind(name_or_file: str) -> Kind:
     """
     try:
         return kind_named(
-            name_or_file if name_or_file in ASKED_HERE else str(action_forms.named(Path(name_or_file).name)), None
+            name_or_file if name_or_file in ASKED_HERE else str(inbox.named(Path(name_or_file).name)), None
         )
     except (ActionError, KindError) as error:
         raise InvalidAnswer(str(error)) from error

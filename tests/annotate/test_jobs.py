@@ -99,7 +99,7 @@ def begun_again(job):
 
 
 def test_jobs_are_done_beside_in_the_order_in_which_they_were_asked_for_and_say_what_their_commands_would(installed):
-    done, refused, last = asked = [importing(), importing("secret", licence="secret"), importing("last")]
+    done, refused, last = asked = [importing(), importing("secret", column=["text=secret"]), importing("last")]
     assert (state(done), done.corpus) == (Job.WAITING, "july")
     assert worker().wait(HANGS) == 0
     assert [state(job) for job in asked] == [Job.DONE, Job.FAILED, Job.DONE]

@@ -63,6 +63,7 @@ def come_in(page, link):
     page.click("main button.primary")
     page.locator("button:focus", has_text="Continue").wait_for()
     page.keyboard.press("Enter")
+    page.locator("button.primary", has_text="Start").click()  # below the guidelines
     page.wait_for_selector("#post")
     return Hands(page, RUSSIAN)
 
@@ -81,7 +82,8 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.click("main button.primary")
     done(page)
     assert "200 posts from 1 new file; 1 duplicate dropped, 1 row rejected." in page.inner_text(".job")
-    page.click("text=To the corpus july")
+    assert page.locator("main .primary").inner_text() == "Prelabel"
+    page.click("text=View the corpus")
     with page.expect_download() as rejects:
         page.click("text=Download the rejects")
     assert "text" in json.loads(Path(rejects.value.path()).read_text())["reason"]
@@ -89,13 +91,12 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.click("main >> text=Prelabel")
     page.click("main button.primary")
     done(page)
-    page.click("text=To the corpus july")
     page.click("main >> text=New task")
     page.click("main >> text=Uniform")
     page.fill("[name=size]", "60")
     page.fill("[name=labels]", LANGUAGES)
     page.fill("[name=seed]", "2014")
-    page.click("button:has-text('Only say')")
+    page.click("button:has-text('Preview the workload')")
     done(page)
     assert "This was a dry run: nothing was stored." in page.inner_text(".job")
     assert not Task.objects.exists()
@@ -151,3 +152,37 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     every = page.locator("#errors tbody tr:visible").count()
     page.check("#errors input[value=pair-0]")
     assert page.locator("#errors tbody tr:visible").count() == page.locator("#errors tbody tr.pair-0").count() < every
+
+
+def test_a_csv_from_excel_is_shown_as_the_manager_chooses_and_imported_so(
+    at_work, new_page, manager, tmp_path, console_errors
+):
+    page = new_page(user=manager)
+    path = tmp_path / "excel.csv"
+    path.write_bytes("id;text\n1;źdźbło\n2;plain\n".encode("windows-1250"))
+    page.goto("/manage/corpora/new/")
+    page.set_input_files("[name=upload-file]", path)
+    page.click("main button.primary")
+    assert page.input_value("[name=delimiter]") == "semicolon"
+    assert "can only be guessed" in page.inner_text("main")
+    page.fill("[name=corpus]", "plants")
+    page.select_option("[name=encoding]", "windows-1250")
+    page.locator(".sample td", has_text="źdźbło").wait_for()
+    assert page.input_value("[name=corpus]") == "plants"
+    page.select_option("[name=delimiter]", "comma")
+    page.locator(".sample th", has_text="id;text").wait_for()
+    page.select_option("[name=delimiter]", "semicolon")
+    page.locator(".sample td", has_text="źdźbło").wait_for()
+
+    page.fill("[name=licence]", "my own")
+    page.click("main button.primary")
+    assert "does not say whether the text may be published" in page.inner_text(".error")
+    console_errors.clear()  # the form was refused with status 400
+    assert page.evaluate("document.activeElement.name") == "text_may_leave"
+    page.check("[name=text_may_leave][value=no]")
+    page.click("main button.primary")
+    done(page)
+    assert "excel.csv was read as Windows-1250, with columns separated by semicolons." in page.inner_text(".job")
+    page.click("main button.primary")
+    done(page)
+    assert page.locator("main .primary").inner_text() == "New task"

@@ -19,7 +19,8 @@ from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
-from annotate.pages import action_forms
+from annotate.pages import action_forms, inbox
+from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
 from tests.annotate.acts import words
@@ -41,7 +42,7 @@ def arrived(name="posts.jsonl", content=ROWS):
 
 def lying():
     """All files of the inbox, those under way too."""
-    return sorted(path.name for path in action_forms.folder().iterdir())
+    return sorted(path.name for path in inbox.folder().iterdir())
 
 
 def importing(desk, **said):
@@ -50,7 +51,7 @@ def importing(desk, **said):
 
 
 def lay(name="posts.jsonl", content=ROWS):
-    path = action_forms.folder() / name
+    path = inbox.folder() / name
     path.write_bytes(content)
     return path
 
@@ -64,7 +65,7 @@ def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk, name)
     assert "one" in words(desk.get(response.url))
     [link] = [unescape(link) for link in re.findall(r'href="(\?file=[^"]*)"', desk.get(NEW).text)]
     assert "one" in words(desk.get(f"{NEW}{link}"))
-    [path] = action_forms.folder().iterdir()
+    [path] = inbox.folder().iterdir()
     assert (path.read_bytes(), path.stat().st_mode & 0o077) == (ROWS, 0)
 
 
@@ -121,7 +122,7 @@ def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, c
     )
     with socket.create_connection(("localhost", urlsplit(live_server.url).port), HANGS) as tab:
         tab.sendall(head.encode() + b"x" * 2_000_000)
-        until(lambda: any(path.stat().st_size for path in action_forms.folder().iterdir()))
+        until(lambda: any(path.stat().st_size for path in inbox.folder().iterdir()))
     until(lambda: lying() == [])
 
 
@@ -163,7 +164,7 @@ def test_records_need_fields_and_are_imported_with_them(desk):
         ("t.csv", b'"', "t.csv"),
         ("t.parquet", b"PAR1", "t.parquet"),
         ("t.jsonl.gz", gzip.compress(ROWS * 1000)[:60], "t.jsonl.gz"),
-        ("t.jsonl", "ü".encode("utf-16"), "UTF-16"),
+        ("t.jsonl", "ü".encode("utf-16"), "contains no column names"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, content, why):
@@ -171,20 +172,116 @@ def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, co
     response = desk.get(NEW, {"file": name})
     assert (response.status_code, why in words(response)) == (400, True)
     # Where it lies is of no use to anybody, and where the data are is nobody's business.
-    assert str(action_forms.folder()) not in words(response)
+    assert str(inbox.folder()) not in words(response)
 
 
-def test_a_file_broken_in_the_middle_or_for_an_impossible_name_is_refused_by_the_job_and_nothing_taken(desk):
+def test_a_file_broken_in_the_middle_is_refused_and_nothing_taken(desk):
     whole = gzip.compress(b"".join(b'{"id": "%d", "text": "a text"}\n' % n for n in range(50_000)))
     lay("t.jsonl.gz", whole[: len(whole) // 2])
-    importing(desk, file="t.jsonl.gz")
-    with pytest.raises(ActionError, match=r"t\.jsonl\.gz"):
-        by_name()["import_corpus"].perform(Job.objects.get().given)
+    response = importing(desk, file="t.jsonl.gz")
+    assert (response.status_code, "t.jsonl.gz is truncated or damaged" in words(response)) == (400, True)
+    assert not Job.objects.exists()
     assert desk.get("/manage/corpora/july/").status_code == 404
+
+
+@pytest.mark.parametrize(("delimiter", "encoding"), [(";", "windows-1252"), ("\t", "utf-16"), (";", "utf-8")])
+def test_a_csv_from_excel_is_shown_as_it_is_recognized_and_imported_as_it_was_shown(desk, delimiter, encoding):
+    lay("excel.csv", "id;text\n1;Grüße, Welt\n2;zwölf\n".replace(";", delimiter).encode(encoding))
+    page = desk.get(NEW, {"file": "excel.csv"})
+    assert "Grüße, Welt" in words(page)
+    for chosen in (encoding, {";": "semicolon", "\t": "tab"}[delimiter]):
+        assert f'<option value="{chosen}" selected>' in page.text
+    is_guessed = encoding == "windows-1252"
+    assert ("its encoding can only be guessed" in words(page)) == is_guessed
+    shown = {"encoding": encoding, "delimiter": {";": "semicolon", "\t": "tab"}[delimiter]}
+    importing(desk, file="excel.csv", **shown)
+    given = Job.objects.get().given
+    assert given.get("encoding") == ("windows-1252" if is_guessed else None), "what is recognized is not repeated"
+    outcome = by_name()["import_corpus"].perform(given)
+    assert "excel.csv was read as " in " ".join(outcome.said)
+    assert not outcome.warned, "the manager has seen the text"
+    [source] = manifest_of("july").sources
+    assert (source.accepted, source.encoding, source.delimiter) == (2, shown["encoding"], shown["delimiter"])
+
+
+def test_the_preview_follows_the_format_and_keeps_what_was_said(desk):
+    lay("polish.csv", "id;text\n1;źdźbło\n".encode("windows-1250"))
+    form = {
+        "file": "polish.csv",
+        "corpus": "july",
+        "licence": "my own",
+        "preview": "yes",
+        "column-id": "",
+        "column-text": "",
+    }
+    wrong = desk.post(NEW, form | {"delimiter": "comma", "encoding": "windows-1252"})
+    assert (wrong.status_code, "id;text" in words(wrong)) == (200, True)
+    right = desk.post(NEW, form | {"delimiter": "semicolon", "encoding": "windows-1250"})
+    assert "źdźbło" in words(right)
+    assert 'value="my own"' in right.text
+    for column in ("id", "text"):
+        assert f'<option value="{column}" selected>' in right.text
+    unreadable = desk.post(NEW, form | {"encoding": "utf-16"})
+    assert (unreadable.status_code, 'name="licence" value="my own"' in unreadable.text) == (200, True)
+    assert not Job.objects.exists()
+
+
+# --- what the job would refuse at once is refused beside its field
+
+
+def refused_at(response):
+    """The name of the field that was refused, and why; the field has the focus."""
+    [why] = re.findall(r'<p class="error" role="alert">(.*?)</p>', response.text)
+    [field] = re.findall(r'<(?:input|select|textarea)[^>]*? name="([^"]+)"[^>]* autofocus', response.text)
+    assert response.status_code == 400
+    assert not Job.objects.exists()
+    return field, unescape(why)
+
+
+@pytest.mark.parametrize(
+    ("said", "field", "why"),
+    [
+        ({"licence": "my own"}, "text_may_leave", "The licence my own does not say whether the text may be published"),
+        ({"corpus": "a b"}, "corpus", "'a b' is not a valid corpus name"),
+        ({"column-text": ""}, "column-text", "Choose the column that holds the text."),
+        ({"holds": "records"}, "fields", "Enter the fields' columns in order."),
+        ({"holds": "records", "fields": "title", "language": "xx-none"}, "language", "xx-none"),
+    ],
+)
+def test_an_import_is_checked_before_it_waits(desk, said, field, why):
+    lay("t.csv", b"key,title\n1,one\n")
+    form = {"file": "t.csv", "column-id": "key", "column-text": "title"}
+    at, sentence = refused_at(importing(desk, **form | said))
+    assert (at, why in sentence) == (field, True)
+
+
+def test_an_unknown_licence_is_imported_with_the_answer_to_its_question(desk):
     lay()
-    importing(desk, corpus="a b")
-    with pytest.raises(ActionError, match=r"'a b' is not a valid corpus name"):
-        by_name()["import_corpus"].perform(Job.objects.first().given)
+    importing(desk, licence="my own", text_may_leave="no")
+    by_name()["import_corpus"].perform(Job.objects.get().given)
+    manifest = manifest_of("july")
+    assert (manifest.licence, manifest.text_may_leave) == ("my own", False)
+
+
+def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the_form(desk, demo_corpus, make_task):
+    make_task([], name="taken")
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "5", "seed": "1"}
+    field, why = refused_at(desk.post(reverse("manage-new-task"), form | {"name": "taken"}))
+    assert (field, "already exists" in why) == ("name", True)
+    precision = form | {"name": "t", "kind": "verify", "design": "precision", "languages": "de"}
+    field, why = refused_at(desk.post(reverse("manage-new-task"), precision))
+    assert (field, "“Predictor” is needed" in why) == ("predictor", True)
+
+
+def test_a_measurement_needs_something_to_measure(desk):
+    job = Job.objects.create(action="export_gold", given={"task": "one"})
+    ended(job, Job.DONE)
+    out = job_store.folder(job) / "out"
+    out.mkdir(parents=True)
+    (out / "manifest.json").write_text("{}")
+    response = desk.post(reverse("manage-do", args=["evaluate"]), {"gold": str(out)})
+    job.delete()
+    assert refused_at(response)[0] == "predictions"
 
 
 # --- forms of actions
@@ -312,10 +409,100 @@ def test_a_failed_job_waits_for_its_manager_until_the_same_is_done(desk):
     for job in (july, may):
         ended(job, Job.FAILED, warned=["--column is wrong."])
     first = words(desk.get("/manage/"))
-    assert first.count("failed: “Column” is wrong.") == 2
+    assert first.count("failed: “Columns” is wrong.") == 2
     importing(desk, corpus="may")
     ended(Job.objects.first(), Job.DONE)
     assert list(Job.objects.failed()) == [july]
+
+
+def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    for address, field in ((NEW, "upload-file"), (reverse("manage-do", args=["evaluate"]), "upload-predictions")):
+        response = desk.post(address, {field: arrived("plot.png", png)})
+        assert (response.status_code, "it does not contain rows" in words(response), lying()) == (400, True, [])
+    assert "is a spreadsheet. Save it as CSV" in words(desk.post(NEW, {"upload-file": arrived("t.xlsx", b"PK\3\4")}))
+    for name, content in (
+        ("plot.png", png),
+        ("kind.toml", KIND.encode()),
+        ("guide.md", b"# Guide"),
+        ("mine.run", b"1 Q0 2\n"),
+    ):
+        lay(name, content)
+    [field] = [field for field in action_forms.form("evaluate", {})[0] if field.name == "predictions"]
+    assert [text for _, text, _ in field.choices] == ["mine.run"]
+    assert "plot.png" not in words(desk.get(NEW))
+
+
+def again_at(desk, job):
+    """The address to which the page of a failed job leads first."""
+    ended(job, Job.FAILED, warned=["It failed."])
+    page = desk.get(reverse("manage-job", args=[job.pk])).text
+    [address] = re.findall(r'<a class="primary" href="([^"]+)">Change and try again', page)
+    return unescape(address)
+
+
+def test_a_failed_import_leads_back_to_its_form_as_it_was(desk):
+    lay("r.csv", b"key;query;title;lang;user\n1;a;b;en;c\n")
+    form = {"file": "r.csv", "holds": "records", "column-id": "key", "column-text": "", "column-language": "lang"}
+    importing(desk, **form, fields="query title", licence="my own", text_may_leave="yes", source="a café")
+    page = desk.get(again_at(desk, Job.objects.get())).text
+    for shown in ('value="july"', 'value="my own"', 'value="a café"', 'value="query title"', "r.csv"):
+        assert shown in page
+    for value in ("records", "yes"):
+        assert re.search(f'value="{value}" checked', page)
+    assert re.findall(r'<option value="([^"]+)" selected>', page) == ["semicolon", "utf-8", "key", "lang"]
+
+
+def test_any_failed_job_leads_back_to_its_form(desk, demo_corpus):
+    lay("p.csv")
+    given = {"corpus": demo_corpus.name, "file": str(inbox.folder() / "p.csv"), "name": "mine", "version": "7"}
+    page = desk.get(again_at(desk, Job.objects.create(action="import_predictions", given=given))).text
+    assert 'value="mine"' in page
+    assert 'value="7"' in page
+    assert re.search(r'<option value="[^"]*p.csv" selected>', page)
+    given = {
+        "corpus": demo_corpus.name,
+        "kind": "language",
+        "design": "uniform",
+        "name": "t",
+        "size": "7",
+        "labels": "de",
+    }
+    page = desk.get(again_at(desk, Job.objects.create(action="open_task", given=given | {"dry_run": True}))).text
+    for shown in ('value="t"', 'value="7"', 'value="de"'):
+        assert shown in page
+    assert desk.get(reverse("manage-do", args=["prelabel"]), {"job": "1"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("action", "data", "first"),
+    [
+        ("import_corpus", {"accepted": 5}, "Prelabel"),
+        ("prelabel", {}, "New task"),
+        ("open_task", {}, "View the task"),
+        ("close", {}, "View the task"),
+        ("delete", {}, ""),
+    ],
+)
+def test_a_finished_job_leads_on(desk, demo_corpus, make_task, action, data, first):
+    make_task([], name="task")
+    job = Job.objects.create(action=action, given={"name": "task", "task": "task"}, corpus=demo_corpus.name)
+    if action == "import_corpus":
+        lay()
+        by_name()[action].perform(
+            {"corpus": "july", "files": [str(inbox.folder() / "posts.jsonl")], "licence": "CC0-1.0"}
+        )
+        job.corpus, job.given = "july", {"corpus": "july"}
+        job.save()
+    if action == "prelabel":
+        Job.objects.update(given={"corpus": demo_corpus.name})
+    ended(job, Job.DONE, data=data, said=["A sentence of prose.", "a  b\n1  2"])
+    page = desk.get(reverse("manage-job", args=[job.pk])).text
+    primary = re.findall(r'<(?:a|button) class="primary"[^>]*>([^<]+)<', page)
+    assert primary[:1] == [first] * bool(first)
+    assert ("<p>A sentence of prose.</p>" in page, page.count('<pre class="said"')) == (True, 1)
+    if data:
+        assert re.search(r"<dt>Rows imported</dt><dd>5</dd>", page)
 
 
 def ended(job, state, **said):

@@ -18,7 +18,7 @@ from annotate.controls.qualification import next_question
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
-from annotate.pages import action_forms
+from annotate.pages import inbox
 from annotate.work import accounts, flags, job_store
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
@@ -191,7 +191,7 @@ class World:
     @staticmethod
     def make_jobs(manager):
         """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
-        path = action_forms.folder() / "posts.csv"
+        path = inbox.folder() / "posts.csv"
         path.write_text("id,text\n1,Guten Morgen\n2,\n")
         call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
         done, waits = (job_store.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))

@@ -1,0 +1,186 @@
+"""The inbox: a folder in the data folder for the files that jobs read. Managers upload the files or copy them there.
+
+An upload gets its final name only after the whole request was read, so a closed tab or an oversized file leaves nothing
+behind.
+"""
+
+import os
+import time
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, StopUpload
+from django.http import HttpRequest, QueryDict
+
+from annotate.actions.action import ActionError
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.pages.access import PageRequest
+from annotate.work.accounts import is_manager
+from corpora.sources.compression import PACKED, SPREADSHEETS, format_of
+from corpora.storage.layout import digest_of
+from corpora.system import FOLDER
+
+if TYPE_CHECKING:
+    _UploadedFile = UploadedFile[bytes]
+else:
+    _UploadedFile = UploadedFile
+
+# Option that accepts only files with a certain extension -> the extension.
+ENDINGS = {"guidelines": ".md", "languages": ".toml"}
+ARRIVING = ".arriving-"
+START = 1024  # number of bytes at the start of a file that tell whether it may contain rows
+STALE = 24 * 3600  # age at which the unfinished upload of a killed server is removed, in seconds
+LONGEST = 120  # maximum length of a file name, in characters
+
+
+def folder() -> Path:
+    inbox = Path(settings.DATA_DIR) / "inbox"
+    inbox.mkdir(FOLDER, parents=True, exist_ok=True)
+    return inbox
+
+
+def files() -> list[Path]:
+    """Return the files in the inbox, newest first."""
+    paths = [path for path in folder().iterdir() if path.is_file() and not path.name.startswith(".")]
+    return sorted(paths, key=lambda path: -path.stat().st_mtime)
+
+
+def named(name: str) -> Path:
+    """Return the file in the inbox that has this name. Raise NotFound if there is no such file."""
+    match = next((path for path in files() if path.name == name), None)
+    if match is None:
+        raise NotFound(f"The inbox does not contain the file {name!r}. It may have been deleted; upload it again.")
+    return match
+
+
+class Arriving(_UploadedFile):
+    """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
+
+    def __init__(self, name: str, content_type: str, charset: str | None) -> None:
+        # The request closes the file.
+        file = NamedTemporaryFile(prefix=ARRIVING, dir=folder())  # noqa: SIM115
+        super().__init__(file, name, content_type, 0, charset)
+
+
+class ToInbox(FileUploadHandler):
+    """An upload handler that accepts only files of managers, up to the size ASSAY_UPLOAD_MOST."""
+
+    request: PageRequest
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        if not is_manager(self.request.user):
+            raise StopUpload(connection_reset=False)
+        self.file = Arriving(self.file_name or "", self.content_type or "", self.charset)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        if start + len(raw_data) > settings.UPLOAD_MOST:
+            self.request.too_large = self.file_name or ""
+            self.file.close()
+            # Read and discard the rest: if the connection were cut, the browser would show its own error.
+            raise StopUpload(connection_reset=False)
+        self.file.write(raw_data)
+
+    def file_complete(self, file_size: int) -> Arriving:
+        self.file.seek(0)
+        self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
+
+
+def check_size(request: HttpRequest) -> None:
+    """Raise InvalidAnswer if an uploaded file was too large."""
+    _ = request.FILES  # reads the body of the request if that has not happened yet
+    if name := getattr(request, "too_large", ""):
+        raise InvalidAnswer(
+            f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, the maximum for uploads. Copy it into the "
+            f"folder {folder()} on the server and select it here, or increase ASSAY_UPLOAD_MOST."
+        )
+
+
+def with_uploads(request: HttpRequest) -> QueryDict:
+    """Return the values of a form after moving its uploaded files into the inbox.
+
+    A file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file is too
+    large, is empty or has an invalid name. Raise ActionError if it cannot be what its field needs; it is then deleted.
+    """
+    check_size(request)
+    posted = request.POST.copy()
+    for field in request.FILES:
+        name = field.removeprefix("upload-")
+        for upload in request.FILES.getlist(field):
+            check_kind(upload, ENDINGS.get(name, ""), name)
+            posted.appendlist(name, str(keep(upload)))
+    return posted
+
+
+def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> None:
+    """Raise ActionError if an uploaded file cannot be what a form needs.
+
+    ending: the extension that the file must have; "" if it must hold rows
+    option: name of the option that needs the file
+    """
+    name = Path(upload.name or "")
+    if ending and name.suffix != ending:
+        raise ActionError(f"{name} was not kept: a file that ends with {ending} is needed.", option=option)
+    if name.suffix.lower() in SPREADSHEETS:
+        raise ActionError(f"{name} is a spreadsheet. Save it as CSV and upload that file.", option=option)
+    start = upload.read(START)
+    upload.seek(0)
+    if not ending and not _may_hold_rows(name, start):
+        kinds = "JSONL, CSV, TSV or Parquet"
+        raise ActionError(f"{name} was not kept, because it does not contain rows. Upload {kinds}.", option=option)
+
+
+def holds_rows(path: Path) -> bool:
+    """Return whether a file may contain rows, judging by its name and its first bytes."""
+    with path.open("rb") as file:
+        return _may_hold_rows(path, file.read(START))
+
+
+def _may_hold_rows(name: Path, start: bytes) -> bool:
+    if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()):
+        return False
+    is_named = bool(format_of(name)) or name.suffix.lower() in PACKED
+    return is_named or (b"\0" not in start and not start.startswith(b"%PDF"))
+
+
+def keep(upload: _UploadedFile) -> Path:
+    """Move an uploaded file into the inbox and return its path.
+
+    If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
+    the uploaded file is empty or has an invalid name.
+    """
+    name = Path(upload.name or "").name
+    if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
+        raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
+    if not upload.size:
+        raise InvalidAnswer(f"{name} is empty. Choose another file.")
+    assert upload.file is not None
+    upload.flush()
+    os.fsync(upload.fileno())
+    _sweep()
+    stem, dot, endings = name.partition(".")
+    for number in count(1):
+        path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
+        with suppress(FileExistsError):
+            os.link(upload.file.name, path)
+            return path
+        if path.stat().st_size == upload.size and digest_of(path) == digest_of(Path(upload.file.name)):
+            return path
+    raise AssertionError("there is always another number")
+
+
+def _sweep() -> None:
+    for path in folder().glob(f"{ARRIVING}*"):
+        with suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > STALE:
+                path.unlink()
