@@ -24,6 +24,7 @@ from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import Column, are, many, table
 from annotate.work import adjudication
 from annotate.work.judgment_import import Rejects
+from annotate.work.permit import adjudicates_in
 from corpora.core.language_codes import code_of
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
@@ -171,7 +172,8 @@ def _subjects(values: Values) -> tuple[Task, Annotator, dict[str, str]]:
 
     Raise ActionError if the options do not fit together.
     """
-    task, annotator = task_named(values["task"]), _adjudicator(values["as"])
+    task = task_named(values["task"])
+    annotator = _adjudicator(values["as"], task)
     if bool(values["file"]) == bool(values["list"] or values["out"]):
         raise ActionError(
             "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide.", option="file"
@@ -181,16 +183,16 @@ def _subjects(values: Values) -> tuple[Task, Annotator, dict[str, str]]:
     return task, annotator, named_columns(values["column"], COLUMNS)
 
 
-def _adjudicator(name: str) -> Annotator:
+def _adjudicator(name: str, task: Task) -> Annotator:
     annotator = Annotator.objects.filter(user__username=name).select_related("user").first()
     if annotator is None or not annotator.user.is_active:
         similar = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
         hint = f"Did you mean {similar.user.username}?" if similar else "Specify an annotator's user name."
         raise ActionError(f"There is no annotator {name!r}, or the account is locked. {hint}", option="as")
-    if not annotator.adjudicates:
+    if not adjudicates_in(annotator, task):
         raise ActionError(
-            f"{name} is not an adjudicator. To make them one, set the column adjudicates in a file for "
-            "add_annotators, or use the page Accounts.",
+            f"{name} is not an adjudicator of this task. To make them one, use `assay members {task.name} --add {name} "
+            "--role adjudicator` or the task's page People.",
             option="as",
         )
     return annotator

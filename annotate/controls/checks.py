@@ -355,7 +355,7 @@ class Checks(QualityControl):
         return report(task)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
-        warnings = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
+        warnings = [NO_SECOND] if unseconded(task, adjudicators(task).count()) else []
         sentences = [*reader_words(results), *adjudicator_words(results)]
         heading = "Checks of single readers and adjudicators"
         return Panel(
@@ -363,7 +363,7 @@ class Checks(QualityControl):
         )
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        counts, adjudicator_count = check_counts(task), adjudicators().count()
+        counts, adjudicator_count = check_counts(task), adjudicators(task).count()
         rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if adjudicator_count > 1 else ()
         expected = {
             "units": sum(units for units, _ in counts.values()),

@@ -53,7 +53,7 @@ class GoldAnswers(QualityControl):
 
     def place(self, unit: Unit, permit: Permit) -> PlaceOf:
         annotator = permit.annotator
-        pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
+        pots_of = _pots[permit.may_have_seen, annotator.takes_disturbing]
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
         seen_by_others = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
@@ -106,7 +106,7 @@ class GoldAnswers(QualityControl):
         return permit.is_paused
 
 
-def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
+def _of_pots(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
         """Return the gold answers in a language that a person can get in place of a unit of work.
@@ -121,7 +121,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         own_leases = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
         own_leases = own_leases.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        available = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
+        available = unjudged_by(hidden, annotator, may_have_seen=may_have_seen, takes_disturbing=takes_disturbing)
         # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
         number = other_leases.order_by().values("unit").annotate(number=Count("pk")).values("number")
         rows = available.annotate(given=Exists(own_leases), met=Coalesce(Subquery(number), 0))

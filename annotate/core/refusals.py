@@ -68,6 +68,15 @@ class EnoughToday(NotAllowed):
     code = "enough_today"
 
 
+class QuotaReached(NotAllowed):
+    """The annotator has given all the answers that the manager asked them for in this task.
+
+    Work on another task. A manager can raise the quota.
+    """
+
+    code = "quota_reached"
+
+
 class InvalidAnswer(Refusal):
     """The task does not accept this answer, or a field of the request is missing or malformed.
 

@@ -92,7 +92,7 @@ def expected(task: Task) -> dict[str, Any]:
         "units": sum(row["units"] for row in rows),
         "answers": sum(row["answers"] for row in rows),
         "unread": [row["queue"] for row in rows if not row["readers"]],
-        "adjudicators": adjudication.adjudicators().count(),
+        "adjudicators": adjudication.adjudicators(task).count(),
         "audit": None,
         "checks": None,
         **{key: work for control in task.kind.quality_controls for key, work in control.expected(task).items()},
@@ -321,7 +321,7 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     for queue, people in sorted(able.items()):
         for person in people:
             queues[person].append(queue)
-    for person in adjudicators().values_list("pk", flat=True):
+    for person in adjudicators(task).values_list("pk", flat=True):
         queues[person].append(ADJUDICATION)
     days, most = _days_of(task, list(queues), now), task.kind.sensitive.a_day if task.kind.sensitive else inf
     annotators = Annotator.objects.filter(pk__in=queues).order_by("pk")

@@ -211,9 +211,10 @@ def own_progress(permit: Permit) -> Progress:
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """Return the progress in several tasks. The number of queries does not depend on the number of tasks."""
     results, today = [], day_of()
-    for backlog in backlogs(permits):
+    for permit, backlog in zip(permits, backlogs(permits), strict=True):
         of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
-        results.append(Progress(*of_today, backlog.waiting, backlog.behind_tests))
+        waiting = backlog.waiting if permit.left is None else min(backlog.waiting, permit.left)
+        results.append(Progress(*of_today, waiting, backlog.behind_tests))
     return results
 
 

@@ -60,7 +60,7 @@ def standing() -> Standing:
     drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
     for name, corpus in drawn:
         corpora[name] += [corpus] if corpus else []
-    able = adjudication.adjudicators().count()
+    adjudicators = adjudication.adjudicator_counts(tasks.values())
     contested, contesting = contested_waiting(), dict(Job.objects.contesting().values_list("given__task", "pk"))
     labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
     read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
@@ -68,6 +68,7 @@ def standing() -> Standing:
     # Skip tasks that were opened after the first query.
     for row in (overview_row for overview_row in task_statistics.overview() if overview_row["name"] in tasks):
         task = tasks[row["name"]]
+        able = adjudicators[task.pk]
         queues = states[task.pk]["queues"] if task.is_open else []
         full_row = {
             **row,
@@ -204,7 +205,7 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
 
 def undecidable(task: Task) -> int:
     """Return the number of units that wait for an adjudicator, but that every active adjudicator has judged already."""
-    active = adjudication.adjudicators()
+    active = adjudication.adjudicators(task)
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())
     number = active.count()

@@ -327,6 +327,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("is_open", models.BooleanField(default=True, help_text="a closed task assigns no more units")),
+                (
+                    "members_only",
+                    models.BooleanField(
+                        default=False,
+                        help_text="only members work on the task; otherwise everybody who reads one of its languages",
+                    ),
+                ),
                 ("options", models.JSONField(blank=True, default=dict)),
                 (
                     "secret",
@@ -369,6 +376,56 @@ class Migration(migrations.Migration):
                 "ordering": ["-pk"],
             },
             bases=(annotate.models.tasks._Options, models.Model),
+        ),
+        migrations.CreateModel(
+            name="Membership",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("annotator", "annotator"),
+                            ("adjudicator", "adjudicator"),
+                            ("manager", "manager"),
+                        ],
+                        default="annotator",
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "quota",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="maximum number of answers in the task; empty for no limit",
+                        null=True,
+                    ),
+                ),
+                (
+                    "annotator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to="annotate.annotator",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="annotate.task"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["pk"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("task", "annotator"), name="member_once_in_task"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["annotator", "adjudicator", "manager"])),
+                        name="known_role_of_member",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Note",

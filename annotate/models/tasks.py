@@ -7,7 +7,8 @@ from typing import Any, Self
 from django.apps import apps
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, When
+from django.db.models.functions import Coalesce
 
 from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
@@ -84,15 +85,23 @@ def new_secret() -> str:
 
 class Tasks(models.QuerySet["Task"]):
     def for_work(self, annotator: Annotator) -> Self:
-        """Annotate each task with its seed and with whether the annotator is paused in it.
+        """Annotate each task with its seed and with the annotator's standing in it, which avoids separate queries.
 
-        This avoids two queries for each task.
+        is_paused: whether the annotator is paused.
+        role, quota: those of the annotator's membership; None without one.
+        answered: number of the annotator's valid answers, counted only if there is a quota.
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
         )
         first = Draw.objects.filter(tasks=OuterRef("pk")).order_by("pk")
-        return self.annotate(seed=Subquery(first.values("seed")[:1]), is_paused=Exists(paused))
+        membership = Membership.objects.filter(task=OuterRef("pk"), annotator=annotator)
+        return self.annotate(
+            seed=Subquery(first.values("seed")[:1]),
+            is_paused=Exists(paused),
+            role=Subquery(membership.values("role")),
+            quota=Subquery(membership.values("quota")),
+        ).annotate(answered=_answered_under_quota(annotator, OuterRef("pk")))
 
 
 class Task(_Options, models.Model):
@@ -128,6 +137,9 @@ class Task(_Options, models.Model):
         default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
     )
     is_open = models.BooleanField(default=True, help_text="a closed task assigns no more units")
+    members_only = models.BooleanField(
+        default=False, help_text="only members work on the task; otherwise everybody who reads one of its languages"
+    )
     # The values of the options that the task's kind has, by name.
     options = models.JSONField(default=dict, blank=True)
     secret = models.CharField(
@@ -221,6 +233,51 @@ class Task(_Options, models.Model):
     def draw(self) -> Draw:
         """The draw of the task; the first one if the task has a separate draw for each language."""
         return self.draws.select_related("corpus").earliest("pk")
+
+
+class Memberships(models.QuerySet["Membership"]):
+    def with_answers(self) -> Self:
+        """Annotate each membership with `answered`, the number of valid answers; it is 0 without a quota."""
+        return self.annotate(answered=_answered_under_quota(OuterRef("annotator"), OuterRef("task")))
+
+
+class Membership(models.Model):
+    """A person who was chosen for a task. Their role there replaces the role that their account has.
+
+    Annotators and adjudicators receive units in the languages that they read. Managers of a task see everything in it,
+    so they receive no units and decide none.
+    """
+
+    ANNOTATOR, ADJUDICATOR, MANAGER = ROLES = ("annotator", "adjudicator", "manager")
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="memberships")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=11, choices=[(role, role) for role in ROLES], default=ANNOTATOR)
+    quota = models.PositiveIntegerField(
+        null=True, blank=True, help_text="maximum number of answers in the task; empty for no limit"
+    )
+
+    objects = Memberships.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "annotator"], name="member_once_in_task"),
+            models.CheckConstraint(
+                condition=Q(role__in=["annotator", "adjudicator", "manager"]), name="known_role_of_member"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator} in {self.task.name}"
+
+
+def _answered_under_quota(annotator: Any, task: Any) -> Case:
+    """Return an expression for the number of an annotator's valid answers in a task, which is 0 without a quota."""
+    answers = apps.get_model("annotate", "Judgment").objects.live().answers()
+    of_task = answers.filter(annotator=annotator, unit__task=task).order_by().values("unit__task")
+    number = Subquery(of_task.annotate(number=Count("pk")).values("number"))
+    return Case(When(quota__isnull=False, then=Coalesce(number, 0)), default=0)
 
 
 class Guidelines(models.Model):

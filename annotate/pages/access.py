@@ -54,7 +54,7 @@ from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, Job, Task
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.people_file import BadTable
-from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
+from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, check_member, check_willing, permit_of
 from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 
@@ -109,7 +109,7 @@ def _manager_with(*permissions: str) -> Callable[[Any, Annotator | None], bool]:
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "annotate": lambda user, annotator: annotator is not None,
     "read": lambda user, annotator: annotator is not None or is_manager(user),
-    "adjudicate": lambda user, annotator: annotator is not None and annotator.adjudicates,
+    "adjudicate": lambda user, annotator: annotator is not None,  # check_willing looks at the role in the task
     "manage": lambda user, annotator: is_manager(user),
     "decide": _manager_with("change_task"),
     "invite": _manager_with("add_annotator", "change_annotator"),
@@ -122,7 +122,7 @@ LOOK_ONLY = "You can view this but not change it, because your account lacks the
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
     "read": gettext_noop("This is for annotators and managers only."),
-    "adjudicate": gettext_noop("This is for adjudicators only."),
+    "adjudicate": NO_ADJUDICATOR,
     "manage": gettext_noop("This is for managers only."),
     "decide": gettext_noop(
         "You can view this but not change it, because your account lacks the permission to change tasks."
@@ -173,6 +173,9 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
         def checked(request: UserRequest, **arguments: Any) -> R:
             annotator = check_right(request.user, right)
             arguments |= {name: look_up(arguments[name]) for name, look_up in NAMED.items() if name in arguments}
+            task = arguments.get("task")
+            if annotator and isinstance(task, Task) and right in OF_ANNOTATORS and not is_manager(request.user):
+                check_member(annotator, task)
             if right == "adjudicate":
                 assert annotator is not None
                 check_willing(annotator, arguments["task"])
@@ -194,7 +197,10 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     def checked(request: UserRequest, task: str, **arguments: Any) -> R:
         annotator = check_right(request.user, "annotate")
         assert annotator is not None
-        return view(request, permit_of(annotator, _only(_task_for_work(annotator.pk, task))), **arguments)
+        permit = permit_of(annotator, _only(_task_for_work(annotator.pk, task)))
+        if permit.is_outsider:
+            raise NotAllowed(_(NOT_A_MEMBER))
+        return view(request, permit, **arguments)
 
     return checked
 

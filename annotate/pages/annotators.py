@@ -34,7 +34,7 @@ from annotate.work import adjudication as adjudicating
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
-from annotate.work.permit import Permit, acting, permit_of, permits
+from annotate.work.permit import Permit, acting, open_permits, permit_of
 
 # Steps at which the annotator has no test to take.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
@@ -51,8 +51,8 @@ def home(request: UserRequest) -> HttpResponse:
     if annotator is None:
         return render(request, "annotate/home.html")
     guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
-    open_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
-    rows = _rows(annotator, open_permits)
+    own_permits = open_permits(annotator, is_guided=guided)
+    rows = _rows(annotator, own_permits)
     first_row = next((row for row in rows if row["has_work"]), None)
     other_rows = [row for row in rows if row is not first_row]
     context = {
@@ -64,7 +64,7 @@ def home(request: UserRequest) -> HttpResponse:
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
-        **replies_and_notes(open_permits),
+        **replies_and_notes(own_permits),
     }
     return render(request, "annotate/home.html", context)
 
@@ -80,22 +80,23 @@ def _rest(annotator: Annotator) -> dict[str, Any]:
     return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
-def _rows(annotator: Annotator, open_permits: list[Permit]) -> list[dict[str, Any]]:
+def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any]]:
     """Return a row for each open task.
 
     Tasks with work come first, then tasks with a test to take, then the others. Within each group, the task that the
     annotator used last comes first.
 
-    open_permits: the annotator's permits for the open tasks
+    own_permits: the annotator's permits for the open tasks that are theirs
     """
-    tasks = [permit.task for permit in open_permits]
+    tasks = [permit.task for permit in own_permits]
     trials = _by_task(annotator, [task for task in tasks if task.test_items])
-    done = personal_progress.progress_in(open_permits)
-    waiting = adjudicating.waiting_in(annotator, tasks) if annotator.adjudicates else {}
+    done = personal_progress.progress_in(own_permits)
+    adjudicated = [permit.task for permit in own_permits if permit.adjudicates]
+    waiting = adjudicating.waiting_in(annotator, adjudicated) if adjudicated else {}
     used, titles = personal_progress.last_used(annotator), Counter(task.title for task in tasks)
     rows = []
-    for permit, progress in zip(open_permits, done, strict=True):
-        task, may_adjudicate = permit.task, annotator.adjudicates and not permit.is_paused
+    for permit, progress in zip(own_permits, done, strict=True):
+        task, may_adjudicate = permit.task, permit.adjudicates and not permit.is_paused
         row = {
             "task": task,
             "stopped": None,
@@ -344,7 +345,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
         lease = answer_changes.take_back(permit, judgment)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _work(request, permit.after_reading(-1), [lease])
+    return _work(request, permit.after_reading(-1, answers=-1), [lease])
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:

@@ -50,7 +50,7 @@ from annotate.pages.serializers import (
     strings,
 )
 from annotate.work import answer_changes, flags, judgments, queue
-from annotate.work.permit import Permit, acting, permit_of, permits
+from annotate.work.permit import Permit, acting, open_permits, permit_of
 from corpora.vocabulary.thesaurus import VocabularyError
 
 Fields = dict[str, Any]  # validated data of a request
@@ -93,9 +93,9 @@ def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
         raise InvalidAnswer(str(error)) from error
 
 
-@resource("GET", "annotate", "List open tasks with your progress", TaskSerializer, many=True)
+@resource("GET", "annotate", "List your open tasks with your progress", TaskSerializer, many=True)
 def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
-    own_permits = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
+    own_permits = open_permits(annotator)
     progress = personal_progress.progress_in(own_permits)
     return [TaskSerializer.row(permit.task, done) for permit, done in zip(own_permits, progress, strict=True)]
 

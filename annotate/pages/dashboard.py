@@ -36,7 +36,7 @@ from annotate.pages.adjudicators import DONE
 from annotate.reports.tables import Table, as_csv
 from annotate.work import flags
 from annotate.work.accounts import waiting_requests
-from annotate.work.adjudication import adjudicators
+from annotate.work.adjudication import adjudicator_counts
 
 # --- Tables that the query string of a URL filters, sorts or downloads
 
@@ -198,13 +198,15 @@ def manage(request: UserRequest) -> HttpResponse:
     open_tasks, sort = [task for task in tasks if task.pk in states], sort_of(request)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
+    able = adjudicator_counts(open_tasks)
+    unadjudicated = {task.name for task in open_tasks if not able[task.pk]}
     return manage_page(
         request,
         "tasks",
         table=progress_report.tasks_table(rows, _task_page, sort),
         waiting=list(_stuck(open_tasks, states)),
         new=[row for row in rows if row["newly_paused"]],
-        unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
+        unadjudicated=[row for row in rows if row["name"] in unadjudicated and row["adjudication"]],
         flags=Flag.objects.open().count(),
         asking=waiting_requests().count(),
         failed=[

@@ -127,7 +127,7 @@ def _row(
     decision: Judgment | None,
 ) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
-    may_act = task.is_open and not permit.stopped
+    may_act = task.is_open and not permit.to_revise().stopped
     may_undo = answer_changes.may_be_taken_back(judgment, task)
     may_change = may_act and not may_undo and judgment.kind == Judgment.ANSWER
     return {
@@ -141,6 +141,7 @@ def _row(
         "asked": label_name(unit.asked),
         "sets": sets,
         "may_read": permit.has_agreed,
+        "is_outsider": permit.is_outsider,
         "may_take_back": may_act and may_undo and not change,
         "may_change": may_change or (may_act and bool(change)),
         "decided": _answer_name(permit.annotator, unit, decision.label) if decision else "",
@@ -203,8 +204,8 @@ def _own_answer(permit: Permit, number: int) -> Judgment:
 def _to_change(
     request: UserRequest, permit: Permit, own_answer: Judgment, refusal: InvalidAnswer | None = None
 ) -> HttpResponse:
-    if permit.stopped:
-        raise permit.stopped
+    if stopped := permit.to_revise().stopped:
+        raise stopped
     question_context = item_view.question(Lease(pk=0, unit=own_answer.unit), permit)
     [row] = _rows(permit.annotator, [own_answer])
     posted = request.POST if request.method == "POST" else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -20,12 +20,12 @@ from annotate.core import stages
 from annotate.core.draws.committed_draws import NOBODY
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, Refusal, WrongStage
 from annotate.kinds import Answer, Kind
-from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.models import Annotator, Judgment, Membership, Task, Transition, Unit
 from annotate.models.work import Judgments
 from annotate.quality import commitments
 from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
-from annotate.work.permit import PAUSED, check_willing, running
+from annotate.work.permit import PAUSED, adjudicates_in, check_willing, running
 
 # Cases by which the list of units can be filtered. All units that are decided blind are one case; the others are
 # divided by their answers. If blind units were divided too, for example into checks and second opinions, the list would
@@ -325,7 +325,7 @@ def somebody_else(unit: Unit) -> bool:
     """Return whether there is an adjudicator who has not judged a unit yet and may decide it."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
-    return adjudicators().exclude(pk__in=judged).exclude(pk__in=paused).exists()
+    return adjudicators(unit.task).exclude(pk__in=judged).exclude(pk__in=paused).exists()
 
 
 @transaction.atomic
@@ -438,7 +438,7 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
     cases: list[Unit] = []
     for task in Task.objects.filter(pk__in=tasks).order_by("pk"):
-        if task.kind.sensitive is None and not running(annotator, task):
+        if task.kind.sensitive is None and adjudicates_in(annotator, task) and not running(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             cases += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
     return told(cases[:OF_ONE_TEXT], annotator)
@@ -449,6 +449,30 @@ def nobody_else(unit: Unit) -> None:
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
-def adjudicators() -> models.QuerySet[Annotator]:
-    """Return the adjudicators who may log in."""
-    return Annotator.objects.filter(adjudicates=True, user__is_active=True)
+def adjudicators(task: Task) -> models.QuerySet[Annotator]:
+    """Return a task's adjudicators who may log in: the members with this role, and all who have no other role in it.
+
+    If the task is for members only, they are the members with this role.
+    """
+    members = task.memberships.order_by()
+    chosen = Q(pk__in=members.filter(role=Membership.ADJUDICATOR).values("annotator"))
+    if not task.members_only:
+        chosen |= Q(adjudicates=True) & ~Q(pk__in=members.values("annotator"))
+    return Annotator.objects.filter(chosen, user__is_active=True)
+
+
+def adjudicator_counts(tasks: Iterable[Task]) -> dict[int, int]:
+    """Return the number of `adjudicators` of each task, by primary key, in two statements."""
+    active = Annotator.objects.filter(user__is_active=True)
+    members = Membership.objects.filter(annotator__user__is_active=True).order_by().values_list("task")
+    rows = members.annotate(
+        chosen=Count("pk", filter=Q(role=Membership.ADJUDICATOR)),
+        by_account=Count("pk", filter=Q(annotator__adjudicates=True)),
+    )
+    counts = {task: numbers for task, *numbers in rows}
+    anybody = active.filter(adjudicates=True).count()
+    return {
+        task.pk: chosen + (0 if task.members_only else anybody - replaced)
+        for task in tasks
+        for chosen, replaced in [counts.get(task.pk, (0, 0))]
+    }

@@ -71,7 +71,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
 def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     """Take back a judgment within the annotator's transaction, see `undo`."""
-    annotator, task = permit.annotator, permit.task
+    annotator, task, permit = permit.annotator, permit.task, permit.to_revise()
     if task.kind.sensitive:
         # The unit will be read again and must not count twice.
         permit = permit.after_reading(-1)
@@ -177,7 +177,8 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
     if the annotator has no such answer in force, NotAllowed if they are no longer allowed to work in its language, and
     InvalidAnswer if the new answer does not fit the unit or equals the current one.
     """
-    with acting(annotator.user, task.name) as permit:
+    with acting(annotator.user, task.name) as acting_permit:
+        permit = acting_permit.to_revise()
         if permit.stopped:
             raise permit.stopped
         if not permit.task.is_open:

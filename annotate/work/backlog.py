@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.kinds.control import QualityControl
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
+from annotate.work.eligible import IS_REOPENED, Seen, beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from corpora.database.statements import prepared
 from corpora.system import Occupied, not_waiting
@@ -135,7 +135,7 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     left = _by_queue(queued, annotator)
     # Subtract the units that the annotator has judged instead of checking each waiting unit. They are few, while a
     # million units may wait.
-    gone = beyond(annotator)
+    gone = beyond(permits)
     # In these tasks, there may be hidden units, which are not given to people who have seen their texts. A task of
     # records has such units only if it has gold answers.
     tasks = [permit.task for permit in permits]
@@ -194,7 +194,7 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
         _add(aside_by_task[task], lease, waits=lease.work.stage == stages.QUEUED)
     rest = [lease for lease in leases if lease not in on_screen.values()]
     if rest:
-        _add_returned(aside_by_task, rest, {lease.work.pk for lease in on_screen.values()}, annotator, tasks)
+        _add_returned(aside_by_task, rest, {lease.work.pk for lease in on_screen.values()}, permits)
     return aside_by_task
 
 
@@ -213,8 +213,7 @@ def _add_returned(
     aside_by_task: dict[int, _Aside],
     leases: list[Lease],
     open_now: set[int],
-    annotator: Annotator,
-    tasks: dict[int, Task],
+    permits: Sequence[Permit],
 ) -> None:
     """Count leases that one annotator returned or let expire, and gold answers that they answered in place of work.
 
@@ -222,7 +221,10 @@ def _add_returned(
     open_now: units of work behind the leases that are on the annotator's screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
-    preferences = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
+    tasks, annotator = {permit.task.pk: permit.task for permit in permits}, permits[0].annotator
+    if seen_in := [permit.task.pk for permit in permits if permit.may_have_seen]:
+        units = units.exclude(IS_REOPENED, task__in=seen_in)
+    preferences = {"may_have_seen": False, "takes_disturbing": annotator.takes_disturbing}
     theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **preferences)}
     leases_by_unit: dict[int, list[Lease]] = {}
     stood_for = [lease.instead_of_id for lease in leases if lease.instead_of_id in theirs]

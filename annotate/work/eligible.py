@@ -1,6 +1,6 @@
 """Units that an annotator may be given. queue.py decides their order and assigns them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Lease, Transition, Unit
+from annotate.models import Judgment, Lease, Transition, Unit
 from annotate.models.work import Units
 from annotate.work.permit import Permit
 
@@ -91,10 +91,17 @@ def unjudged(permit: Permit, units: Units | None = None) -> Units:
     units: units to choose from, None for all units of the task.
     """
     candidates, person = permit.task.units.all() if units is None else units, permit.annotator
-    return unjudged_by(candidates, person.pk, adjudicates=person.adjudicates, takes_disturbing=person.takes_disturbing)
+    return unjudged_by(
+        candidates, person.pk, may_have_seen=permit.may_have_seen, takes_disturbing=person.takes_disturbing
+    )
 
 
-def unjudged_by(units: Units, annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> Units:
+# Adjudicators could read the answers to a unit while it waited for adjudication.
+_REOPENED = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
+IS_REOPENED = Exists(_REOPENED.filter(unit=OuterRef("pk")))
+
+
+def unjudged_by(units: Units, annotator: Any, *, may_have_seen: bool, takes_disturbing: bool) -> Units:
     """Return the units of `unjudged`. The arguments are plain values, so that the query can be a prepared statement.
 
     annotator: primary key of the annotator, or a placeholder for it.
@@ -102,11 +109,7 @@ def unjudged_by(units: Units, annotator: Any, *, adjudicates: bool, takes_distur
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
     remaining = units.filter(~Exists(judged), ~Seen("pk", annotator))
     remaining = not_left_to_others(remaining, takes_disturbing=takes_disturbing)
-    if adjudicates:
-        # Adjudicators could read the answers to a unit while it waited for adjudication.
-        reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
-        remaining = remaining.filter(~Exists(reopened))
-    return remaining
+    return remaining.filter(~IS_REOPENED) if may_have_seen else remaining
 
 
 def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
@@ -114,15 +117,17 @@ def not_left_to_others(units: Units, *, takes_disturbing: bool) -> Units:
     return units if takes_disturbing else units.filter(disturbing=False)
 
 
-def beyond(annotator: Annotator) -> Q:
+def beyond(permits: Sequence[Permit]) -> Q:
     """Return a condition that selects the units that `unjudged` leaves out because of judgments and reopenings.
+
+    permits: permits of one annotator.
 
     It looks these units up by the judgments and transitions, of which there are few, instead of checking each unit.
     """
-    gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
-    if annotator.adjudicates:
-        reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
-        gone |= Q(pk__in=reopened.order_by().values("unit"))
+    judged = Judgment.objects.binding().filter(annotator=permits[0].annotator)
+    gone = Q(pk__in=judged.order_by().values("unit"))
+    if tasks := [permit.task.pk for permit in permits if permit.may_have_seen]:
+        gone |= Q(task__in=tasks, pk__in=_REOPENED.order_by().values("unit"))
     return gone
 
 

@@ -281,7 +281,7 @@ def notes_to_read(permits: Sequence[Permit]) -> list[Note]:
 def _is_for(note: Note, permit: Permit) -> bool:
     if note.language:
         return note.language in permit.reads
-    return bool(permit.reads) or permit.annotator.adjudicates
+    return bool(permit.reads) or permit.adjudicates
 
 
 def put_away_note(annotator: Annotator, note_id: int) -> Note:

@@ -233,8 +233,8 @@ def close(
     count_answers(permit, judgment)
     # This runs after every answer, so that it does not distinguish gold answers from work.
     pauses = [control.pauses(permit) for control in task.controls]
-    if (is_paused := any(pauses)) or task.kind.sensitive:
-        permit = permit.after_reading(1, is_paused=is_paused)
+    if (is_paused := any(pauses)) or task.kind.sensitive or permit.quota is not None:
+        permit = permit.after_reading(1, answers=int(kind == Judgment.ANSWER), is_paused=is_paused)
     return Closed(permit, judgment, True, lease, held)
 
 
@@ -322,7 +322,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
-    if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
+    if permit.may_have_seen and not lease.again and not may_be_given(permit, unit):
         raise refusals.WrongStage(
             _("As an adjudicator, you could have seen other people's answers, so your answer was not counted.")
         )

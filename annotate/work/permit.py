@@ -14,13 +14,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused
+from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused, QuotaReached
 from annotate.models import (
     Annotator,
     AnnotatorLanguage,
@@ -28,6 +28,7 @@ from annotate.models import (
     Guidelines,
     Judgment,
     LanguageRoute,
+    Membership,
     Pause,
     Qualification,
     Task,
@@ -42,6 +43,8 @@ NOT_AGREED = gettext_noop(
     "This task contains distressing content, and only people who have agreed to it receive units. First read the "
     "warning on the task's page Agreement."
 )
+NOT_A_MEMBER = gettext_noop("Only people whom the manager has chosen work on this task. Ask the manager to add you.")
+NO_ADJUDICATOR = gettext_noop("This is for adjudicators only.")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,9 @@ class Permit:
     has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
     read_today: number of units of a sensitive task that the annotator answered, skipped or decided since midnight.
         Units whose judgment was voided count too.
+    role: the annotator's role as a member of the task, None if they are not a member.
+    quota: maximum number of answers in the task, None for no limit.
+    answered: number of valid answers in the task, if there is a quota.
     """
 
     annotator: Annotator
@@ -67,11 +73,35 @@ class Permit:
     passed: frozenset[str]
     has_agreed: bool = True
     read_today: int = 0
+    role: str | None = None
+    quota: int | None = None
+    answered: int = 0
+
+    @property
+    def is_outsider(self) -> bool:
+        """Whether the task is for its members only and the annotator is not one of them."""
+        return self.task.members_only and self.role is None
+
+    @property
+    def adjudicates(self) -> bool:
+        return _adjudicates(self.annotator, self.task, self.role)
+
+    @property
+    def may_have_seen(self) -> bool:
+        """Whether the annotator could have seen other people's answers, in their present or an earlier role."""
+        return self.annotator.adjudicates or self.adjudicates
+
+    @property
+    def left(self) -> int | None:
+        """The number of answers until the quota is reached, None for no limit."""
+        return None if self.quota is None else max(0, self.quota - self.answered)
 
     @cached_property
     def stopped(self) -> NotAllowed | None:
         """The reason why the annotator gets no units of the task now, None if nothing stops them."""
         sensitive = self.task.kind.sensitive
+        if self.is_outsider:
+            return NotAllowed(_(NOT_A_MEMBER))
         if self.is_paused:
             return Paused(_(PAUSED))
         if not self.has_agreed:
@@ -86,6 +116,15 @@ class Permit:
                     self.read_today,
                 )
                 % {"number": intcomma(self.read_today)}
+            )
+        if self.left == 0:
+            return QuotaReached(
+                ngettext(
+                    "You have given the %(number)s answer that you were asked for in this task. Thank you.",
+                    "You have given the %(number)s answers that you were asked for in this task. Thank you.",
+                    self.answered,
+                )
+                % {"number": intcomma(self.answered)}
             )
         return None
 
@@ -108,9 +147,21 @@ class Permit:
         able = {self.routes.queue_in(language) for language in self.passed}
         return [queue for queue in self.read_queues if queue in able]
 
-    def after_reading(self, number: int, *, is_paused: bool = False) -> "Permit":
-        """Return the permit after the annotator has read `number` more units and may have been paused."""
-        return replace(self, is_paused=is_paused or self.is_paused, read_today=self.read_today + number)
+    def after_reading(self, number: int, *, answers: int = 0, is_paused: bool = False) -> "Permit":
+        """Return the permit after the annotator has read `number` more units and may have been paused.
+
+        answers: number of answers among the judgments of these units.
+        """
+        return replace(
+            self,
+            is_paused=is_paused or self.is_paused,
+            read_today=self.read_today + number,
+            answered=self.answered + answers,
+        )
+
+    def to_revise(self) -> "Permit":
+        """Return the permit for revising earlier answers, to which no quota applies."""
+        return replace(self, quota=None)
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
@@ -122,19 +173,15 @@ def permit_of(annotator: Annotator, task: Task) -> Permit:
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     """Return an annotator's permits for several tasks, with as many statements as for one task.
 
-    tasks: the tasks. If they come from Tasks.for_work, they already state whether the annotator is paused, which saves
-        a statement.
+    tasks: the tasks. If they come from Tasks.for_work, they already have the annotator's standing, which saves a
+        statement.
     """
     listed, levels = list(tasks), dict(_levels(annotator.pk))
     rows: dict[str, LanguageRoute] = {}
     # Records in no language wait in the same queue as posts in no language.
     if any(task.kind.routing.is_routed or UND in task.languages for task in listed):
         rows = {route.language: route for route in _routes()}
-    if all(hasattr(task, "is_paused") for task in listed):
-        paused = {task.pk for task in listed if vars(task)["is_paused"]}
-    else:
-        pauses = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
-        paused = set(pauses.values_list("task_id", flat=True))
+    standing = _standing(annotator, listed)
     tested = [task for task in listed if task.test_items]
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
@@ -142,20 +189,70 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     issued = []
     for task in listed:
         read_in, least_level = set(task.read_in), task.least_level
+        is_paused, role, quota, answered = standing[task.pk]
+        works = role != Membership.MANAGER and not (task.members_only and role is None)
         permit = Permit(
             annotator=annotator,
             task=task,
             routes=Routes(rows, task),
             levels=levels,
-            reads=[code for code, level in levels.items() if level >= least_level and code in read_in],
-            is_paused=task.pk in paused,
+            reads=[code for code, level in levels.items() if works and level >= least_level and code in read_in],
+            is_paused=is_paused,
             majors=majors.get(task.pk, {}),
             passed=frozenset(passed.get(task.pk, ())),
             has_agreed=task not in sensitive or task.pk in read,
             read_today=read.get(task.pk, 0),
+            role=role,
+            quota=quota,
+            answered=answered,
         )
         issued.append(permit)
     return issued
+
+
+Standing = tuple[bool, str | None, int | None, int]  # is_paused, role, quota and answered, see Tasks.for_work
+_STANDING = ("is_paused", "role", "quota", "answered")
+
+
+def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
+    """Return an annotator's standing in each task, by the task's primary key."""
+    if all(hasattr(task, "is_paused") for task in tasks):
+        return {task.pk: tuple(vars(task)[name] for name in _STANDING) for task in tasks}
+    rows = Task.objects.for_work(annotator).filter(pk__in=[task.pk for task in tasks]).order_by()
+    return {pk: standing for pk, *standing in rows.values_list("pk", *_STANDING)}
+
+
+def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
+    """Return the annotator's permits for the open tasks that are theirs, newest first.
+
+    A task is theirs if they are a member or adjudicate in it, or if it is for everybody and has one of their languages.
+
+    annotations: annotations to add to the tasks.
+    """
+    tasks = Task.objects.for_work(annotator).filter(Q(members_only=False) | Q(role__isnull=False), is_open=True)
+    return [
+        permit
+        for permit in permits(annotator, tasks.annotate(**annotations))
+        if permit.role or permit.adjudicates or not permit.levels.keys().isdisjoint(permit.task.read_in)
+    ]
+
+
+def _adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
+    if role is None:
+        return annotator.adjudicates and not task.members_only
+    return role == Membership.ADJUDICATOR
+
+
+def adjudicates_in(annotator: Annotator, task: Task) -> bool:
+    """Return whether a person is an adjudicator in a task."""
+    role = Membership.objects.filter(annotator=annotator, task=task).values_list("role", flat=True).first()
+    return _adjudicates(annotator, task, role)
+
+
+def check_member(annotator: Annotator, task: Task) -> None:
+    """Raise NotAllowed if a task is for its members only and the annotator is not one of them."""
+    if task.members_only and not task.memberships.filter(annotator=annotator).exists():
+        raise NotAllowed(_(NOT_A_MEMBER))
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
@@ -204,18 +301,20 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
 
 def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Check that an adjudicator may act in a task. Adjudicators have no permit, so this is checked separately.
+    """Check that a person may act as an adjudicator in a task. This needs no permit, so it is checked separately.
 
     to_read_more: whether the adjudicator will read another unit, so that the daily limit of sensitive work applies.
 
-    Raises Paused if they are paused, NotAgreed if the work is sensitive and they have not consented, and EnoughToday if
-    they have reached the daily limit.
+    Raises NotAllowed if they are no adjudicator in the task, Paused if they are paused, NotAgreed if the work is
+    sensitive and they have not consented, and EnoughToday if they have reached the daily limit.
     """
+    if not adjudicates_in(annotator, task):
+        raise NotAllowed(_(NO_ADJUDICATOR))
     if running(annotator, task):
         raise Paused(_(PAUSED))
     if not task.kind.sensitive:
         return
-    permit = permit_of(annotator, task)
+    permit = permit_of(annotator, task).to_revise()
     if permit.stopped and (to_read_more or not permit.has_agreed):
         raise permit.stopped
 
@@ -230,7 +329,8 @@ def acting(user: User, task: str) -> Iterator[Permit]:
     user: the user.
     task: name of the task.
 
-    Raises NotAllowed if the user is not an annotator, NotFound if there is no such task.
+    Raises NotAllowed if the user is not an annotator or not a member of a task that is for members only, NotFound if
+    there is no such task.
     """
     with transaction.atomic():
         rows = _locked(user.pk)
@@ -242,6 +342,8 @@ def acting(user: User, task: str) -> Iterator[Permit]:
         if not tasks:
             raise NotFound(_("This task does not exist."))
         [permit] = permits(annotator, tasks)
+        if permit.is_outsider:
+            raise NotAllowed(_(NOT_A_MEMBER))
         yield permit
 
 

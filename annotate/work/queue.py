@@ -102,7 +102,7 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
     find: the query to run, either _locked_head or _head_ids.
     """
     now, annotator = timezone.now(), permit.annotator
-    task = [permit.task.pk, annotator.takes_disturbing, annotator.pk, annotator.pk, annotator.adjudicates]
+    task = [permit.task.pk, annotator.takes_disturbing, annotator.pk, annotator.pk, permit.may_have_seen]
     for put_off in (True, False) if permit.queues else ():
         aside = [annotator.pk, put_off, now, annotator.pk, BACK_AFTER[1], annotator.pk, put_off]
         if heads := find(*aside, json.dumps(permit.queues), *task, now, now, number):
@@ -212,6 +212,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
+    size = size if permit.left is None else min(size, permit.left)
     # Look up enough units for several people who start a sheet at the same moment.
     heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
     first = Unit.objects.filter(pk__in=[pk for (pk,) in heads])

@@ -1,16 +1,17 @@
 """Routes: the queue that serves each language, and the readers of each queue."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Case, F, Value, When
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
-from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Pause, Task
+from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
 from corpora.core.language_codes import code_of, hint
 from corpora.core.languages import LANGUAGES, UND
@@ -186,10 +187,10 @@ class Routes:
 class Readers:
     """The readers of one task. Each field contains the ids of active annotators for each queue.
 
-    reads: annotators who read one of the queue's languages well enough.
+    reads: annotators who read one of the queue's languages well enough and whose task it is.
     passed: annotators in `reads` who have passed the test; all of them if there is no test.
     agreed: annotators in `passed` who have consented to the work; all of them if it is not sensitive.
-    able: annotators in `agreed` who are not paused. They may work in the queue.
+    able: annotators in `agreed` who are not paused and have not reached their quota. They may work in the queue.
     """
 
     reads: dict[str, set[int]]
@@ -202,9 +203,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     """Return the readers of each task, by the task's id, with as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
-    paused: dict[int, set[int]] = defaultdict(set)
-    for pk, person in Pause.objects.filter(task__in=tasks, lifted_at=None).values_list("task_id", "annotator_id"):
-        paused[pk].add(person)
+    standing = _standing(tasks)
     held = qualified_in([task for task in tasks if task.test_items])
     willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
     if willing:
@@ -213,10 +212,11 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
             willing[pk].add(person)
     readers = {}
     for routes in all_routes:
-        task, reads = routes.task, defaultdict(set)
+        task, reads, states = routes.task, defaultdict(set), standing[routes.task.pk]
+        works = _who_works(task, states)
         read_in, read_by = set(task.read_in), task.kind.routing.read_by
         for language, level, person in levels:
-            if language in read_in and level >= task.least_level:
+            if language in read_in and level >= task.least_level and works(person):
                 for queue in read_by(language, task, routes):
                     reads[queue].add(person)
         passed = dict(reads)
@@ -228,9 +228,35 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
         agreed = passed
         if task.pk in willing:
             agreed = {queue: people & willing[task.pk] for queue, people in passed.items()}
-        may_work = {queue: people - paused[task.pk] for queue, people in agreed.items()}
+        may_work = {queue: people - states[PAUSED] - states[FULL] for queue, people in agreed.items()}
         readers[task.pk] = Readers(dict(reads), passed, agreed, may_work)
     return readers
+
+
+PAUSED, FULL = "paused", "full"  # paused in a task; member who has reached their quota
+
+
+def _standing(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
+    """Return for each task who is paused or a member, as sets of annotators by PAUSED, FULL and the other roles."""
+    is_full = When(quota__lte=F("answered"), then=Value(FULL))
+    paused = Pause.objects.filter(task__in=tasks, lifted_at=None).order_by()
+    members = Membership.objects.filter(task__in=tasks).with_answers().order_by()
+    # Use a single statement, because this runs after answers.
+    rows = paused.values_list("task_id", "annotator_id", Value(PAUSED)).union(
+        members.values_list("task_id", "annotator_id", Case(is_full, default=F("role"))), all=True
+    )
+    standing: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for task, person, state in rows:
+        standing[task][state].add(person)
+    return standing
+
+
+def _who_works(task: Task, states: Mapping[str, set[int]]) -> Callable[[int], bool]:
+    """Return a function of an annotator that tells whether the task is theirs to annotate, see Permit.reads."""
+    members = states[FULL] | states[Membership.ANNOTATOR] | states[Membership.ADJUDICATOR]
+    if task.members_only:
+        return members.__contains__
+    return lambda person: person not in states[Membership.MANAGER]
 
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:

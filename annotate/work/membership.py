@@ -1,0 +1,145 @@
+"""Members of tasks: who may work on a task, in which role, and how many answers they may give.
+
+permit.py and routes.py apply what is stored here.
+"""
+
+from collections.abc import Iterable
+from math import ceil
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer, NotAllowed
+from annotate.models import Annotator, Membership, Task
+from annotate.work.accounts import check_may_change, is_manager
+from annotate.work.queue import close_others
+
+MOST = 2_000_000_000  # largest quota that every database stores
+
+
+def open_to(task: Task, *, members_only: bool) -> bool:
+    """Open a task to everybody who reads its languages, or to its members only. Return whether this changed it."""
+    changed = Task.objects.filter(pk=task.pk).exclude(members_only=members_only).update(members_only=members_only)
+    task.members_only = members_only
+    return bool(changed)
+
+
+def quota_of(task: Task, text: str) -> int | None:
+    """Return the quota that a text states: a number, a share of the task's answers such as 25%, or none.
+
+    Raises InvalidAnswer for any other text.
+    """
+    written = text.strip().replace(",", "")
+    if written in ("", "none"):
+        return None
+    digits, is_share = written.removesuffix("%").strip(), written.endswith("%")
+    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:12]) <= (100 if is_share else MOST):
+        raise InvalidAnswer(
+            f"{text!r} is not a quota. Enter a number of answers such as 200, a share such as 25%, or none."
+        )
+    return ceil(answers_asked(task) * int(digits) / 100) if is_share else int(digits)
+
+
+def answers_asked(task: Task) -> int:
+    """Return the number of answers that people are asked for in a task, given or not."""
+    units = task.units.work().filter(reused_from=None).exclude(stage__in=[stages.NEW, stages.AGREED, stages.COPIED])
+    return units.aggregate(number=Sum("redundancy"))["number"] or 0
+
+
+def check_may_choose(by: User, people: Iterable[Annotator], task: Task, role: str = "") -> None:
+    """Check that a user may add, change and remove these members of a task.
+
+    role: the role that the user wants to give.
+
+    Raises NotAllowed if the user may not change one of the accounts, or if a manager of the task alone would make or
+    change another such manager.
+    """
+    listed = list(people)
+    check_may_change(by, [person.user for person in listed])
+    managers = task.memberships.filter(annotator__in=listed, role=Membership.MANAGER)
+    if not is_manager(by) and (role == Membership.MANAGER or managers.exists()):
+        raise NotAllowed("Only managers of all tasks can choose the managers of a task. Nothing was changed.")
+
+
+@transaction.atomic
+def add(
+    task: Task,
+    people: Iterable[Annotator],
+    *,
+    role: str | None = None,
+    quota: int | None = None,
+    keep_quota: bool = True,
+) -> tuple[int, int]:
+    """Make people members of a task, or change their role and quota in it.
+
+    role: their role; None keeps that of members, and makes the others annotators.
+    quota: their quota, None for none.
+    keep_quota: whether members keep their quota instead.
+
+    Returns how many people are new members, and how many members were changed.
+    """
+    listed = list(people)
+    members = {member.annotator_id: member for member in task.memberships.filter(annotator__in=listed)}
+    added = changed = 0
+    for person in listed:
+        person.one_at_a_time()  # so that an answer that is being stored is stored first
+        member = members.get(person.pk) or Membership(task=task, annotator=person)
+        before = member.role, member.quota
+        member.role = role or member.role
+        if member.pk is None or not keep_quota:
+            member.quota = quota
+        is_changed = before != (member.role, member.quota)
+        added, changed = added + (member.pk is None), changed + (member.pk is not None and is_changed)
+        if member.pk is None or is_changed:
+            member.save()
+        if member.role == Membership.MANAGER:
+            _release(person, task)
+    return added, changed
+
+
+@transaction.atomic
+def remove(task: Task, people: Iterable[Annotator]) -> int:
+    """End memberships, and return the open units of these people if the task is for members only.
+
+    Answers that they gave remain. Returns the number of memberships ended.
+    """
+    ended = 0
+    for person in people:
+        person.one_at_a_time()  # so that an answer that is being stored is stored first
+        number, _ = task.memberships.filter(annotator=person).delete()
+        ended += number
+        if number and task.members_only:
+            _release(person, task)
+    return ended
+
+
+def _release(person: Annotator, task: Task) -> None:
+    close_others([], person, task, "released")
+
+
+# --- finding people
+
+
+def groups() -> QuerySet[Group]:
+    """Return the groups of people. Groups with permissions are for the admin, so they are not among them."""
+    return Group.objects.filter(permissions=None).order_by("name")
+
+
+def candidates(task: Task, words: str = "", language: str = "", group: str = "") -> QuerySet[Annotator]:
+    """Return the active annotators who are no members of a task yet.
+
+    words: each of these words must occur in the user name or the name.
+    language: only readers of this language, at the task's minimum level.
+    group: only members of the group with this name.
+    """
+    people = Annotator.objects.filter(user__is_active=True).exclude(memberships__task=task).select_related("user")
+    for word in words.split():
+        named = Q(user__username__icontains=word) | Q(user__first_name__icontains=word)
+        people = people.filter(named | Q(user__last_name__icontains=word))
+    if language:
+        people = people.filter(languages__language=language, languages__level__gte=task.least_level)
+    if group:
+        people = people.filter(user__groups__in=groups().filter(name=group))
+    return people

@@ -1,0 +1,89 @@
+"""Every address of the site while all tasks are for their members only, asked for by people who are no members."""
+
+import re
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+
+from annotate.models import Annotator, Lease, Membership, Task
+from annotate.work import membership
+from corpora.models import Item
+from tests.annotate.access.addresses import API, PAGES, WHO
+
+pytestmark = pytest.mark.on_sqlite
+
+OUTSIDERS = ("ann", "bea", "ada", "pat", "kit")
+# Names of addresses whose arguments name a lease or a question instead of a task.
+BY_LEASE = {"api-judge", "api-skip", "api-flag", "api-answer"}
+# Statuses that give nothing away.
+REFUSED = {403, 404, 405}
+
+
+@pytest.fixture
+def closed_circle(world):
+    """The world, whose tasks are now for their members, of whom there are none."""
+    Task.objects.update(members_only=True)
+    return world
+
+
+def of_a_task(world, name):
+    named = world.arguments.get(name, [])
+    tasks = set(Task.objects.values_list("name", flat=True))
+    return name in BY_LEASE or (bool(tasks & set(map(str, named))) and not name.startswith("manage"))
+
+
+def answers(world, who):
+    """What a person is answered at every address, as (name, method, response) tuples."""
+    for name in (*PAGES, *API):
+        for method in ("GET", "POST"):
+            with transaction.atomic():
+                yield name, method, world.send(world.client(who), method, name)
+                transaction.set_rollback(True)
+
+
+def beginnings():
+    return {text[:40] for text in Item.objects.values_list("text", flat=True) if len(text) > 20}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", OUTSIDERS)
+def test_no_address_gives_an_outsider_an_item_a_guideline_or_a_unit(closed_circle, who):
+    leases, texts, tried = Lease.objects.count(), beginnings(), set()
+    for name, method, response in answers(closed_circle, who):
+        page = "" if response.streaming else response.text
+        assert not [text for text in texts if text in page], (name, method)
+        if of_a_task(closed_circle, name):
+            assert response.status_code in REFUSED, (name, method, response.status_code)
+            tried.add(name)
+    assert Lease.objects.count() == leases
+    assert {"queue", "start", "judge", "sheet", "guidelines", "consent", "adjudicate", "change"} <= tried
+    assert {"api-next", "api-task", "api-dossier", "api-judge", "api-answer", "api-undo"} <= tried
+
+
+@pytest.mark.parametrize("who", OUTSIDERS)
+def test_the_home_page_and_the_list_of_the_api_name_no_task_of_others(closed_circle, who):
+    client = closed_circle.client(who)
+    assert client.get(reverse("api-tasks")).json() == []
+    assert '<article class="task' not in client.get("/").text
+
+
+@pytest.mark.slow
+def test_members_are_answered_as_if_the_task_were_for_everybody(closed_circle):
+    for task in Task.objects.all():
+        for name, role in (("ann", "annotator"), ("ada", "adjudicator")):
+            membership.add(task, [Annotator.objects.get(user__username=name)], role=role)
+    for who in ("ann", "ada"):
+        for name, method, response in answers(closed_circle, who):
+            if of_a_task(closed_circle, name):
+                asked, posted = (PAGES | API)[name]
+                expected = (asked if method == "GET" else posted)[WHO.index(who)]
+                assert response.status_code == expected, (who, name, method)
+
+
+def test_an_adjudicator_of_the_account_who_is_an_annotator_here_sees_no_case(world):
+    membership.add(world.task, [Annotator.objects.get(user__username="ada")], role=Membership.ANNOTATOR)
+    client = world.client("ada")
+    for name in ("adjudication", "adjudicate", "api-adjudication", "api-dossier"):
+        assert world.send(client, "GET", name).status_code == 403, name
+    assert not re.search(r"/tasks/task/adjudication/", client.get("/").text)

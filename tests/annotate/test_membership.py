@@ -1,0 +1,191 @@
+"""Who works on a task: everybody who reads its languages, or its members, with a role and a quota."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+
+from annotate.core import refusals, stages
+from annotate.kinds import Answer
+from annotate.models import Judgment, Lease, Membership
+from annotate.work import adjudication, membership
+from annotate.work.answer_changes import change, undo
+from annotate.work.judgments import judge, skip
+from annotate.work.permit import open_permits, permit_of
+from annotate.work.queue import open_lease, take, take_sheet
+from annotate.work.routes import Routes, readers_of
+from tests.annotate.conftest import DISPUTED
+
+pytestmark = pytest.mark.both_databases
+
+
+@pytest.fixture
+def task(make_task):
+    return make_task([DISPUTED] * 6, redundancy=3)
+
+
+@pytest.fixture
+def readers(person):
+    return person("ann", "de"), person("bea", "de")
+
+
+def able(task):
+    return readers_of([Routes.load(task)])[task.pk].able.get("de", set())
+
+
+def test_a_task_for_members_gives_nobody_else_units(task, readers):
+    ann, bea = readers
+    membership.add(task, [ann])
+    membership.open_to(task, members_only=True)
+    assert take(ann, task)
+    with pytest.raises(refusals.NotAllowed):
+        take(bea, task)
+    assert permit_of(bea, task).queues == []
+    assert [permit.task for permit in open_permits(ann)] == [task]
+    assert open_permits(bea) == []
+    assert able(task) == {ann.pk}
+
+
+def test_members_need_the_language_too(task, person):
+    fay = person("fay", "fr")
+    membership.add(task, [fay])
+    membership.open_to(task, members_only=True)
+    assert take(fay, task) is None
+    assert able(task) == set()
+
+
+def test_removed_members_return_their_unit_and_may_no_longer_answer_it(task, readers):
+    ann, _ = readers
+    membership.add(task, [ann])
+    membership.open_to(task, members_only=True)
+    lease = take(ann, task)
+    assert membership.remove(task, [ann]) == 1
+    assert Lease.objects.get(pk=lease.pk).outcome == "released"
+    with pytest.raises(refusals.NotAllowed):
+        judge(ann, lease.pk, Answer("de"))
+    assert not Judgment.objects.exists()
+    assert membership.remove(task, [ann]) == 0
+
+
+def test_a_quota_ends_the_work_of_one_member_alone(task, readers):
+    ann, bea = readers
+    membership.add(task, [ann], quota=2)
+    skip(ann, take(ann, task).pk)
+    for _ in range(2):
+        assert ann.pk in able(task)
+        judge(ann, take(ann, task).pk, Answer("de"))
+    assert take(ann, task) is None
+    assert isinstance(permit_of(ann, task).stopped, refusals.QuotaReached)
+    assert able(task) == {bea.pk}
+    assert take(bea, task)
+    membership.add(task, [ann], quota=3, keep_quota=False)
+    assert take(ann, task)
+
+
+def test_answers_can_be_undone_and_changed_after_the_quota_was_reached(task, readers):
+    ann, _ = readers
+    membership.add(task, [ann], quota=1)
+    first = judge(ann, take(ann, task).pk, Answer("de"))
+    lease = undo(ann, task)
+    assert lease.unit_id == first.unit_id
+    again = judge(ann, lease.pk, Answer("en"))
+    change(ann, task, again.pk, Answer("de"))
+    assert take(ann, task) is None
+
+
+def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, readers):
+    ann, _ = readers
+    task = make_task([DISPUTED] * 6, asked="de")
+    membership.add(task, [ann], quota=4)
+    judge(ann, take(ann, task).pk, Answer("de"))
+    assert len(take_sheet(ann, task)) == 3
+    assert open_lease(ann, task) is None
+
+
+@pytest.fixture
+def case(make_task, readers):
+    """A task in which a unit waits for an adjudicator."""
+    task = make_task([DISPUTED] * 3, skip_limit=1, rounds=1)
+    ann, _ = readers
+    skip(ann, take(ann, task).pk)
+    return task.units.get(stage=stages.ADJUDICATION)
+
+
+SETTLED = Answer("de", "I read the language")
+
+
+def test_the_role_in_a_task_replaces_that_of_the_account(case, readers, ada):
+    _, bea = readers
+    membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
+    membership.add(case.task, [ada])
+    assert set(adjudication.adjudicators(case.task)) == {bea}
+    assert adjudication.adjudicator_counts([case.task]) == {case.task.pk: 1}
+    with pytest.raises(refusals.NotAllowed):
+        adjudication.settle(ada, case.pk, SETTLED)
+    adjudication.settle(bea, case.pk, SETTLED)
+
+
+def test_adjudicators_of_other_tasks_decide_nothing_in_a_task_for_members(case, ada, eve):
+    task = case.task
+    assert adjudication.adjudicator_counts([task]) == {task.pk: 2}
+    membership.open_to(task, members_only=True)
+    assert adjudication.adjudicator_counts([task]) == {task.pk: 0}
+    with pytest.raises(refusals.NotAllowed):
+        adjudication.settle(ada, case.pk, SETTLED)
+    membership.add(task, [eve], role=Membership.ADJUDICATOR)
+    assert set(adjudication.adjudicators(task)) == {eve}
+    adjudication.settle(eve, case.pk, SETTLED)
+
+
+def test_cases_of_the_same_text_are_shown_only_from_tasks_in_which_one_adjudicates(case, make_task, readers, ada):
+    _, bea = readers
+    other = make_task([DISPUTED], name="other", skip_limit=1, rounds=1)
+    other.units.update(stage=stages.ADJUDICATION, item=case.item)
+    assert [unit.task for unit, _ in adjudication.of_one_text(case, ada)] == [other]
+    membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
+    assert adjudication.of_one_text(case, bea) == []
+
+
+def test_managers_of_a_task_neither_answer_nor_adjudicate(case, readers, ada):
+    _, bea = readers
+    task = case.task
+    held = take(bea, task)
+    membership.add(task, [bea, ada], role=Membership.MANAGER)
+    assert Lease.objects.get(pk=held.pk).outcome == "released"
+    assert take(bea, task) is None
+    assert bea.pk not in able(task)
+    with pytest.raises(refusals.NotAllowed):
+        adjudication.settle(ada, case.pk, SETTLED)
+
+
+def test_adjudicators_by_role_are_not_asked_about_what_they_could_have_read(case, readers):
+    _, bea = readers
+    membership.add(case.task, [bea], role=Membership.ADJUDICATOR)
+    adjudication.settle(bea, case.pk, SETTLED)
+    assert permit_of(bea, case.task).may_have_seen
+    membership.remove(case.task, [bea])
+    assert not permit_of(bea, case.task).may_have_seen
+
+
+@pytest.mark.parametrize(("text", "quota"), [("", None), ("none", None), ("1,200", 1200), ("50%", 9), ("1%", 1)])
+def test_a_quota_is_a_number_a_share_or_none(task, text, quota):
+    assert membership.quota_of(task, text) == quota
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "101%", "1.5", "9" * 13, "²"])
+def test_what_is_not_a_quota_is_refused(task, text):
+    with pytest.raises(refusals.InvalidAnswer):
+        membership.quota_of(task, text)
+
+
+def test_people_are_found_by_name_language_and_group(task, person):
+    ann, low, fay = person("ann", "de"), person("anton", "de:2"), person("fay", "fr")
+    students = Group.objects.create(name="students")
+    staff = Group.objects.create(name="staff")
+    staff.permissions.add(Permission.objects.first())
+    for group in (students, staff):
+        group.user_set.add(fay.user)
+    assert set(membership.candidates(task, "an")) == {ann, low}
+    assert set(membership.candidates(task, language="de")) == {ann}
+    assert set(membership.candidates(task, group="students")) == {fay}
+    assert set(membership.candidates(task, group="staff")) == set()
+    membership.add(task, [ann])
+    assert set(membership.candidates(task)) == {low, fay}
