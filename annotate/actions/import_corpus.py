@@ -34,7 +34,7 @@ from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.readers import named_columns
-from corpora.sources.text_format import STANDARD, WESTERN, TextFormat
+from corpora.sources.text_format import STANDARD, WESTERN
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import Source, manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
@@ -165,8 +165,7 @@ def _warnings(outcome: Imported) -> tuple[str, str]:
 
 def _read_as(source: Source) -> str:
     """Return a sentence about how a file was read, or "" if it is UTF-8 with commas or has no such format."""
-    text_format = TextFormat(source.encoding, source.delimiter)
-    return "" if text_format in STANDARD else f"{source.name} was read as {text_format}."
+    return "" if source.text_format in STANDARD else f"{source.name} was read as {source.text_format}."
 
 
 def _guessed(outcomes: Sequence[Imported]) -> list[str]:

@@ -244,7 +244,8 @@ def form(
 
     def field_of(option: Option) -> Field:
         field = _field(name, option, values, defaults)
-        return replace(field, fault=str(refusal)) if option.name == refused else field
+        fault = str(refusal) if option.name == refused else ""
+        return replace(field, help=as_on_page(field.help, action.options), fault=fault)
 
     first = [field_of(options[option_name]) for option_name in deed.first if option_name in options]
     rest: dict[str, list[Field]] = {}
@@ -344,6 +345,6 @@ def as_on_page(error: str, options: Iterable[Option]) -> str:
     spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
     for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):
         label = PREVIEW if option.name == TRY else label_of(option)
-        value = {option.spelled: ": yes", spelled: ": no"}[spelled] if option.opposite else ""
+        value = "" if not option.opposite else ": yes" if spelled == option.spelled else ": no"
         error = error.replace(spelled, f"“{label}{value}”")
     return error

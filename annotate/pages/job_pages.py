@@ -91,8 +91,8 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     elapsed = record["at"] - record["began"]
     parts = []
     if done or total:
-        amount = f"{done / size:,.0f}" + (f" of {total / size:,.0f}" if total else "")
-        parts.append(f"{amount} {name}")
+        amounts = [f"{number / size:,.{0 if size == 1 else 1}f}" for number in (done, total) if number is not None]
+        parts.append(f"{' of '.join(amounts)} {name}")
     if done and elapsed > 1:
         parts.append(f"{done / size / elapsed:,.{0 if done / size / elapsed >= 10 else 1}f} {name} per second")
         if total and done / total >= LEAST:
@@ -309,6 +309,9 @@ def _form(
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     first, rest = action_forms.form(name, filled, refusal=refusal)
     can_try = any(option.name == action_forms.TRY for option in action.options)
-    context |= {"deed": deed, "action": action, "first": first, "rest": rest, "can_try": can_try}
+    # The first sentence says what the action does, and the others explain it.
+    summary, _, explanation = action_forms.as_on_page(action.does, action.options).partition(". ")
+    context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
+    context |= {"first": first, "rest": rest, "can_try": can_try}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
     return manage_page(request, "do", refusal=refusal, **context)

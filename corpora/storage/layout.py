@@ -25,6 +25,7 @@ from django.conf import settings
 
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
+from corpora.sources.text_format import TextFormat
 from corpora.system import VERSION, release
 
 
@@ -149,6 +150,10 @@ class Source:
     language: str = ""  # the language declared for the whole file, or ""
     encoding: str = ""  # the encoding of a text file, or ""
     delimiter: str = ""  # the name of the delimiter of a CSV file, or ""
+
+    @property
+    def text_format(self) -> TextFormat:
+        return TextFormat(self.encoding, self.delimiter)
 
 
 def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:

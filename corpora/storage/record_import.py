@@ -293,10 +293,10 @@ def _import(
     name: str, directory: Path, manifest: Manifest, file: _File, max_line: int, max_rejects: float, progress: Progress
 ) -> tuple[Outcome, Manifest]:
     path, format, text_format, columns, language = file
-    digest, written = digest_of(path), asdict(text_format)
+    digest = digest_of(path)
     for number, entry in enumerate(manifest.sources, start=1):
         same_file = (entry.sha256, entry.format, entry.columns, entry.language) == (digest, format, columns, language)
-        if same_file and {"encoding": entry.encoding, "delimiter": entry.delimiter} == written:
+        if same_file and entry.text_format == text_format:
             progress(size_of(path))
             return Outcome(entry, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
@@ -313,7 +313,7 @@ def _import(
         raise log.nothing_accepted()
     log.check(max_rejects)
     counts = {"rows": log.rows, "accepted": accepted, "duplicates": duplicates, "rejects": log.count}
-    source = source_of(path, digest, format, columns, language=language, **written, **counts)
+    source = source_of(path, digest, format, columns, language=language, **asdict(text_format), **counts)
     manifest = with_source(manifest, source, parts)
     for folder in ("parts", "rejects"):
         sync(directory / folder)

@@ -85,7 +85,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     assert page.locator("main .primary").inner_text() == "Prelabel"
     page.click("text=View the corpus")
     with page.expect_download() as rejects:
-        page.click("text=Download the rejects")
+        page.click("text=Rejected rows")
     assert "text" in json.loads(Path(rejects.value.path()).read_text())["reason"]
 
     page.click("main >> text=Prelabel")

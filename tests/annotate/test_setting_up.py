@@ -19,7 +19,7 @@ from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
-from annotate.pages import action_forms, inbox
+from annotate.pages import action_forms, inbox, job_pages
 from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
@@ -562,3 +562,28 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
 )
 def test_what_cannot_be_foretold_says_why(desk, demo_corpus, said, why):
     assert why in foreseen(desk, demo_corpus, **said)
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "unit", "words"),
+    [
+        (512, 2048, "B", "0.5 of 2.0 kB"),
+        (0, 512, "B", "0.0 of 0.5 kB"),
+        (1 << 20, 3 << 20, "B", "1.0 of 3.0 MB"),
+        (1234, 5000, "post", "1,234 of 5,000 posts"),
+        (7, None, "unit", "7 units"),
+    ],
+)
+def test_progress_has_a_unit_in_which_it_can_be_seen(done, total, unit, words):
+    record = {"done": done, "total": total, "unit": unit, "said": [], "began": 0.0, "at": 0.5}
+    assert job_pages.progress(record)["words"] == words
+
+
+def test_options_are_named_as_the_form_labels_them(data_dir):
+    options = by_name()["import_corpus"].options
+    assert action_forms.as_on_page("Add --text-may-leave or --text-stays.", options) == (
+        "Add “May the text be published?: yes” or “May the text be published?: no”."
+    )
+    assert action_forms.as_on_page(f"{inbox.folder()}/a.csv: see --max-rejects.", options) == (
+        "a.csv: see “Maximum share of rejected rows”."
+    )
