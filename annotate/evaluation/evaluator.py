@@ -168,7 +168,7 @@ def _warnings(units: Units) -> list[str]:
         warnings.append(TEXTS.words["unfinished"])
     if units.scarce:
         warnings.append(
-            f"Fewer than {LEAST_COUNT} units in {', '.join(units.scarce)} have a label, so the figures are not "
+            f"Fewer than {LEAST_COUNT} items in {', '.join(units.scarce)} have a label, so the figures are not "
             "reliable there."
         )
     counts = units.manifest.get("counts") or {}
@@ -178,7 +178,7 @@ def _warnings(units: Units) -> list[str]:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
         drawn = counts.get(f"{units.noun}s", 0)
         warnings.append(
-            f"{sum(left_out.values()):,} of {drawn:,} units of {units.name} have no label ({whys}). These units are "
+            f"{sum(left_out.values()):,} of {drawn:,} items of {units.name} have no label ({whys}). These items are "
             "harder than the others, and no figure in this report covers them."
         )
     return warnings

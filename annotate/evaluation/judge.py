@@ -189,7 +189,7 @@ def with_certificate(
         tested, verdict = _tested(answers, judge, epsilon)
         rows, sentences["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
         head, notes = [{"measure": "winning_rate", "of": {}}], []
-    of_corpus = f"Of the {read.size:,} items from which the units were drawn."
+    of_corpus = f"Of the {read.size:,} items from which the items were drawn."
     if read.refused:
         number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
         of_corpus += TEXTS.words["refused"].format(number=number)
@@ -260,7 +260,7 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
     return (
         f"According to the alternative annotator test, the judge {verdict}: it wins against {wins} of {tested} "
         f"people (winning rate {test.winning_rate:.2f}, epsilon {epsilon:g}, level {LEVEL:g}), and is at least as "
-        f"close to the other people in {test.advantage:.1%} of the units."
+        f"close to the other people in {test.advantage:.1%} of the items."
     )
 
 

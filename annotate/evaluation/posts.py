@@ -24,7 +24,7 @@ from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
 from annotate.kinds.interface_language import label_name
-from annotate.reports.evaluation_report import texts
+from annotate.reports.evaluation_report import COMMANDS, texts
 from annotate.reports.tables import many
 
 # Measures, in the order in which reports show them.
@@ -165,11 +165,14 @@ def _figures(
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
     """Return the report's sections as (slug, rows, explanations) tuples. Some sections have explanations only."""
     sections: list[tuple[str, list[Row], Sequence[str]]] = []
+    commands = list[str]()
     if "accuracy" in selected:
         sections.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
     if "recall" in selected:
         rows = list(parts.recall(joined))
-        sections.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
+        hiding = _hiding(rows, joined)
+        commands += [WORDS["more_audits"]] * bool(hiding)
+        sections.append(("recall", rows, (_measured_on("recall", joined), hiding)))
     if "precision" in selected and (rows := list(parts.precision(joined))):
         sections.append(("precision", rows, (_measured_on("precision", joined),)))
         if joined.strangers:
@@ -191,14 +194,13 @@ def _figures(
     if "width_share" in measures:
         # Suggest more work only if the set's task is in this installation.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
-        sections.append(
-            ("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1])))
-        )
+        sections.append(("width", [], (WORDS["width"],)))
+        commands += [WORDS["further_work"].format(task=task) for task in tasks[:1]]
     if any("false_yes" in row["of"] for row in all_rows):
         sections.append(("false_yes", [], (WORDS["false_yes"],)))
     if "if_wrong" in measures:
         sections.append(("lone", [], (WORDS["lone"],)))
-    return sections
+    return [*sections, (COMMANDS, [], commands)] if commands else sections
 
 
 # --- words
@@ -246,8 +248,7 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     return (
         f"Recall has no interval, or an interval of at least {100 * WIDE:.0f} points, for "
         f"{many(len(wide), 'label')}. Posts with these labels may be hidden where the detectors agree on another "
-        f"language and people read few posts, mainly {', '.join(hiding)}. Run “assay audit TASK --add N” to have "
-        "more of these read; “assay plan CORPUS” shows how many are needed."
+        f"language and people read few posts, mainly {', '.join(hiding)}."
     )
 
 

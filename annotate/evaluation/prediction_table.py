@@ -283,7 +283,7 @@ class _Reader:
 
 
 def _refusals(number: int, units: int) -> str:
-    subject = "1 unit has" if number == 1 else f"{number:,} of {units:,} units have"
+    subject = "1 item has" if number == 1 else f"{number:,} of {units:,} items have"
     return f"{subject} no label (a refusal), which counts as a wrong answer."
 
 

@@ -19,9 +19,10 @@ from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.quality import preference_report
 from annotate.quality.agreement_report import agreement_table, doubts, label_table
-from annotate.reports.numbers import estimate
+from annotate.reports.numbers import coefficient, estimate
 from annotate.reports.table_formats import in_yaml, parts
-from annotate.reports.tables import beside
+from annotate.reports.tables import beside, many
+from annotate.reports.text_plots import bars
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
@@ -64,7 +65,7 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
         "quoted": {"title": in_yaml(title), "licence": in_yaml(licence)},
         "languages": sorted({code.split("-")[0] for code in codes}),
         "size": next((name for limit, name in SIZES if rows < limit), "100M<n<1B"),
-        "version": f"0.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:15], 16)}",
+        "version": f"1.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:6], 16)}",
     }
 
 
@@ -108,7 +109,24 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
     for section, made in SECTIONS.items():
         if manifest.get(section):
             context |= made(manifest[section], kind, manifest)
-    return context | _panels(export, manifest)
+    return context | _panels(export, manifest) | _beginning(context)
+
+
+def _beginning(context: Context) -> Context:
+    """Return the sentence and the plot with which the card begins: how many labels there are, from whom, and which."""
+    counts, noun = context["manifest"]["counts"], context["one"]
+    sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
+    sources += [f"{context['by_machine']:,} on which the detectors agree" * bool(context["by_machine"])]
+    given = ", ".join(filter(None, sources))
+    label = "has a label" if context["total"] == 1 else "have a label"
+    agreement = context["manifest"].get("agreement") or {}
+    observed = (agreement.get("all") or {}).get("observed")
+    agreed = f"; observed agreement {coefficient(observed)}" if observed and observed["value"] is not None else ""
+    whole = many(context["total"], noun)
+    return {
+        "sentence": f"{counts['labelled']:,} of {whole} {label}{f': {given}' if given else ''}{agreed}.",
+        "plot": "\n".join(bars((name or label, number) for label, name, number in context["given"])),
+    }
 
 
 def _panels(export: Export, manifest: dict[str, Any]) -> Context:

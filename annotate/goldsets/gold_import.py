@@ -24,6 +24,7 @@ from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.interface_language import NOT, is_negative, negative
+from annotate.reports.text_plots import bars
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
@@ -276,7 +277,8 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         digests = [manifest["files"]["gold.jsonl"]]
         head = head_of(imported["name"], imported["licence"], (), len(labels), digests)
         names = {"tsv": tsv, "rejects": REJECTS, "digests": DIGESTS, "refused": sifted.rows - len(labels)}
-        return render_to_string("annotate/imported.md", {**head, **names, "manifest": manifest})
+        plot = "\n".join(bars(counts["by_label"].items()))
+        return render_to_string("annotate/imported.md", {**head, **names, "plot": plot, "manifest": manifest})
 
     write_with_card(folder, manifest, card)
     return manifest

@@ -17,5 +17,5 @@ from annotate.models.quality import (
     Trial,
     TrialAnswer,
 )
-from annotate.models.tasks import Guidelines, Job, LanguageRoute, Membership, Task
+from annotate.models.tasks import Guidelines, Job, LanguageRoute, Membership, Share, Task
 from annotate.models.work import Backlog, Change, Judgment, Lease, Reserve, Transition, Unit

@@ -386,3 +386,21 @@ class Job(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.ended_at is not None
+
+
+class Share(models.Model):
+    """A link through which anybody can read one output file of a job. Only its hash is stored."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="shares")
+    path = models.CharField(max_length=255, help_text="path of the file in the job's output folder")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"link to {self.path} of {self.job}"

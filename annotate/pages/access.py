@@ -351,6 +351,12 @@ ADDRESSES = 1 << 16
 NUMBER = 4  # size of each number, in bytes
 
 
+def allows_visitor(request: HttpRequest) -> bool:
+    """Count a request without a login, and return whether its address is within ASSAY_API_RATE_UNKNOWN."""
+    address = sha256((address_of(request) or "").encode()).digest()
+    return _allows(settings.API_RATE_UNKNOWN, "addresses", int.from_bytes(address[:8], "big") % ADDRESSES)
+
+
 class PerMinute(BaseThrottle):
     """A throttle that limits the requests in each clock minute.
 
@@ -360,8 +366,7 @@ class PerMinute(BaseThrottle):
     def allow_request(self, request: Request, view: object) -> bool:
         if request.user.is_authenticated:
             return _allows(settings.API_RATE, "people", request.user.pk)
-        address = sha256((address_of(request) or "").encode()).digest()
-        return _allows(settings.API_RATE_UNKNOWN, "addresses", int.from_bytes(address[:8], "big") % ADDRESSES)
+        return allows_visitor(request)
 
     def wait(self) -> float:
         return MINUTE - time.time() % MINUTE

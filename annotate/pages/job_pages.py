@@ -22,12 +22,12 @@ from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
-from annotate.pages import action_forms, corpus_setup, inbox
+from annotate.pages import action_forms, corpus_setup, inbox, shared_reports
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
-from annotate.work import job_store
+from annotate.work import job_store, shares
 from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
@@ -154,7 +154,10 @@ def _job_context(job: Job) -> dict[str, Any]:
         "again": has_form,
         "change": _form_address(job) if has_form and not is_done else "",
         "tried": is_done and job.given.get("dry_run") is True,
-        "files": [(name, path.stat().st_size) for name, path in _files(job).items()],
+        "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
+        "documents": [name for name in _files(job) if shared_reports.is_document(name)],
+        "shares": list(shares.open_shares(job)),
+        "days": shares.DAYS,
         "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "leads_to": _next_links(job) if is_done else [],
@@ -253,13 +256,21 @@ def remove(request: UserRequest, job: Job) -> HttpResponse:
     return done(request, f"Job {number} was removed, together with its files.", "manage-jobs")
 
 
-def file(request: UserRequest, job: Job, path: str) -> FileResponse:
-    """Download an output file of a job."""
+def file(request: UserRequest, job: Job, path: str) -> HttpResponse | FileResponse:
+    """Show a report or card of a job, or download another output file."""
     if job.state != Job.DONE:
         raise Http404
     if (output := _files(job).get(path)) is None:
         raise NotFound("This job did not create this file.")
+    if shared_reports.is_document(path) and "download" not in request.GET:
+        return shared_reports.document(output)
     return FileResponse(output.open("rb"), as_attachment=True, filename=output.name)
+
+
+def share(request: UserRequest, job: Job) -> HttpResponse:
+    """Create a link to a report or card, and show it on the job's page, which is the only time that it is shown."""
+    link = shared_reports.make_link(request, job, _files(job))
+    return manage_page(request, "job", **_job_context(job), link=link)
 
 
 def packed(request: UserRequest, job: Job) -> FileResponse:

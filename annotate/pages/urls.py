@@ -21,6 +21,7 @@ from annotate.pages import (
     middleware,
     qualification_test,
     self_service,
+    shared_reports,
     task_configuration,
     task_reports,
     task_setup,
@@ -144,6 +145,8 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("jobs/<int:job>/cancel/", job_pages.cancel, "job-cancel", "decide", POST),
     ("jobs/<int:job>/again/", job_pages.again, "job-again", "decide", POST),
     ("jobs/<int:job>/remove/", job_pages.remove, "job-remove", "decide", POST),
+    ("jobs/<int:job>/share/", job_pages.share, "job-share", "decide", POST),
+    ("jobs/<int:job>/share/<int:share>/withdraw/", shared_reports.withdraw, "job-withdraw", "decide", POST),
     ("jobs/<int:job>/packed/", job_pages.packed, "job-packed", "manage", GET),
     ("jobs/<int:job>/files/<path:path>", job_pages.file, "job-file", "manage", GET),
 ]
@@ -156,6 +159,7 @@ urlpatterns = [
         page(f"manage/{address}", view, f"manage-{name}".rstrip("-"), right, methods)
         for address, view, name, right, methods in OF_MANAGERS
     ),
+    path("shared/<str:token>/", shared_reports.shared, name="shared"),
     path("docs/", views.index, name="docs"),
     re_path(r"^docs/(?P<file>.+\.[a-z]+)$", views.file, name="docs-file"),
     path("docs/<path:page>/", views.page, name="docs-page"),

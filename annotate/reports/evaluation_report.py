@@ -12,7 +12,7 @@ A report is the dict that `evaluate` writes as JSON. It has these keys:
     head        {measure, of} of the headline rows
     unit        the noun for a unit, such as "post"
     names       optional: a mapping from a value of a dimension, such as a language code, to its name
-    words       a mapping from a section's slug to the sentences below its title
+    words       a mapping from a section's slug to the sentences below its title; `commands` are in a footnote
     reading     sentences on how to read the numbers; sentences on measures are in measures.toml
     comparison  {other, rows}. `value` is the difference. The rows also have better, p and p_holm. If only some
                 measures are tested, the rows are also laid out like the figures. test: name of the test, unless it
@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.core.measures.figure_rows import LOSSES
+from annotate.reports.main_result import better_of, is_decided, sentence
 from annotate.reports.numbers import NOT_MEASURED, coefficients_apart, count, estimate, percent, points
 from annotate.reports.slice_tables import (
     ANCHORS,
@@ -48,19 +49,21 @@ from annotate.reports.slice_tables import (
     NOTES,
     TESTS,
     Section,
-    capital,
     figure,
     measure_column,
     method,
+    noun_of,
     p_column,
     sections_of,
+    shown_value,
 )
 from annotate.reports.square_plots import Cell as Confusion
 from annotate.reports.square_plots import Spot, curve, heat_map
-from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, dense, many, numbered
+from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, dense, many, numbered
 from corpora.core.languages import UND
 
 KIND = "evaluation"
+COMMANDS = "commands"  # key in `words` of the commands that a footnote lists
 TITLE = 30  # maximum length of the names of sets in the title
 COMMONEST = 25  # maximum number of confusions in the table
 CONFUSED = 20  # maximum number of labels in the heat map with numbers in its cells
@@ -105,12 +108,16 @@ def texts(kind: str) -> Texts:
 
 
 class Contents(NamedTuple):
-    """The content of a report, independent of its format."""
+    """The content of a report, independent of its format.
+
+    notes: digests of the gold sets, and commands for further work.
+    """
 
     title: str
-    headlines: list[tuple[str, str, str]]
+    sentence: str
     sections: list[Section]
     how_to_read: tuple[str, ...]
+    notes: list[str]
 
 
 def contents(report: dict[str, Any]) -> Contents:
@@ -121,7 +128,11 @@ def contents(report: dict[str, Any]) -> Contents:
     sets = names if len(names) <= TITLE else many(len(report["gold"]), "gold set")
     used = dict.fromkeys(row["measure"] for row in report["rows"])
     reading = (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
-    return Contents(f"{system}, measured on {sets}", headlines(report), sections(report), reading)
+    notes = [
+        *report["words"].get(COMMANDS, ()),
+        *(f"SHA-256 of {gold['name']}: {gold['digest']}" for gold in report["gold"]),
+    ]
+    return Contents(f"{system}, measured on {sets}", sentence(report), sections(report), reading, notes)
 
 
 def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -132,30 +143,6 @@ def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
     if report.get("comparison"):
         measures[DIFFERENCE] = {}
     return [(ANCHORS[row], f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
-
-
-def headlines(report: dict[str, Any]) -> list[tuple[str, str, str]]:
-    figures = []
-    for head in report["head"]:
-        for row in report["rows"]:
-            if (row["measure"], row["of"]) == (head["measure"], head["of"]):
-                units = row["note"] if row["units"] is None else many(row["units"], report["unit"])
-                description = ", ".join([*_where(report, row), units])
-                figures.append((capital(MEASURES[row["measure"]].name), figure(row).shown, description))
-    if comparison := report.get("comparison"):
-        measured = [row for row in comparison["rows"] if row["value"] is not None]
-        headline_rows = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in report["head"][:1]]
-        figures.append(("Comparison", *_who_is_better(report, headline_rows or measured or comparison["rows"])))
-    return figures
-
-
-def _where(report: dict[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """Return the values that define the row's slice. A number is preceded by the name of its dimension."""
-    names = report.get("names", {})
-    return [
-        f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
-        for name, value in row["of"].items()
-    ]
 
 
 def sections(report: dict[str, Any]) -> list[Section]:
@@ -172,44 +159,13 @@ def sections(report: dict[str, Any]) -> list[Section]:
 # --- Comparison of two systems
 
 
-def _better_of(report: dict[str, Any], row: Mapping[str, Any]) -> str:
-    """Return the name of the better system. Return an empty string if the printed interval contains zero."""
-    names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
-    return names.get(row["better"], "") if _is_decided(row) else ""
-
-
-def _is_decided(row: Mapping[str, Any]) -> bool:
-    """Return whether the printed interval excludes zero. It is printed with shares rounded to three decimals."""
-    return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
-
-
 def _difference(row: Mapping[str, Any]) -> Cell:
     is_share = row["value"] is None or MEASURES[row["measure"]].is_share
     return Cell((points if is_share else coefficients_apart)(row), row["value"])
 
 
-def _who_is_better(report: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return the main figure of a comparison and a sentence about it.
-
-    They describe the first row. If the rows are by label, the sentence counts the labels for which each system is
-    better.
-    """
-    first_system, second_system = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    row = rows[0] if rows else None
-    if row is None or "label" in row["of"]:
-        winners = [_better_of(report, label_row) for label_row in rows]
-        counts = " and ".join(f"{name} is better in {winners.count(name)}" for name in (first_system, second_system))
-        return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts}"
-    if row["low"] is None:
-        return _difference(row).shown, f"not compared: {row['note'] or 'no interval'}"
-    better = _better_of(report, row)
-    verdict = f"{better} is better" if better else "neither is shown to be better"
-    where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])
-    return _difference(row).shown, f"{verdict}: {first_system} minus {second_system}, in {where}"
-
-
 def _comparison(report: dict[str, Any]) -> list[Section]:
-    compared, unit = report["comparison"], report["unit"]
+    compared, unit = report["comparison"], noun_of(report)
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
     measures = {row["measure"] for row in tested}
@@ -221,7 +177,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
 
     def starred(row: Mapping[str, Any]) -> Cell:
         cell = _difference(row)
-        return replace(cell, shown=f"{cell.shown}{'*' * _is_decided(row)}")
+        return replace(cell, shown=f"{cell.shown}{'*' * is_decided(row)}")
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
         """Return the cell with a single system's figure."""
@@ -241,7 +197,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
         Column("value", "A minus B", NUMBER, _difference, ANCHORS[DIFFERENCE]),
         numbered("units", f"{unit}s"),
         *(p_column(key, TESTS[key]) for key in TESTS if tested),
-        Column("better", "better", says=partial(_better_of, report)),
+        Column("better", "better", says=partial(better_of, report)),
         NOTES,
     ]
     tables = dense(many(len(shown_rows), "comparison"), columns, shown_rows)
@@ -261,7 +217,7 @@ def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str,
     compared = report["comparison"]
     first_system, second_system = report["predictor"]["spelled"], compared["other"]["spelled"]
     sentences = [
-        f"A is {first_system} and B is {second_system}, measured on the same {report['unit']}s. Each figure is A’s "
+        f"A is {first_system} and B is {second_system}, measured on the same {noun_of(report)}s. Each figure is A’s "
         "result minus B’s with its 95% interval; shares are in percentage points. A system is named as better if "
         "the interval excludes zero."
     ]
@@ -279,7 +235,13 @@ def _words(report: dict[str, Any], tests: int, *, is_spread: bool) -> tuple[str,
 
 
 def _of(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{DIMENSIONS.get(name, name)} {value}" for name, value in row["of"].items()) or "all"
+    return (
+        ", ".join(
+            shown_value(value) if name == "posts" else f"{DIMENSIONS.get(name, name)} {value}"
+            for name, value in row["of"].items()
+        )
+        or "all"
+    )
 
 
 # --- Scores
@@ -288,7 +250,7 @@ def _of(row: Mapping[str, Any]) -> str:
 RELIABILITY = (
     Column("confidence", "mean confidence", NUMBER, lambda row: percent(row["confidence"])),
     Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]}), ANCHORS["Scores"]),
-    numbered("units", "units"),
+    numbered("units", "items"),
     NOTES,
 )
 
@@ -299,13 +261,13 @@ def _reliability(report: dict[str, Any]) -> Section:
     def plots() -> list[SafeString]:
         measured = [row for row in bins if row["accuracy"] is not None]
         spots = [
-            Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "unit"))
+            Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "item"))
             for row in measured
         ]
         curves = [Spot(row["coverage"], row["accuracy"]) for row in report["coverage"]]
         return [
             curve(spots, title="Reliability", across="confidence", up="accuracy", diagonal=True),
-            curve(curves, title="Accuracy by coverage", across="units answered", up="accuracy", joined=True),
+            curve(curves, title="Accuracy by coverage", across="items answered", up="accuracy", joined=True),
         ]
 
     sentences = (
@@ -333,7 +295,7 @@ def _confusion(report: dict[str, Any]) -> Section:
         Column("gold_name", "name", NAME, lambda row: names.get(row["gold"], "")),
         Column("said", "predicted"),
         Column("said_name", "name", NAME, lambda row: names.get(row["said"], "")),
-        numbered("units", f"{report['unit']}s"),
+        numbered("units", f"{noun_of(report)}s"),
         Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
     )
 
@@ -377,7 +339,7 @@ def _errors(report: dict[str, Any]) -> Section:
     cut = f"; this page shows the first {LISTED}, and its filters count only these." if number > LISTED else "."
     sentences = (
         f"The prediction differs from the gold label in {count(number)} of "
-        f"{many(report['error_base'], report['unit'])}{read}. The file errors.jsonl (written with --out) lists all "
+        f"{many(report['error_base'], noun_of(report))}{read}. The file errors.jsonl lists all "
         f"errors{cut}",
     )
     pairs = Counter((error["gold"], error["predicted"]) for error in errors)
@@ -411,11 +373,10 @@ def _gold(report: dict[str, Any]) -> Section:
     columns = (
         Column("name", "gold set"),
         Column("design", "design", NAME, lambda gold: gold.get("design", "")),
-        numbered("rows", f"{report['unit']}s"),
-        Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+        numbered("rows", f"{noun_of(report)}s"),
+        Column("finished", "status", says=lambda gold: "finished" if gold["finished"] else "unfinished"),
         Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
         Column("folder_name", "folder", NAME),
-        Column("digest", "SHA-256", DIGEST),
     )
     tables = dense(many(len(report["gold"]), "gold set"), columns, report["gold"])
     return Section("gold", "Predictions and gold sets", tuple(sentences), tables)

@@ -81,6 +81,21 @@ def points(figure: Mapping[str, Any] | None) -> str:
     return f"{_signed(figure['value'])} [{_signed(figure['low'])}, {_signed(figure['high'])}]"
 
 
+def amount(difference: Mapping[str, Any], *, is_share: bool) -> tuple[str, str]:
+    """Format a difference in words with its interval, such as ("2.4 points more", "[0.4, 5.2]").
+
+    A negative difference is turned round: it is "less", and its interval has the opposite signs.
+
+    difference: mapping with value, low and high, all measured.
+    is_share: whether to write percentage points.
+    """
+    sign = -1 if difference["value"] < 0 else 1
+    value, *ends = (sign * difference[name] for name in ("value", *(("low", "high")[::sign])))
+    scale, digits = (100, 1) if is_share else (1, 3)
+    size, low, high = (f"{scale * number:z.{digits}f}".replace("-", "−") for number in (value, *ends))
+    return f"{size}{' points' if is_share else ''} {'less' if sign < 0 else 'more'}", f"[{low}, {high}]"
+
+
 def _signed(share: float) -> str:
     return _minus(f"{100 * share:+.1f}")
 

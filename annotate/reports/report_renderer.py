@@ -3,12 +3,15 @@
 `evaluation_report.py` builds the content.
 """
 
+import re
 from typing import Any
 
 from django.template.loader import render_to_string
+from django.utils.html import escape
+from django.utils.safestring import mark_safe
 
-from annotate.reports import evaluation_report, table_formats
-from annotate.reports.table_formats import GAP, as_lines, marked_down, parts, printable, underlined, wrapped
+from annotate.reports import evaluation_report, main_result, table_formats
+from annotate.reports.table_formats import as_lines, marked_down, parts, printable, underlined, wrapped
 from annotate.reports.tables import many
 
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # slugs of sections that are omitted in LaTeX
@@ -23,17 +26,12 @@ FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
 
 
 def as_text(report: dict[str, Any]) -> str:
-    """Return the report as text, at most 100 columns wide. Warnings come first."""
-    title, headlines, sections, how_to_read = evaluation_report.contents(report)
-    written = [underlined(printable(title), "=")]
+    """Return the report as text, at most 100 columns wide."""
+    title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
+    written = [underlined(printable(title), "="), wrapped(printable(sentence)), *_plotted(report)]
     if warnings := report["warnings"]:
         lines = [wrapped(printable(warning), "!! ", "!!   ") for warning in warnings]
-        written.append("\n".join([f"!! {many(len(warnings), 'warning').upper()}", *lines]))
-    if headlines:
-        # Align the numbers and the text.
-        room = max(len(name) for name, _, _ in headlines) + len(GAP)
-        aligned = [(f"{name:<{room}}{number:<22}", printable(description)) for name, number, description in headlines]
-        written.append("\n".join(wrapped(description, start, " " * len(start)) for start, description in aligned))
+        written.append("\n".join([f"!! {many(len(warnings), 'caveat').upper()}", *lines]))
     for section in sections:
         words = [underlined(printable(section.title), "-")]
         if section.loud:
@@ -43,12 +41,18 @@ def as_text(report: dict[str, Any]) -> str:
         if not section.paged:
             written += map(as_lines, section.tables)
     written.append("\n".join(wrapped(sentence) for sentence in how_to_read))
+    written.append("\n".join(wrapped(printable(note)) for note in notes))
     return "\n\n".join(written) + "\n"
+
+
+def _plotted(report: dict[str, Any]) -> list[str]:
+    """Return the plot of the main figures as text, in a list that is empty if there is none."""
+    return ["\n".join(lines)] if (lines := main_result.plot_in_text(report)) else []
 
 
 def as_markdown(report: dict[str, Any]) -> str:
     """Return the report in GitHub's Markdown. Text from files is escaped."""
-    title, headlines, sections, how_to_read = evaluation_report.contents(report)
+    title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
     shown_sections = [
         {
             "title": marked_down(section.title),
@@ -60,20 +64,26 @@ def as_markdown(report: dict[str, Any]) -> str:
     ]
     context = {
         "title": marked_down(title),
-        "warned": many(len(report["warnings"]), "warning"),
-        "warnings": [marked_down(warning) for warning in report["warnings"]],
-        "headlines": [[marked_down(string) for string in line] for line in headlines],
+        "warned": many(len(report["warnings"]), "caveat"),
+        "sentence": marked_down(sentence),
+        "plot": "".join(_plotted(report)),
+        # The summary is in a block of HTML, so it is escaped as HTML. Everything else is Markdown.
+        "caveats": [
+            (escape(" ".join(first.split())), marked_down(rest), marked_down(first))
+            for first, rest in main_result.caveats(report["warnings"])
+        ],
         "how_to_read": how_to_read,
         "sections": shown_sections,
         "where_methods": marked_down(WHERE_METHODS),
         "methods": evaluation_report.methods(report),
+        "notes": [marked_down(note).replace("\\`", "`") for note in notes],  # commands stay code
     }
     return render_to_string("annotate/report.md", context)
 
 
 def as_latex(report: dict[str, Any]) -> str:
     """Return the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
-    title, _, sections, _ = evaluation_report.contents(report)
+    title, _, sections, _, _ = evaluation_report.contents(report)
     shown_sections = [section for section in sections if not section.paged and section.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
         table_formats.as_latex(table, f"{title}: {section.title}, with 95% intervals")
@@ -94,7 +104,7 @@ def as_html(report: dict[str, Any]) -> str:
 
 def as_context(report: dict[str, Any]) -> dict[str, Any]:
     """Return the template context for a report. Plots are drawn only when a template uses them."""
-    title, headlines, sections, how_to_read = evaluation_report.contents(report)
+    title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
     shown_sections = [
         {
             "section": section,
@@ -105,9 +115,14 @@ def as_context(report: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         "title": title,
-        "warned": many(len(report["warnings"]), "warning"),
-        "warnings": report["warnings"],
-        "headlines": headlines,
+        "sentence": sentence,
+        "plot": main_result.plot(report),
+        "warned": many(len(report["warnings"]), "caveat"),
+        "caveats": list(main_result.caveats(report["warnings"])),
         "how_to_read": how_to_read,
+        "notes": [
+            mark_safe(re.sub("`([^`]+)`", r"<code>\1</code>", escape(note)))  # noqa: S308 - escaped before
+            for note in notes
+        ],
         "sections": shown_sections,
     }

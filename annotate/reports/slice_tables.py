@@ -88,6 +88,16 @@ def _by_value(row: PlotRow) -> tuple[bool, float, str]:
     return missing, -values[0] if values else 1, row.label
 
 
+def noun_of(report: Mapping[str, Any]) -> str:
+    """Return what the report counts: its own noun, or "item" if that is only a unit of a task."""
+    return "item" if report["unit"] == "unit" else str(report["unit"])
+
+
+def shown_value(value: str) -> str:
+    """Return how a value of a dimension is shown."""
+    return VALUES.get(value, value)
+
+
 def capital(string: str) -> str:
     return string if string[1:2].isupper() else string[:1].upper() + string[1:]
 
@@ -124,7 +134,13 @@ def sections_of(
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
     }
-    layout = _Layout(report, cell, report.get("names", {}), report["unit"], report.get("form", ""))
+    layout = _Layout(
+        report,
+        cell,
+        report.get("names", {}),
+        "item" if report["unit"] == "unit" else report["unit"],
+        report.get("form", ""),
+    )
     grouped = dict[str, tuple[Mapping[str, Any], list[dict[str, Any]]]]()
     for row in rows:
         slice_keys = row["of"]
@@ -181,7 +197,7 @@ class _Layout(NamedTuple):
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in plotted_rows]
         tables = dense(many(len(rows), "measure"), columns, rows)
         plots = partial(pictures, marks, "Main measures", f"{self.unit}s")
-        return Section("overall", "All units", (), tables, plots=plots)
+        return Section("overall", f"All {self.unit}s", (), tables, plots=plots)
 
     def sliced(self, part: Mapping[str, Any], rows: list[dict[str, Any]]) -> Section:
         """Return a table with a row for each slice and a column for each measure."""
@@ -200,7 +216,7 @@ class _Layout(NamedTuple):
             table_rows.append({"note": _notes(by_measure)})
             for index, value in enumerate(values):
                 name = self.names.get(value, "") if self.names else beside(value)
-                table_rows[-1] |= {f"of{index}": value, f"name{index}": name}
+                table_rows[-1] |= {f"of{index}": shown_value(value), f"name{index}": name}
             for measure in measures:
                 row = by_measure.get(measure, {})
                 table_rows[-1][measure] = self.cell(row) if row else Cell("")
@@ -226,7 +242,7 @@ class _Layout(NamedTuple):
             columns += [Column(f"name{index}", "name", NAME)] if self.names or name in NAMED else []
         for measure in measures:
             columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=ANCHORS[method(measure, self.form)]))
-            for key, heading in (("units", f"{self.unit}s"), ("count", "counts as")):
+            for key, heading in (("units", f"{self.unit}s"), ("count", f"effective {self.unit}s")):
                 if has_units and _is_shown(key, measure, measures, slices):
                     columns.append(numbered(f"{measure}_{key}", heading))
             figures = [by_measure[measure] for by_measure in slices if measure in by_measure and self.cell is figure]
@@ -244,7 +260,11 @@ class _Layout(NamedTuple):
         """
         plotted = [measure for measure in plotted if any(measure in by_measure for by_measure in slices.values())]
         drawn = [
-            PlotRow(" ".join(values), self.names.get(values[0], ""), tuple(map(mark_of, map(by_measure.get, plotted))))
+            PlotRow(
+                " ".join(map(shown_value, values)),
+                self.names.get(values[0], ""),
+                tuple(map(mark_of, map(by_measure.get, plotted))),
+            )
             for values, by_measure in slices.items()
             if any(measure in by_measure for measure in plotted)
         ]
@@ -296,7 +316,7 @@ class _Layout(NamedTuple):
             PlotRow(" ".join(values), "", tuple(mark_of(table_row.get(head)) for head in heads))
             for values, table_row in table_rows.items()
         ]
-        plots = lambda: pictures(marks, title, "units", tuple(heads)) if part.get("plotted") else []  # noqa: E731
+        plots = lambda: pictures(marks, title, f"{self.unit}s", tuple(heads)) if part.get("plotted") else []  # noqa: E731
         return Section(part["slug"], title, brackets, tables, plots=plots)
 
 
@@ -369,6 +389,7 @@ class Names(dict[str, Measure]):
 _DECLARED = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 MEASURES = Names({name: Measure(**fields) for name, fields in _DECLARED["measures"].items()})
 DIMENSIONS: Mapping[str, str] = _DECLARED["dimensions"]
+VALUES: Mapping[str, str] = _DECLARED["values"]
 # A mapping from a row of the table of methods in docs/explanation/measuring.md to the measures that the row explains.
 METHODS: Mapping[str, Collection[str]] = {row: measures.split() for row, measures in _DECLARED["methods"].items()}
 DIFFERENCE = "Difference of two systems"  # the row that explains differences, for every measure

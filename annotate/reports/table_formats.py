@@ -7,7 +7,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from annotate.reports.numbers import end_apart, shortened
-from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
+from annotate.reports.tables import NAME, NOTE, NUMBER, Table
 
 
 def marked_down(string: str) -> str:
@@ -91,7 +91,6 @@ def as_latex(table: Table, caption: str) -> str:
 WIDTH = 100  # columns of a terminal
 GAP = "  "
 TIED = "\0"  # placeholder for a space at which a line must not break
-SHORT_DIGEST = 12
 LEAST = 12  # minimum width of a shortened cell
 
 
@@ -128,8 +127,6 @@ def as_lines(table: Table) -> str:
         for row in cells if column.kind == NOTE else ():
             if row[n]:
                 notes.setdefault(row[n], []).append(row[0])
-        if column.kind == DIGEST:
-            cells = [[*row[:n], row[n][:SHORT_DIGEST], *row[n + 1 :]] for row in cells]
     room = {
         n: max(map(_wide, (column.heading, *(row[n] for row in cells))))
         for n, column in enumerate(table.columns)

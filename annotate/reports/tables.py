@@ -22,7 +22,7 @@ from corpora.core.records import FORMULA
 
 # Kinds of columns. A terminal omits columns of the kind `name` if there is no room, shortens `digest`, and lists each
 # `note` below the table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
-TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
+TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "short", "sentence"
 LONG = 30  # a table with more rows scrolls in a box
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter

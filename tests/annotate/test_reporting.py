@@ -177,7 +177,7 @@ NUMBERS = (
 )
 SENTENCES = (
     "mine@2 against cld2, measured on",
-    "mine@2 is better: mine@2 minus cld2, in accuracy, with und",
+    "mine@2: accuracy 93.4% [92.8, 93.9] on 120,575 posts; 1.4 points more than cld2 [0.2, 2.5].",
     "Compared with: cld2.",
     "A is mine@2 and B is cld2",
     "A minus B",
@@ -188,14 +188,15 @@ SENTENCES = (
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_has_all_numbers_and_sentences_and_its_warnings_first(form, report):
+def test_each_form_has_all_numbers_and_begins_with_the_result_and_its_caveats(form, report):
     before = copy.deepcopy(report)
     written = form(report)
     assert [number for number in NUMBERS if number not in written.replace("&lt;", "<")] == []
     words = " ".join(written.split())
     assert [sentence for sentence in SENTENCES if sentence not in words] == []
     assert "has no label" not in words
-    assert written.index("77 of its posts") < written.index("Another one") < written.index("93.4%")
+    assert written.index("93.4%") < written.index("77 of its posts") < written.index("Another one")
+    assert written.index("Another one") < written.index("Recall by label")
     # It is made the same twice, and leaves the report as it was.
     assert form(report) == written
     assert report == before
@@ -219,6 +220,44 @@ def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured
     for part in (report, comparison):
         part["rows"] = [row | {key: lost[key] for key in lost if key in row} for row in part["rows"]]
     assert "–" in form(report)
+
+
+def test_the_sentence_turns_a_loss_round_and_says_if_neither_is_better(report):
+    [main, *others] = report["comparison"]["rows"]
+
+    def told(**changes):
+        return evaluation_report.contents(
+            report | {"comparison": report["comparison"] | {"rows": [main | changes, *others]}}
+        ).sentence
+
+    assert told(value=-0.024, low=-0.052, high=-0.004, better="second").endswith(
+        "; 2.4 points less than cld2 [0.4, 5.2]."
+    )
+    assert told(value=0.004, low=-0.011, high=0.019, better=None).endswith(
+        "; 0.4 points more than cld2 [−1.1, 1.9], so neither is shown to be better."
+    )
+    assert told(low=None, high=None, note="too few").endswith("; not compared with cld2 (too few).")
+    assert evaluation_report.contents(report | {"comparison": None, "head": []}).sentence == (
+        "mine@2: no main figure was measured."
+    )
+
+
+def test_a_caveat_is_one_line_with_the_rest_folded(report):
+    report["warnings"] = ["It is unfinished. Disputed posts are harder.", "Alone."]
+    source = as_html(report)
+    assert "<summary>It is unfinished.</summary><p>Disputed posts are harder.</p></details>" in source
+    assert "<summary>Alone.</summary></details>" in source
+    assert "<summary>It is unfinished.</summary>\n\nDisputed posts" in as_markdown(report)
+    assert "\n- Alone.\n" in as_markdown(report)
+
+
+def test_the_plot_in_characters_has_a_line_for_each_system(report):
+    report["comparison"]["other_rows"] = [row("accuracy", {"posts": "with und"}, 0.92, 0.912, 0.927, 120575)]
+    lines = as_text(report).splitlines()
+    [mine] = [line for line in lines if line.startswith("Accuracy: mine@2 ")]
+    [other] = [line for line in lines if line.startswith("Accuracy: cld2 ")]
+    assert "93.4% [92.8, 93.9]" in mine
+    assert other.index("●") < mine.index("●")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -277,6 +316,7 @@ def test_no_text_is_taken_for_markup_or_for_a_command_of_the_terminal(report):
     tree = Tree(markdown.render(as_markdown(nasty(report))))
     assert {tag for tag, _ in tree.seen} <= {
         *("h1", "h2", "p", "blockquote", "strong", "ol", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),
+        *("pre", "code", "details", "summary"),
     }
     assert "<b>|*x*_y_`z`[a](javascript:b) & \x1b[31m # c" in tree.text
     assert "\\" not in as_markdown(report | {"comparison": None})  # no more is escaped than must be
@@ -314,7 +354,7 @@ def test_a_note_stands_once_below_a_terminals_table_with_its_languages(report):
 def test_tables_are_in_the_order_of_the_rows_and_pictures_in_that_of_the_values(report):
     codes = re.findall(r"^(bo|cs|cy) .*\d", as_text(report), re.MULTILINE)
     assert codes[:3] == ["bo", "cs", "cy"]
-    assert re.search(r"^found .*\bNO\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
+    assert re.search(r"^found .*\bunfinished\b", as_text(report), re.MULTILINE)  # an unfinished set is marked
     plot = next(svg for svg in svgs(as_html(report)) if "<title>Recall by label</title>" in svg)
     assert re.findall(r">(bo|cs|cy)<", plot) == ["cs", "cy", "bo"]
 

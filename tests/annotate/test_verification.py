@@ -238,7 +238,7 @@ def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said
             "- window: 2014-07-16 to 2014-08-01\n",
             "- share: 1/10\n",
         ),
-        "precision": ("posts were drawn by lot from those that `cld2` takes for it",),
+        "precision": ("posts were randomly drawn from those that `cld2` takes for it",),
     }
     for sentence in (
         f"A {design}-oriented set from the corpus `{NAME}`",

@@ -36,6 +36,7 @@ from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, ExportError, re
 from annotate.models import Task
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
+from annotate.reports.text_plots import bars
 from corpora.core.language_codes import code_of
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import unknown_code
@@ -142,6 +143,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
         **head_of(title, corpus["licence"], codes, total, [rows]),
         "manifest": manifest,
         "total": total,
+        "plot": "\n".join(bars((row["language"], sum(row[split] for split in SPLITS)) for row in languages)),
         "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
         "steps": parts(steps_table(steps)),
         "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),

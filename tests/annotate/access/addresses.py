@@ -18,7 +18,7 @@ FORMS_OF_MANAGERS = (
     *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (
-    *("job-cancel", "job-again", "job-remove", "guidelines-add", "settings-change", "switch"),
+    *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch"),
     *("account-change", "account-do", "route-remove"),
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
@@ -35,6 +35,8 @@ PAGES = {
     "tongue": ((405,) * 6, (302,) * 6),
     "logout": (NO_GET, (302,) * 6),
     "invite": (ALL, (302,) * 6),
+    # Whoever has the link of a shared report may read it.
+    "shared": (ALL, (405,) * 6),
     # There is a manager already.
     "first-manager": ((404,) * 6, (404,) * 6),
     # The link of a mail leads on to its form.
@@ -74,7 +76,7 @@ PAGES = {
     ),
     # Links and passwords are told in the answer, and only there.
     **dict.fromkeys(["manage-new-accounts", "manage-new-manager"], (MANAGERS_LOOK, MANAGERS_LOOK)),
-    "manage-guidelines-preview": (NO_GET, MANAGERS_LOOK),
+    **dict.fromkeys(["manage-guidelines-preview", "manage-job-share"], (NO_GET, MANAGERS_LOOK)),
     # The documentation holds no secret: it is for everybody who can reach the site.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], (ALL, (405,) * 6)),
 }
@@ -107,7 +109,7 @@ OTHERS = {
         {
             "manage-languages": (200, 403),
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
-            "manage-guidelines-preview": (405, 403),
+            **dict.fromkeys(("manage-guidelines-preview", "manage-job-share"), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in ("void", *FORMS_OF_MANAGERS)), (403, 403)),
         },
@@ -155,7 +157,7 @@ FORMS = (
     *("change-choose", "consent"),
     *("adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
-    "manage-guidelines-preview",
+    *("manage-guidelines-preview", "manage-job-share"),
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )

@@ -116,7 +116,7 @@ def test_the_admin_is_the_managers(world):
 
 
 OPEN = (
-    *("login", "tongue", "logout", "invite", "first-manager", "forgotten", "reset"),
+    *("login", "tongue", "logout", "invite", "shared", "first-manager", "forgotten", "reset"),
     *("docs", "docs-page", "docs-file", "favicon.ico"),
 )
 

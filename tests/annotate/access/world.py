@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import inbox
-from annotate.work import accounts, flags, job_store
+from annotate.work import accounts, flags, job_store, shares
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
@@ -92,7 +92,9 @@ class World:
             "manage-corpus": ["july"],
             "manage-rejects": ["july", 1],
             "manage-do": ["close"],
-            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove")},
+            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove", "-share")},
+            "shared": [shares.share(done, "card.md", manager)],
+            "manage-job-withdraw": [done.pk, done.shares.get().pk],
             "manage-job-cancel": [waits.pk],
             "manage-job-file": [done.pk, "card.md"],
             "reply-read": [asked.pk],
@@ -148,6 +150,7 @@ class World:
             "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "manage-do": {"task": task.name},
+            "manage-job-share": {"path": "card.md", "days": "30"},
             "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
             "manage-extend": {"size": "20"},
             "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},

@@ -156,7 +156,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
         assert "mine, measured on" in words
         assert "Does the passage answer the question? Measured on the set qam." in words
         assert "80.5%" in words
-    assert re.search(r"Accuracy +50\.0% \[34\.8, 65\.2\] +QAM, mean over 2 languages", text)
+    assert re.search(r"accuracy \(QAM\) 50\.0% \[34\.8, 65\.2\], mean over 2\s+languages", text)
     assert html.count("<svg") >= 3
     assert ">80.5</text>" in html
     assert "[80.5, 80.5]" not in html

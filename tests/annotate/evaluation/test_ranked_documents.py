@@ -213,14 +213,14 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
         assert "mine against other, measured on" in words
         assert as_percent(figures(report, "RP", labels="all", k="5")) in words
         assert "its labels with a score of at least 2" in words
-        assert "mine is better: mine minus other, in RP@K, all labels, K 5" in words
+        assert "mine: RP@K (K 5) 95.0% [88.7, 98.3] on 40 documents; " in words
         assert "No document has such a label" in words
         assert "Labels are ranked by score, and labels with equal scores by their ids as text." in words
     tables = text.split("\nK  ")[1:]
     assert len(tables) == 6  # all, frequent and zero-shot, of one system and of both
     for part in tables:
         assert [line.split()[0] for line in part.splitlines()[1:11]] == [str(k) for k in range(1, 11)]
-    assert html.count("<svg xmlns") == 4  # all, frequent and zero-shot labels, and answers
+    assert html.count("<svg xmlns") == 5  # the main figures, all, frequent and zero-shot labels, and answers
 
 
 def table_of(path, scores, labels):

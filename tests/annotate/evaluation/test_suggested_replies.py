@@ -197,5 +197,5 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
     for words in forms:
         assert "good against poor, measured on" in words
         assert as_percent(figures(report, "weighted_rouge")) in words
-        assert "good is better: good minus poor, in weighted ROUGE" in words
+        assert "good: weighted ROUGE 90.0% [77.8, 96.6] on 40 examples; 60.0 points more than poor [" in words
         assert "Examples with the same message are treated as one group" in words

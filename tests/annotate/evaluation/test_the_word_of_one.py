@@ -219,4 +219,4 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     assert sum(sources.values()) == pytest.approx(1)
     assert accuracy_in(found)["width_sources"] == sources
     assert "more checks (assay audit TASK --add N --checks)" in as_text(found)
-    assert "each kind of further work, run `assay audit checked`" in found["words"]["width"][1]
+    assert "each kind of further work, run `assay audit checked`" in found["words"]["commands"][0]

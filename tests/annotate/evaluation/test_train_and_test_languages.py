@@ -181,12 +181,13 @@ def test_names_have_the_codes_of_the_set_or_of_the_published_files_and_joint_is_
 
 
 @pytest.mark.parametrize(
-    ("pair", "headline"), [("de-de", "mean over 1 pair"), ("joint-de", "joint, mean over 1 test language")]
+    ("pair", "headline"), [("de-de", "mean over 1 pair"), ("joint-de", "mean over 1 test language")]
 )
 def test_one_pair_or_joint_alone_is_the_headline(gold, predict, capsys, pair, headline):
     call_command("evaluate", str(predict(gold, "mine", {pair: (9, 5, 10)})), gold=[str(gold)])
-    [shown] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Mean accuracy  80.0% [")]
-    assert shown.endswith(f"]    {headline}")
+    [shown] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("mine: mean accuracy")]
+    assert "80.0% [" in shown
+    assert shown.endswith(f", {headline}.")
 
 
 def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_classes_are_told(

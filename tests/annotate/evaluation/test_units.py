@@ -41,7 +41,7 @@ def test_a_judge_on_imported_judgments_has_the_figures_that_are_counted_by_hand(
     assert (found["value"], *interval(found)) == (right / len(predicted), *jeffreys(right, len(predicted)))
     assert (found["units"], found["note"]) == (len(predicted), "")
     assert report["warnings"] == [
-        "5 of 390 units of zc have no label (no majority 5). These units are harder than the others, and no "
+        "5 of 390 items of zc have no label (no majority 5). These items are harder than the others, and no "
         "figure in this report covers them."
     ]
     ones = [key for key, row in truth.items() if row["label"] == "1"]
@@ -156,7 +156,7 @@ def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_pat
     assert figures(report, "accuracy")["value"] == pytest.approx(1 - refused / number)
     found = figures(report, "refused")
     assert (found["value"], found["note"]) == (pytest.approx(refused / number), f"{refused} of {number}")
-    told = f"said.{suffix}: {refused} of {number} units have no label (a refusal), which counts as a wrong answer."
+    told = f"said.{suffix}: {refused} of {number} items have no label (a refusal), which counts as a wrong answer."
     assert told in report["told"]
     ones = [row for row in rows_of(crowd) if row["label"] == "1"]
     answered = sum(dict(said)[row["id"]] == "1" for row in ones)
@@ -219,7 +219,7 @@ def test_a_refused_grade_counts_as_the_farthest_one(reviews, tmp_path, run):
     call_command("import_predictions", "reviews", path, name="mine", version="1", verbosity=0)
     imported = run("mine@1", "--gold", gold)
     assert (imported["rows"], figures(imported, "refused")["note"]) == (report["rows"], f"{len(refused)} of 60")
-    assert any(told.startswith(f"mine@1: {len(refused)} of 60 units have no label") for told in imported["told"])
+    assert any(told.startswith(f"mine@1: {len(refused)} of 60 items have no label") for told in imported["told"])
 
 
 def test_two_systems_are_compared_by_label_and_in_their_scores(crowd, tmp_path, run):
@@ -359,7 +359,7 @@ def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, 
     assert figures(report, "accuracy")["value"] == pytest.approx(0.5)
     assert figures(report, "accuracy", language="de")["value"] == 0
     assert any(told.startswith("In each language, and each part") for told in report["warnings"])
-    assert not any("These units are harder than the others" in told for told in report["warnings"])
+    assert not any("These items are harder than the others" in told for told in report["warnings"])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -367,7 +367,7 @@ def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read
     gold, said = half_read(en=30, de=4)
     told = refusal(said, "--gold", gold, "--unfinished", "--sequential")
     assert "at least 5 labelled units in each language" in told
-    assert any("Fewer than 5 units in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"])
+    assert any("Fewer than 5 items in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"])
 
 
 IGNORED = {

@@ -183,7 +183,7 @@ def test_an_unfinished_set_says_so_and_lists_waiting_posts_only_once_the_task_is
     assert set(files(out)) == {"uniformly_sampled.unfinished.tsv", "manifest.json", "README.md"} | marked
     header, text = card_of(out)
     assert header["configs"][0]["data_files"][0]["path"] == "gold.unfinished.parquet"
-    assert f"**Unfinished.** {waiting} of 60 posts still wait for people" in text
+    assert f"<summary>Unfinished: {waiting} of 60 posts still wait for people" in text
     assert "left_out" not in text
     keys = task.units.exclude(stage__in=stages.FINISHED).values_list("item__key", flat=True)
     content = everything_in(out)

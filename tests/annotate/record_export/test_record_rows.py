@@ -237,7 +237,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, out, capsy
     assert set(files(out)) == {"gold.unfinished.jsonl", parquet, "manifest.json", "README.md"}
     assert json.loads((out / "manifest.json").read_bytes())["agreement"] is None
     header, text = card_of(out)
-    assert "**Unfinished.** 60 of 60 records still wait for people" in text
+    assert "<summary>Unfinished: 60 of 60 records still wait for people" in text
     assert "No record has two answers" in text
     # Without a file of rows, the datasets library would take the manifest for a row.
     assert header["configs"][0]["data_files"] == [{"split": "train", "path": parquet}]
