@@ -277,7 +277,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         digests = [manifest["files"]["gold.jsonl"]]
         head = head_of(imported["name"], imported["licence"], (), len(labels), digests)
         names = {"tsv": tsv, "rejects": REJECTS, "digests": DIGESTS, "refused": sifted.rows - len(labels)}
-        plot = "\n".join(bars(counts["by_label"].items()))
+        plot = "\n".join(bars(Counter(labels.values()).items()))
         return render_to_string("annotate/imported.md", {**head, **names, "plot": plot, "manifest": manifest})
 
     write_with_card(folder, manifest, card)
