@@ -91,7 +91,7 @@ def test_alpha_of_sets_is_what_nltk_gives_for_two_coders():
     # A unit with one answer changes nothing, though nobody else gave its value.
     more, more_sets = answered([*CODERS, ("l9 l8",)])
     assert alpha(more.counts(), masi(more_sets), seed=1) == alpha(answers.counts(), masi(sets), seed=1)
-    with pytest.raises(ValueError, match=r"shape \(6, 6\) are not those of 7 labels"):
+    with pytest.raises(ValueError, match=r"shape \(6, 6\), but 7 labels require the shape \(7, 7\)"):
         alpha(answers.counts(), masi(sets[1:]), seed=1)
 
 

@@ -207,7 +207,7 @@ def test_a_draw_is_for_labels_that_the_predictor_has(make, write):
         ("zh-CN", cld2, "cld2 does not assign zh-CN, but zh instead. Draw for zh"),
         ("zh-TW", majority, "majority does not assign zh-TW, but zh instead"),
         ("ckb", majority, "majority cannot assign ckb. Use a predictor that can"),
-        ("ckb", cld2, "cld2 does not know ckb"),
+        ("ckb", cld2, "cld2 cannot assign ckb. Use a predictor that can"),
         ("zh", MINE, "mine@1 does not assign zh, but zh-CN instead. Draw for zh-CN"),
         ("xx", MINE, "'xx' is not a known language"),
         ("und", MINE, "'und' is not a known language"),
@@ -270,8 +270,8 @@ def test_what_a_corpus_lacks_for_a_draw_is_explained(make, write, import_corpus)
     refuses(RECALL, without_authors, "No post in corpus a has an author")
     assert sample_precision(without_authors, None, size=5, seed="s", predictor=MINE)
     without_times = make([{**row, "posted_at": ""} for row in rows], name="t")
-    refuses(RECALL, without_times, "No post of corpus t has a time")
-    refuses(PRECISION, without_times, "No post of corpus t has a time", window=WINDOW)
+    refuses(RECALL, without_times, "No post in corpus t has a time")
+    refuses(PRECISION, without_times, "No post in corpus t has a time", window=WINDOW)
     without_languages = make([{**row, "label": "und"} for row in rows], name="u")
     refuses(PRECISION, without_languages, "mine@1 assigns no language to any post, so nothing can be drawn")
     corpus = make(rows, votes=False)
