@@ -7,7 +7,7 @@ from annotate.models import Judgment, Qualification, TrialAnswer
 from annotate.quality.guideline_versions import new_version
 from corpora.models import Item
 from tests.annotate.acts import answer, begin
-from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, worst_contrast
+from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, move_clock, worst_contrast
 from tests.annotate.qualifying.trials import OTHER, PATH, go_through, practised
 from tests.looks import set_look, sticks_out
 
@@ -182,6 +182,7 @@ def every_step(page, task, annotator):
     page.click("#answers button[value='1']")
     page.wait_for_selector(".explained:not(.right)")
     yield "wrong"
+    move_clock(page, 1000)  # the link is where the answer was tapped: presses.js
     page.click("text=On to the test")
     page.wait_for_selector("text=Begin the test")
     yield "test"
