@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from annotate.manual import pages
 from annotate.manual.pages import INDEX, Entry, entries
+from annotate.reports.plots import Mark, Row, forest
 
 # --- Search. Each process builds an in-memory index of all passages at its first search.
 #
@@ -256,9 +258,25 @@ def file(request: HttpRequest, file: str) -> HttpResponse:
     return HttpResponse(path.read_bytes(), content_type=kind or "application/octet-stream")
 
 
+# What the page of the design system shows besides its text, from the files that the app serves.
+DESIGN = "design"
+STATIC = Path(__file__).resolve().parents[1] / "static" / "annotate"
+COLOURS = re.findall(r"--([a-z-]+): light-dark", (STATIC / "assay.css").read_text(encoding="utf-8"))
+ICONS = re.findall(r'symbol id="([a-z0-9-]+)"', (STATIC / "icons.svg").read_text(encoding="utf-8"))
+
+CHART = [Row("de", "German", (Mark(0.971, 0.958, 0.982, 1204),)), Row("nl", "Dutch", (Mark(0.93, 0.9, 0.95, 318),))]
+
+
 def _page_response(request: HttpRequest, path: str) -> HttpResponse:
     previous, following = pages.around(path)
     context = {"page": pages.page(path), "before": previous, "after": following, **_frame(path)}
+    if path == DESIGN:
+        context |= {
+            "colours": COLOURS,
+            "icons": ICONS,
+            "spacing": (4, 8, 16, 24, 40),
+            "chart": forest(CHART, title="Accuracy"),
+        }
     return render(request, "annotate/docs/page.html", context)
 
 

@@ -201,7 +201,7 @@ def test_a_record_is_read_from_right_to_left_with_its_names_and_frames(at_work, 
     directions = "nodes => nodes.map(node => getComputedStyle(node).direction)"
     texts = page.locator("#post p").evaluate_all(directions)
     assert texts == ["rtl", *["ltr"] * (len(texts) - 3), "rtl", "ltr"]
-    fields = page.locator("#post .field").evaluate_all(directions)
+    fields = page.locator("#post .zone").evaluate_all(directions)
     assert (fields[0], fields[-1]) == ("rtl", "rtl")
 
 
