@@ -1,7 +1,7 @@
 """Kinds that people answer with a set of concepts from a vocabulary."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -154,14 +154,14 @@ def unknown(item: Item, task: Task) -> list[str]:
     return [key for key in item.declared if key not in names]
 
 
-def list_row(unit: Unit, answers: Iterable[str]) -> list[str]:
+def list_row(unit: Unit, answers: Iterable[str], called: Callable[[str], str]) -> list[str]:
     """Return the cells of the adjudicators' list: the language, and the chosen concepts with their numbers of votes."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     concepts = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
-    return [unit.item.language, "; ".join(concepts)]
+    return [called(unit.item.language), "; ".join(concepts)]
 
 
-def advise(unit: Unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     title = unit.item.fields[unit.task.kind.fields[0]]
     return {"searches": searches(title, SEARCHES[1:])}
 

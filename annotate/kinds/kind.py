@@ -263,26 +263,30 @@ class Pages:
     ask: function that returns the template context of the question, from the unit and the annotator's permit. The
         context must depend only on the task, the annotator and the question, so that it does not reveal the detectors'
         votes, the queue or other people's answers.
-    advise: function that returns additional context for an adjudicator. Its second argument is true if votes and
-        answers must stay hidden.
+    advise: function that returns additional context for an adjudicator, from the unit and `usual`. If votes and
+        answers must stay hidden, `usual` lists languages to offer, which do not depend on the unit. Otherwise it is
+        None.
     list_heads: column headings of the adjudicators' list
-    list_row: function that returns the cells of a unit in that list
+    list_row: function that returns the cells of a unit in that list, from the unit, its answers, and a function that
+        returns how a language code is shown
     called: function that returns the name of a code
-    short: function that returns a short name of a label, for adjudicators and the admin
+    short: function that returns a short name of a label, for managers and the admin
+    searches_languages: whether any of the task's languages can be found by name, with the key W
     question: template of the question in the queue; "" if all answers are imported
     sheet: template that shows many units at once; "" if units are shown one at a time
     adjudication: template of the adjudication view
     """
 
     ask: Callable[[Unit, Permit], dict[str, Any]]
-    advise: Callable[[Unit, bool], dict[str, Any]]
+    advise: Callable[[Unit, Sequence[str] | None], dict[str, Any]]
     list_heads: tuple[str, ...]
-    list_row: Callable[[Unit, Sequence[str]], list[str]]
+    list_row: Callable[[Unit, Sequence[str], Callable[[str], str]], list[str]]
     called: Callable[[str], str]
     short: Callable[[str], str]
     question: str = ""
     sheet: str = ""
     adjudication: str = ""
+    searches_languages: bool = False
 
 
 @dataclass(frozen=True)

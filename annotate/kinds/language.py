@@ -1,5 +1,6 @@
 """The kind `language`, which asks for the language of a post (Evaluating language identification performance, 2015)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,12 @@ def ask(unit: Unit, permit: Permit) -> dict[str, Any]:
     }
 
 
-def advise(unit: Unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     labels = unit.task.labels
-    likely = [] if blind else _likely(unit)
-    rest = language_questions.by_name(code for code in labels if code not in likely)
-    buttons = [language_questions.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(likely, 1)]
-    return {**language_questions.advise(unit, blind), "choices": buttons, "others": rest}
+    offered = _likely(unit) if usual is None else usual
+    rest = language_questions.by_name(code for code in labels if code not in offered)
+    buttons = [language_questions.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(offered, 1)]
+    return {**language_questions.advise(unit, usual), "choices": buttons, "others": rest}
 
 
 def _likely(unit: Unit) -> list[str]:
@@ -103,6 +104,7 @@ KIND = language_questions.about_languages(
         "advise": advise,
         "question": "annotate/language.html",
         "adjudication": "annotate/bench_language.html",
+        "searches_languages": True,
     },
     statistics={
         "compared": lambda task: [*task.labels, UND],

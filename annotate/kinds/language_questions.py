@@ -1,6 +1,6 @@
 """What the kinds `language` and `verify` have in common: choices, reasons, routes and context for adjudicators."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -144,10 +144,10 @@ def searches(text: str, sites: Iterable[tuple[str, str]]) -> list[tuple[str, str
     return [(name, address.format(quote_plus(text[:200]))) for name, address in sites]
 
 
-def advise(unit: Unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     """Return template context for an adjudicator: the votes, other posts by the author, and links to look up the text.
 
-    blind: whether to leave out the votes
+    usual: as in Pages.advise; unless it is None, the votes are left out
     """
     item = unit.item
     try:
@@ -156,7 +156,7 @@ def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     except CorpusError as error:
         posts, trouble = [], str(error)
     return {
-        **({} if blind else {"votes": item.votes.items()}),
+        **({"votes": item.votes.items()} if usual is None else {}),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
         "trouble": trouble,
         "searches": searches(item.text, SEARCHES),
@@ -164,11 +164,11 @@ def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     }
 
 
-LIST_HEADS = ("candidates", "queues so far")
+LIST_HEADS = ("candidates", "seen by")
 
 
-def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
-    return [", ".join(unit.candidates[:4]), " → ".join(unit.visited)]
+def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
+    return [", ".join(map(called, unit.candidates[:4])), " → ".join(map(called, unit.visited))]
 
 
 def about_languages(

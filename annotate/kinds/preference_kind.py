@@ -4,7 +4,7 @@ People see two sides and choose the better one. annotate/controls/pair_order.py 
 which is the name of the system, or `tie`. A task can compare more than two systems, but each unit compares only two.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -94,14 +94,14 @@ def check(answer: Answer, unit: Unit) -> None:
         raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
 
 
-def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
     """Return the cells of the adjudicators' list.
 
     answers: people's answers, as sides that are ordered as the adjudicator sees them
     """
     kind = unit.task.kind
     counts = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
-    return [unit.item.language, ", ".join(counts)]
+    return [called(unit.item.language), ", ".join(counts)]
 
 
 def compared_here(kind: Kind) -> Kind:
@@ -128,7 +128,7 @@ def compared_here(kind: Kind) -> Kind:
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
             # Adjudicators get no links for looking up the text, because a conversation cannot be looked up.
-            "advise": lambda unit, blind: {**record_kind.advise(unit, blind), "searches": [], "options": shown(unit)},
+            "advise": lambda unit, usual: {**record_kind.advise(unit, usual), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
         publication={

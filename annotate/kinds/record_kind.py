@@ -3,7 +3,7 @@
 A record declares its language, and people who read that language answer or skip its unit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -127,7 +127,7 @@ def read_by(language: str, task: Task, routes: Routes) -> list[str]:
     ]
 
 
-def advise(unit: Unit, blind: bool) -> dict[str, Any]:
+def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     text = item.fields[kind.fields[0]] if kind.fields else item.text
     # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
@@ -138,9 +138,12 @@ def advise(unit: Unit, blind: bool) -> dict[str, Any]:
     }
 
 
-def list_row(unit: Unit, answers: Sequence[str]) -> list[str]:
+def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
     kind = unit.task.kind
-    return [unit.item.language, ", ".join(kind.name(label) for label in sorted(answers, key=unit.task.labels.index))]
+    return [
+        called(unit.item.language),
+        ", ".join(kind.name(label) for label in sorted(answers, key=unit.task.labels.index)),
+    ]
 
 
 def faults(options: Mapping[str, Any]) -> str:

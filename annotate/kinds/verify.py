@@ -65,8 +65,8 @@ KIND = language_questions.about_languages(
     },
     pages={
         "ask": lambda unit, permit: {**language_questions.undefined(REASONS), **language_questions.about(unit.asked)},
-        "advise": lambda unit, blind: {
-            **language_questions.advise(unit, blind),
+        "advise": lambda unit, usual: {
+            **language_questions.advise(unit, usual),
             **language_questions.about(unit.asked),
         },
         "question": "annotate/verify.html",

@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.pages import concept_picker, item_view
+from annotate.pages import case_summary, concept_picker, item_view
 from annotate.pages.access import CONFLICT, UserRequest, status_of, whole_number
 from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
@@ -35,7 +35,7 @@ DONE = {
     Judgment.REPEAT: gettext_lazy("answered again"),
     Judgment.SKIP: gettext_lazy("skipped"),
     Judgment.FLAG: gettext_lazy("found it disturbing"),
-    Judgment.SETTLE: gettext_lazy("settled as"),
+    Judgment.SETTLE: gettext_lazy("decided"),
     Judgment.DISCARD: gettext_lazy("discarded"),
 }
 # Case -> text on a page.
@@ -59,7 +59,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
     judgments: list[Any] = list(unit.judgments.select_related("annotator__user", "lease"))
     own_judgment = unit.judgments.live().filter(annotator=annotator).first()
-    moves = unit.transitions.select_related("by", "judgment")
+    moves = unit.transitions.select_related("by", "judgment__annotator")
     decided = adjudication.own_decision(unit, annotator)
     if decided:
         judgments = [judgment for judgment in judgments if judgment.pk <= decided.pk]
@@ -74,20 +74,24 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     *labels, own_label, label = seen(annotator, ((unit, text) for text in stored))
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
+    advice = kind.pages.advise(unit, case_summary.usual_languages(unit.task, annotator) if blind else None)
+    compared_sets = sets(sides_of(annotator, unit), unit.item, kind)
     return {
         "blind": blind,
         "decides": True,
         **({} if blind else _history(unit, annotator, judgments, moves)),
+        "detectors_say": case_summary.detectors_say(advice.get("votes", ())),
         **record(unit.item, kind, may_hurt=unit.disturbing),
-        **sets(sides_of(annotator, unit), unit.item, kind),
-        **kind.pages.advise(unit, blind),
+        **compared_sets,
+        "shared": case_summary.shared_replies(compared_sets.get("sets", ())),
+        **advice,
         **concept_picker.of_decision(unit, annotator, blind, posted),
         "own": own_judgment,
-        "own_said": kind.pages.short(own_label),
+        "own_said": kind.name(own_label, unit.item.language),
         "of_one_text": [] if blind else _of_one_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
-        "came_to": kind.pages.short(label),
+        "came_to": kind.name(label, unit.item.language),
         "open": unit.stage == stages.ADJUDICATION and not decided,
     }
 
@@ -99,14 +103,16 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
     """
     kind, changes = unit.task.kind, list(answer_changes.of_unit(unit))
     labels = seen(annotator, ((unit, change.label) for change in changes))
-    happened = (_(stages.happened(move.from_stage, move.event, move.to_stage)) for move in moves)
+    language, judgment_list = unit.item.language, list(judgments)
     return {
-        "judgments": [(judgment, DONE[judgment.kind], kind.pages.short(judgment.seen)) for judgment in judgments],
-        "changes": [
-            (change, kind.name(label, unit.item.language)) for change, label in zip(changes, labels, strict=True)
+        "why": case_summary.summary(unit, judgment_list, moves),
+        **case_summary.comparison(unit, judgment_list),
+        "judgments": [
+            (judgment, DONE[judgment.kind], kind.name(judgment.seen, language)) for judgment in judgment_list
         ],
+        "changes": [(change, kind.name(label, language)) for change, label in zip(changes, labels, strict=True)],
         "transitions": moves,
-        "history": [(move, words, _stage_text(move)) for move, words in zip(moves, happened, strict=True)],
+        "history": [(move, case_summary.event_text(move)) for move in moves],
     }
 
 
@@ -115,16 +121,8 @@ def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tupl
 
     The cells are those of the unit's row in the list of cases, as (heading, text) tuples.
     """
-    cases = adjudication.of_one_text(unit, annotator)
+    cases = adjudication.of_one_text(unit, annotator, label_name)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in cases]
-
-
-def _stage_text(move: Transition) -> str:
-    """Return a description of the stage that a unit moved to."""
-    if move.to_stage == stages.QUEUED:
-        values = {"language": label_name(move.language), "number": move.round}
-        return _("waiting for readers of %(language)s, round %(number)s") % values
-    return _(stages.STAGES[move.to_stage])
 
 
 @dataclass(frozen=True)
@@ -150,13 +148,15 @@ class Row:
 
     @property
     def said(self) -> str:
-        return self.unit.task.kind.pages.short(self.agreed)
+        return self.unit.task.kind.name(self.agreed, self.unit.item.language)
 
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
     unit_list = list(units)
     agreed = adjudication.agreed(unit_list, annotator)
-    return [Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(unit_list, annotator)]
+    return [
+        Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(unit_list, annotator, label_name)
+    ]
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
@@ -164,7 +164,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
     decisions = list(judgments)
     labels = seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
-        (judgment, judgment.unit.in_a_line, task.kind.pages.short(label))
+        (judgment, judgment.unit.in_a_line, task.kind.name(label) if label else "")
         for judgment, label in zip(decisions, labels, strict=True)
     ]
 
@@ -173,7 +173,7 @@ def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return _("Discarded.")
     [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
-    return _("Settled as %(label)s.") % {"label": task.kind.name(label)}
+    return _("Decided: %(label)s.") % {"label": task.kind.name(label)}
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def next_to_adjudicate(task: Task, cut: Cut, place: dict[str, Any], decided: Jud
 
 
 def settled(count: int) -> str:
-    sentence = ngettext("%(count)s case has been settled.", "%(count)s cases have been settled.", count)
+    sentence = ngettext("%(count)s case has been decided.", "%(count)s cases have been decided.", count)
     return sentence % {"count": f"{count:,}"}
 
 

@@ -336,11 +336,11 @@ def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
 
 def _votes(unit: Unit) -> dict[str, list[str]]:
     """Return a mapping from concept key to the annotators who chose the concept, most votes first."""
-    live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator__user").order_by("pk")
+    live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator").order_by("pk")
     annotators: dict[str, list[str]] = {}
     for judgment in live:
         for key in unit.task.kind.form.facets(judgment.label):
-            annotators.setdefault(key, []).append(str(judgment.annotator))
+            annotators.setdefault(key, []).append(judgment.annotator.pseudonym)
     return dict(sorted(annotators.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 

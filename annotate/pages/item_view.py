@@ -350,7 +350,7 @@ _OF_CONCEPTS: Keys = [
 _OF_LANGUAGES: Keys = [("Q", _lazy("undefined, and then the reason")), ("W", _lazy("any other language, by its name"))]
 _ADJUDICATION_KEYS: Keys = [
     ("⇧ 1 – 9", _lazy("choose a reason on the page")),
-    ("1 – 9", _lazy("settle the case with one of the first answers")),
+    ("1 – 9", _lazy("decide on one of the first answers")),
     ("0", _lazy("discards the case")),
     (",  .", _lazy("the previous and the next case, without deciding")),
     ("T", _lazy("another case of the same text, if there is one")),

@@ -6,7 +6,7 @@ adjudicator decides.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,14 +117,18 @@ def _to_be_blind(moves: QuerySet[Transition], annotator: Annotator) -> QuerySet[
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
-def told(units: Iterable[Any], annotator: Annotator) -> list[tuple[Any, list[str]]]:
+def told(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Any, list[str]]]:
     """Return units of `to_adjudicate`, each with the cells that a list shows under the heads in Pages.list_heads.
 
     A unit that is decided blind has no cells.
+
+    called: function that returns how a language code is shown.
     """
     listed = list(units)
     answers = _answers(listed, annotator)
-    return [(unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers[unit.pk])) for unit in listed]
+    return [
+        (unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers[unit.pk], called)) for unit in listed
+    ]
 
 
 def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]]:
@@ -401,7 +405,7 @@ def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str],
     Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
     """
     if not labels:
-        raise InvalidAnswer(_("Select the cases that you want to settle together."))
+        raise InvalidAnswer(_("Select the cases that you want to decide together."))
     check_reason(reason)
     result = Together()
     units = {unit.pk: unit for unit in adjudicated(task, annotator).filter(pk__in=labels)}
@@ -424,15 +428,17 @@ def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgme
     waits = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
     if waits and not is_retry and agreed(waits, annotator).get(unit.pk) != label:
         # All cases get the same message, so that it does not reveal a second opinion.
-        raise NotAllowed(_("This case can no longer be settled together with others. Decide it separately."))
+        raise NotAllowed(_("This case can no longer be decided together with others. Decide it separately."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
 
-def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]]:
+def of_one_text(unit: Unit, annotator: Annotator, called: Callable[[str], str] = str) -> list[tuple[Unit, list[str]]]:
     """Return the units with the same text that this adjudicator may decide, in any task, with their list cells.
 
     The unit itself must not be one that is decided blind. Such units are also left out of the result, because the
     answers to the same text would reveal what people answered about them.
+
+    called: as in `told`.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
@@ -441,7 +447,7 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
         if task.kind.sensitive is None and adjudicates_in(annotator, task) and not running(annotator, task):
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             cases += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
-    return told(cases[:OF_ONE_TEXT], annotator)
+    return told(cases[:OF_ONE_TEXT], annotator, called)
 
 
 def nobody_else(unit: Unit) -> None:

@@ -99,7 +99,7 @@ def test_where_others_have_gone_on_an_adjudicator_decides_between_both(make_task
     assert history(task)[-1][0] == "changed"
     client.force_login(ada.user)
     shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
-    assert "ann would answer English now." in shown
+    assert f"{ann.pseudonym} would answer English now." in shown
     assert "I read it again" in shown
     assert "its reader changed the answer" in shown
     settle(ada, first.unit, "en")
@@ -123,7 +123,7 @@ def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, 
     change(ann, task, first.pk, ENGLISH)
     client.force_login(person("ada", adjudicates=True).user)
     shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
-    assert "checked blind" in shown
+    assert "Checked blind" in shown
     assert "would answer" not in shown
 
 

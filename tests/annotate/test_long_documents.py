@@ -422,4 +422,4 @@ def test_an_adjudicator_has_the_answers_in_sight_from_the_top_of_a_document_to_i
         assert press_and_scroll(page, "PageUp") < 0
     page.fill("[name=reason]", "The guidelines say so")
     page.click(".settle button:has-text('Sports')")
-    assert "Settled as Sports." in page.inner_text("[role=status]")
+    assert "Decided: Sports." in page.inner_text("[role=status]")

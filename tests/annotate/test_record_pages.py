@@ -103,7 +103,7 @@ def disagreed(make_records_task, ann, person):
 def test_an_adjudicator_sees_the_fields_and_what_was_answered_and_gives_one_of_the_labels(disagreed, person, client):
     client.force_login(person("ada", adjudicates=True).user)
     listed = client.get("/tasks/crowd/adjudication/").text
-    assert re.findall(r"<td>([^<]*)</td>", listed) == ["en", "Perfect, Good, Bad"]
+    assert re.findall(r"<td>([^<]*)</td>", listed) == ["English", "Perfect, Good, Bad"]
     assert " · the title of en-" in listed
     path = f"/tasks/crowd/adjudication/{disagreed.pk}/"
     page = client.get(path).text
@@ -116,7 +116,7 @@ def test_an_adjudicator_sees_the_fields_and_what_was_answered_and_gives_one_of_t
     assert client.post(path, {"label": "und", "reason": "I think so"}).status_code == 400
     assert client.post(path, {"label": "3", "reason": ""}).status_code == 400
     after = client.post(path, {"label": "3", "reason": "Web search"}, follow=True).text
-    assert "Settled as Excellent." in after
+    assert "Decided: Excellent." in after
     assert "<b>Excellent</b></td>" in after
     assert "You said: <b>Excellent</b> (Web search)." in client.get(path).text
     disagreed.refresh_from_db()

@@ -124,4 +124,4 @@ def test_an_adjudicators_page_is_veiled_too(at_veil, new_page, hurting, person):
     assert page.locator("#post dd").first.is_visible()
     page.fill("[name=reason]", "I read it")
     page.click("#settle button[value=toxic]")
-    assert "Settled as Toxic." in page.inner_text("main")
+    assert "Decided: Toxic." in page.inner_text("main")

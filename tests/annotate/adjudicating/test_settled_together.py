@@ -48,8 +48,8 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
     assert len(found.settled) == 2
     told = {unit and unit.pk: str(why) for unit, why in found.refused}
     assert "Another adjudicator may have decided it" in told[units[0].pk]
-    assert "no longer be settled together" in told[units[1].pk]
-    assert "no longer be settled together" in told[units[4].pk]
+    assert "no longer be decided together" in told[units[1].pk]
+    assert "no longer be decided together" in told[units[4].pk]
     assert "no longer waiting" in told[None]
 
 
@@ -62,7 +62,7 @@ def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_n
     assert agreed(to_adjudicate(task, ada), ada) == {}
     found = settle_together(ada, task, chosen, "Their readers agree")
     [(_, why)] = found.refused
-    assert str(why) == "This case can no longer be settled together with others. Decide it separately."
+    assert str(why) == "This case can no longer be decided together with others. Decide it separately."
     assert not ada.judgments.exists()
 
 
@@ -116,8 +116,8 @@ def test_without_javascript_cases_are_settled_together_and_every_language_can_be
     for box in page.locator("[name=case]").all():
         box.check()
     page.fill("[name=reason]", "Both say so")
-    page.click("text=Settle what is marked")
-    assert page.inner_text("[role=status]") == "2 cases have been settled."
+    page.click("text=Decide on the selected")
+    assert page.inner_text("[role=status]") == "2 cases have been decided."
     assert [where(unit)[1] for unit in units] == ["de", "", "fr"]
     page.goto(f"{LIST}{units[1].pk}/")
     page.fill("[name=reason]", "Dictionary")
@@ -143,7 +143,7 @@ def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
         page.keyboard.press(key)
     with page.expect_navigation():
         page.keyboard.press("Control+Enter")
-    assert page.inner_text("[role=status]") == "2 cases have been settled."
+    assert page.inner_text("[role=status]") == "2 cases have been decided."
     assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "en", ""]
     page.keyboard.press("a")
     assert page.locator("[name=case]:checked").count() == 1

@@ -175,7 +175,7 @@ def test_an_adjudicator_sees_who_chose_what_and_settles_the_set(client, task, re
     client.force_login(person("ada", "en", adjudicates=True).user)
     address = f"/tasks/{task.name}/adjudication/{unit.pk}/"
     html = client.get(address).content.decode()
-    assert "fresh meat 1 vote: reader0" in words(html)
+    assert f"fresh meat 1 vote: {readers[0].pseudonym}" in words(html)
     assert sorted(button.split()[1] for button in buttons(html, "add")) == sorted(keys)
     html = client.post(address + "choose/", {"do": "add 4689 "}).content.decode()
     sent = {"answer": values_of(html, "answer"), "way": values_of(html, "way"), "reason": "as titled"}

@@ -1,0 +1,148 @@
+"""What the adjudication view shows above a case: why it needs a decision, and how its answers differ.
+
+Nothing here may be shown for a unit that is reviewed blind. People appear under their pseudonyms, so that a decision
+does not depend on who gave an answer.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotate.core import stages
+from annotate.kinds.interface_language import label_name
+from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Transition, Unit
+
+MOST_USUAL = 9  # as many languages as there are digit keys
+# Event that brings a unit to an adjudicator -> why it needs a decision.
+REASONS = {
+    "exhausted": gettext_lazy("No reader left."),
+    "conflicted": gettext_lazy("Answers differ."),
+    "named": gettext_lazy("No other reader for the language that was named."),
+    "changed": gettext_lazy("An answer was changed."),
+}
+# Event -> what happened to the unit, in the history of a case.
+EVENTS = {
+    "disputed": gettext_lazy("Detectors disagree"),
+    "asked": gettext_lazy("Opened"),
+    "contested": gettext_lazy("Too many labels of the language may be wrong"),
+    "skipped": gettext_lazy("Skipped"),
+    "named": gettext_lazy("Another language was named"),
+    "rerouted": gettext_lazy("No reader left in the queue"),
+    "exhausted": gettext_lazy("No reader left"),
+    "conflicted": gettext_lazy("Answers differ"),
+    "changed": gettext_lazy("An answer was changed"),
+    "undone": gettext_lazy("Answer undone"),
+    "reopened": gettext_lazy("Answers voided by a manager"),
+    "resumed": gettext_lazy("Task reopened"),
+    "settled": gettext_lazy("Decided"),
+    "discarded": gettext_lazy("Discarded"),
+    "unsettled": gettext_lazy("Decision undone"),
+}
+
+
+def usual_languages(task: Task, annotator: Annotator) -> list[str]:
+    """Return the labels that are offered first for every unit that an adjudicator reviews blind.
+
+    They are the languages that the adjudicator reads, best first, and then those with the most readers. They must not
+    depend on the unit, its queue, its votes or its answers.
+    """
+    own_levels = dict(annotator.languages.values_list("language", "level"))
+    readers = AnnotatorLanguage.objects.filter(language__in=task.labels).order_by()
+    counts = dict(readers.values_list("language").annotate(Count("pk")))
+
+    def order(code: str) -> tuple[int, int]:
+        return -own_levels.get(code, 0), -counts.get(code, 0)
+
+    return sorted(task.labels, key=order)[:MOST_USUAL]
+
+
+def event_text(move: Transition) -> str:
+    """Return what happened to a unit and, if it went to a queue, to whose."""
+    event = EVENTS.get(move.event) or _(stages.happened(move.from_stage, move.event, move.to_stage))
+    if move.to_stage != stages.QUEUED:
+        return str(event)
+    values = {"event": event, "language": label_name(move.language), "number": move.round}
+    return _("%(event)s; sent to readers of %(language)s, round %(number)s") % values
+
+
+def summary(unit: Unit, judgments: Iterable[Any], moves: Iterable[Transition]) -> list[str]:
+    """Return sentences that describe why a unit needs a decision, and who answered what.
+
+    judgments: judgments with the attribute `seen`, the label as the adjudicator sees it
+    """
+    events = [move.event for move in moves if move.to_stage == stages.ADJUDICATION and move.event in REASONS]
+    live = [judgment for judgment in judgments if judgment.voided_at is None]
+    answered: dict[str, list[str]] = {}
+    for judgment in live:
+        if judgment.kind == Judgment.ANSWER:
+            answered.setdefault(judgment.seen, []).append(_person(judgment))
+    name = unit.task.kind.name
+    sentences = [str(REASONS[events[-1]])] if events else []
+    sentences += [f"{name(label, unit.item.language)}: {', '.join(people)}." for label, people in answered.items()]
+    for kind, sentence in (
+        (Judgment.SKIP, gettext_lazy("Skipped by %(people)s.")),
+        (Judgment.FLAG, gettext_lazy("Found disturbing by %(people)s.")),
+    ):
+        if people := [_person(judgment) for judgment in live if judgment.kind == kind]:
+            sentences.append(sentence % {"people": ", ".join(people)})
+    return sentences
+
+
+def _person(judgment: Judgment) -> str:
+    pseudonym = judgment.annotator.pseudonym
+    return f"{pseudonym} ({label_name(judgment.lease.queue)})" if judgment.lease else pseudonym
+
+
+def detectors_say(votes: Iterable[tuple[str, Sequence[Any]]]) -> str:
+    """Return a sentence with the first language of each detector, or an empty string if no detector voted."""
+    first = Counter(label_name(ranked[0][0]) for _detector, ranked in votes if ranked)
+    languages = ", ".join(f"{language} {count}" for language, count in first.most_common())
+    return _("Detectors: %(languages)s.") % {"languages": languages} if languages else ""
+
+
+def shared_replies(sets: Sequence[tuple[Any, list[str]]]) -> set[str]:
+    """Return the replies that are in both of two compared sets, each given as an (answer, replies) tuple."""
+    return set.intersection(*(set(replies) for _option, replies in sets)) if sets else set()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row of the table that compares answers.
+
+    name: name of a label
+    given: for each answer, whether it contains the label
+    """
+
+    name: str
+    given: list[bool]
+
+    @property
+    def differs(self) -> bool:
+        return not all(self.given)
+
+    @property
+    def count(self) -> int:
+        return sum(self.given)
+
+
+def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
+    """Return the context that compares the answers to a unit side by side. It is empty if there are fewer than two.
+
+    judgments: as in `summary`
+    """
+    answers = [judgment for judgment in judgments if judgment.voided_at is None and judgment.kind == Judgment.ANSWER]
+    if len(answers) < 2:
+        return {}
+    kind, language = unit.task.kind, unit.item.language
+    labels_of = [kind.form.facets(answer.seen) for answer in answers]
+    labels = dict.fromkeys(label for labels in labels_of for label in labels)
+    rows = [Compared(kind.name(label, language), [label in labels for labels in labels_of]) for label in labels]
+    return {
+        "compared_answers": answers,
+        "compared": sorted(rows, key=lambda row: (not row.differs, -row.count)),
+    }
