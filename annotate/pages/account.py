@@ -61,7 +61,7 @@ class ForgottenForm(PasswordResetForm):
     """
 
     email = forms.CharField(
-        label=gettext_lazy("User name or mail address"),
+        label=gettext_lazy("Username or mail address"),
         max_length=254,
         widget=forms.TextInput({"autocomplete": "username"}),
     )

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Exists, OuterRef
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -171,6 +172,7 @@ def _work(
         "noun": task.kind.noun,
         "progress": progress,
         "last": last_said,
+        **_goal(request, permit),
         **({} if leases else may_do(permit, progress)),
         **extra,
     }
@@ -190,11 +192,18 @@ def _work(
         # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
     if not request.htmx:
-        context |= {"keys": item_view.queue_keys(task, on_sheet=on_sheet), **_rest(permit.annotator)}
+        keys = item_view.queue_keys(task, on_sheet=on_sheet, is_guided="guidelines" in context)
+        context |= {"keys": keys, **_rest(permit.annotator)}
         context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
         context["notes"] = flags.notes_to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
+
+
+def _goal(request: UserRequest, permit: Permit) -> dict[str, int]:
+    """Return the context with the annotator's daily goal and their answers today. It is empty if they have no goal."""
+    goal = request.preferences.get("goal")
+    return {"goal": goal, "done_today": personal_progress.answered_today(permit.annotator)} if goal else {}
 
 
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
@@ -349,8 +358,20 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    """Return the unit or the sheet that the annotator holds to the queue."""
+    """Return the unit or the sheet that the annotator holds to the queue, and sum up what they did today."""
     handing_out.release_all(annotator, task)
+    progress = personal_progress.own_progress(permit_of(annotator, task))
+    if progress.answered_today or progress.skipped_today:
+        sentence = _("Finished. Today in “%(title)s”: %(answered)s answered, %(skipped)s skipped.")
+        messages.success(
+            request,
+            sentence
+            % {
+                "title": item_view.title_of(task),
+                "answered": intcomma(progress.answered_today),
+                "skipped": intcomma(progress.skipped_today),
+            },
+        )
     return redirect("home")
 
 

@@ -400,8 +400,8 @@ def _panel(
 
 def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, Any]:
     try:
-        rows = listing.found(typed, reads)
-    except VocabularyError as error:
-        return {"note": _(str(error))}
+        rows = listing.found(typed[:LONGEST], reads)
+    except VocabularyError:  # of a text that is short enough
+        return {"note": _("The search text contains no letters or digits. Type the beginning of a word.")}
     note = "" if rows else _("No concept has this name. Type the beginning of another word of its name, or browse.")
     return {"rows": rows, "note": note}

@@ -347,7 +347,8 @@ _OF_CONCEPTS: Keys = [
     ("M", _lazy("confirms a concept together with a broader one")),
     (_CTRL_ENTER, _lazy("done, from anywhere")),
 ]
-_OF_LANGUAGES: Keys = [("Q", _lazy("undefined, and then the reason")), ("W", _lazy("any other language, by its name"))]
+_UNDEFINED: Keys = [("Q", _lazy("undefined, and then the reason"))]
+_OTHER_LANGUAGES: Keys = [("W", _lazy("any other language, by its name"))]
 _ADJUDICATION_KEYS: Keys = [
     ("⇧ 1 – 9", _lazy("choose a reason on the page")),
     ("1 – 9", _lazy("decide on one of the first answers")),
@@ -359,10 +360,14 @@ _ADJUDICATION_KEYS: Keys = [
 ]
 
 
-def queue_keys(task: Task, *, on_sheet: bool = False) -> Keys:
-    """Return the shortcuts of the queue or of a sheet."""
+def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) -> Keys:
+    """Return the shortcuts of the queue or of a sheet.
+
+    is_guided: whether the page shows guidelines
+    """
+    everywhere = _EVERYWHERE if is_guided else _EVERYWHERE[1:]
     if on_sheet:
-        return [*_ON_A_SHEET, *_EVERYWHERE]
+        return [*_ON_A_SHEET, *everywhere]
     undo = [
         ("Z", _lazy("undoes the last answer")),
         ("C", _lazy("comment")),
@@ -372,7 +377,7 @@ def queue_keys(task: Task, *, on_sheet: bool = False) -> Keys:
         "⇧ F" if task.kind.flag_needs_shift else "F",
         _lazy("flags the unit for the manager; a digit then chooses the kind of flag"),
     )
-    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *_EVERYWHERE]
+    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *everywhere]
 
 
 def test_keys(task: Task) -> Keys:
@@ -382,10 +387,9 @@ def test_keys(task: Task) -> Keys:
 
 def adjudication_keys(task: Task) -> Keys:
     """Return the shortcuts of the adjudication view."""
-    language_keys = _OF_LANGUAGES if task.kind.routing.is_routed else []
     return [
         *_ADJUDICATION_KEYS,
-        *language_keys,
+        *_language_keys(task),
         *([("V", _lazy("shows who chose what"))] if task.vocabulary_id else []),
         *_EVERYWHERE[1:],
     ]
@@ -394,7 +398,10 @@ def adjudication_keys(task: Task) -> Keys:
 def _answers(task: Task) -> Keys:
     if task.vocabulary_id:
         return _OF_CONCEPTS
-    return [
-        ("1 – 9", _lazy("the answers, as on their buttons")),
-        *(_OF_LANGUAGES if task.kind.routing.is_routed else []),
-    ]
+    return [("1 – 9", _lazy("the answers, as on their buttons")), *_language_keys(task)]
+
+
+def _language_keys(task: Task) -> Keys:
+    if not task.kind.routing.is_routed:
+        return []
+    return [*_UNDEFINED, *(_OTHER_LANGUAGES if task.kind.pages.searches_languages else [])]

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from annotate.models import Guidelines, Judgment, Lease
+from annotate.models import Flag, Guidelines, Judgment, Lease
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass
 
@@ -81,6 +81,25 @@ def test_an_adjudicator_s_words_survive_a_lost_line_and_a_session_that_ended(cas
     expect(told_of_it(case)).to_have_count(0)
     assert (Judgment.objects.get().reason, Judgment.objects.get().comment) == ("Grammar book", "a comment")
     assert drafts_in(case) == []
+
+
+def test_a_question_typed_into_a_flag_survives_a_session_that_ended(at_work, make_task, ann):
+    page = at_work(make_task([DISPUTED] * 2), ann).page
+    let_guard_pass(page)
+    page.keyboard.press("f")
+    page.fill("#flag [name=words]", "Is this slang?")
+    end_session(page)
+    let_guard_pass(page)
+    page.click("#flag [value=question]")
+    log_in(page)
+    expect(told_of_it(page)).to_be_visible()
+    expect(page.locator("#flag [name=words]")).to_be_visible()
+    assert page.input_value("#flag [name=words]") == "Is this slang?"
+    let_guard_pass(page)
+    page.click("#flag [value=question]")
+    page.wait_for_selector("#flagged:has-text('received your flag')")
+    assert list(Flag.objects.values_list("words", flat=True)) == ["Is this slang?"]
+    assert drafts_in(page) == []
 
 
 def test_another_person_in_the_same_browser_does_not_see_them(case, person):

@@ -213,7 +213,7 @@ def test_the_pages_of_the_log_in_are_for_everybody(new_page, person, console_err
     lock(page, console_errors, "nobody")
     look_at(page, "Too many wrong passwords")
     page.goto("/forgotten/")
-    look_at(page, "User name or mail address")
+    look_at(page, "Username or mail address")
     page.fill("[name=email]", "nobody")
     page.click("text=Send the link")
     look_at(page, "a link is on its way")

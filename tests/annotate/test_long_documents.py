@@ -400,7 +400,7 @@ def test_in_practice_and_test_the_answers_are_in_sight_and_what_was_right_is_at_
         assert "Passed: 1 of 1 right" in page.inner_text("#work")
     else:
         assert "Not passed: 0 of 1 right" in page.inner_text("#work")
-        assert "It is Politics" in page.inner_text(".missed .explained")
+        assert "Correct: Politics" in page.inner_text(".missed .explained")
         assert hidden_of(page, ".missed .explained") == []
 
 

@@ -50,9 +50,9 @@
   addEventListener("resize", () => { for (const sheet of document.querySelectorAll("[open] > .sheet")) place(sheet.parentElement); });
 
   // --- menus of the page's head close when something else is pressed, and on Escape
-  const closeMenus = (except) => { for (const menu of document.querySelectorAll(".menu[open], .keys[open]")) if (menu !== except) menu.open = false; };
+  const closeMenus = (except, which = ".menu[open], .keys[open]") => { for (const menu of document.querySelectorAll(which)) if (menu !== except) menu.open = false; };
   document.addEventListener("click", (event) => closeMenus(event.target.closest(".menu, .keys")));
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(null); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(null, ".menu[open]"); }); // queue.js closes the keys
 
   // --- the last press, also that on the page before
   let swaps = 0;

@@ -288,6 +288,14 @@
     find("#notice").replaceChildren(paragraph);
     return paragraph;
   };
+  // A screen reader hears the text and the counts; a text under a veil stays unheard.
+  const MOST_HEARD = 500;
+  const announce = () => {
+    const region = find("#announced");
+    if (!region) return;
+    const heard = [veiled() ? null : find("#post"), find("#work > .empty"), ...document.querySelectorAll(".tally > span")];
+    region.textContent = heard.filter(Boolean).map(({ textContent }) => textContent.trim().replace(/\s+/g, " ").slice(0, MOST_HEARD)).join(". ");
+  };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
     for (const details of document.querySelectorAll("#undefined, #picker, #flag")) details.open = false;
@@ -296,6 +304,7 @@
     started();
     const post = veiled() || find("#post");
     if (wroteOn) say("late");
+    announce();
     // For screen readers, and so that no key goes to a button that is gone.
     if (post) post.focus({ preventScroll: true });
     window.scrollTo(0, 0);

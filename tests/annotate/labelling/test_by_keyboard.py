@@ -137,7 +137,7 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_a_reader
     ada = person("ada", "en", adjudicates=True)
     page = new_page(user=ada.user, **DESK)
     page.goto(f"/tasks/{task.name}/adjudication/{unit.pk}/")
-    assert "1 vote: reader0" in page.inner_text("#found")
+    assert f"1 vote: {readers[0].pseudonym}" in page.inner_text("#found")
     move_clock(page, 1000)
     page.keyboard.press("1")
     chosen(page, 1)
@@ -243,6 +243,27 @@ def test_what_is_chosen_and_the_buttons_are_always_in_sight(at_work, task, reade
             box = page.locator(selector).first.bounding_box()
             assert box["y"] >= 0, selector
             assert box["y"] + box["height"] <= size["viewport"]["height"], selector
+
+
+def test_the_search_has_room_for_what_is_typed_and_its_outline_and_the_comment_touches_nothing(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    style = page.locator("#typed").evaluate(
+        "field => [getComputedStyle(field).paddingLeft, getComputedStyle(field).paddingRight]"
+    )
+    assert [float(each.removesuffix("px")) for each in style] == [pytest.approx(8, abs=3), pytest.approx(40, abs=3)]
+    room = "field => field.getBoundingClientRect().left - field.closest('.finder').getBoundingClientRect().left"
+    assert page.locator("#typed").evaluate(room) >= 5  # an outline of three pixels, two apart
+    comment, tally = (page.locator(each).bounding_box() for each in (".comment textarea", ".tally"))
+    assert comment["y"] + comment["height"] <= tally["y"]
+
+
+def test_guidelines_are_in_reach_wherever_a_long_document_has_scrolled_to(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    expect(page.locator("#guidelines > summary")).to_be_in_viewport()
+    page.click("#guidelines > summary")
+    expect(page.locator("#guidelines-text")).to_be_visible()
+    assert page.locator("#post").evaluate("post => post.getBoundingClientRect().top") < 0
 
 
 def test_the_outline_leads_to_each_zone_and_article(at_work, task, readers):

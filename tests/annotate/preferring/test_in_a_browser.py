@@ -86,7 +86,7 @@ def test_message_sets_and_answers_are_all_in_view_and_have_contrast(at_work, com
     # Beside messages in Arabic the answers are in Arabic, too.
     called = [task.kind.answers[label].name(language) for label in task.kind.answers]
     assert [answers.nth(number).inner_text().split("\n")[-1] for number in range(3)] == called
-    assert ("This one" in called) is (language == "en")
+    assert ("Set 1" in called) is (language == "en")
     assert page.evaluate("document.documentElement.scrollWidth") <= size["viewport"]["width"]
     assert page.locator(".set li").first.evaluate("each => getComputedStyle(each).direction") == (
         "rtl" if language == "ar" else "ltr"
@@ -101,7 +101,7 @@ def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, co
         hands.press_and_wait(key)
     page.click("#account > summary")
     page.click("text=Your answers")
-    for row, number, chosen in ((0, 1, []), (1, 0, ["That one"])):  # the last answer is on top
+    for row, number, chosen in ((0, 1, []), (1, 0, ["Set 2"])):  # the last answer is on top
         told = page.locator(".sets-answered").nth(row)
         assert told.locator("li").first.is_hidden()
         told.locator("summary").click()

@@ -100,7 +100,7 @@ def test_a_question_stands_the_same_until_it_is_answered_and_cannot_be_answered_
         answer(ann, question.pk, "mt5")
     answer(ann, question.pk, "second")
     assert answer(ann, question.pk, "second").label == sides_of_question(question).second
-    with pytest.raises(AlreadyAnswered, match="already answered That one here"):
+    with pytest.raises(AlreadyAnswered, match="already answered Set 2 here"):
         answer(ann, question.pk, "first")
 
 
@@ -115,9 +115,9 @@ def test_practice_explains_by_sides_on_the_page(world, ann, client):
     assert shown == [MARKS[question.first]] * 3 + [MARKS["bert" if question.first == "mt5" else "mt5"]] * 3
     sent = {"question": question.pk, "answer": "first"}
     reply = client.post(f"{address}answer/", sent, headers={"HX-Request": "true"}).text
-    name = {"first": "This one", "second": "That one", "tie": "No difference"}
+    name = {"first": "Set 1", "second": "Set 2", "tie": "No difference"}
     side = right_side(question)
-    assert ("Right: This one" if side == "first" else f"It is {name[side]} <small>You said This one.") in reply
+    assert ("Right: Set 1" if side == "first" else f"Correct: {name[side]} <small>Your answer: Set 1") in reply
     assert not re.search("mt5|bert", page + reply)
 
 

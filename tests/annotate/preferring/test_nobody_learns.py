@@ -38,7 +38,8 @@ def plain(reply) -> str:
     text = "\n".join([str(reply.status_code), *(f"{k}: {v}" for k, v in sorted(reply.items())), reply.content.decode()])
     text = re.sub(r"(?m)^(?:Content-Security-Policy|X-Request-ID|Content-Length): .*$", "", text)
     # What the first page counts of the day goes over both tasks.
-    text = re.sub(r'(?s)<section class="own-work".*?</section>\s*', "", text)
+    text = re.sub(r'(?s)<section class="own-work".*?</section>', "", text)
+    text = re.sub(r"(?m)^\s*\n", "", text)
     for pattern, instead in VARYING:
         text = re.sub(pattern, instead, text)
     return text

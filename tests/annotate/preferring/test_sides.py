@@ -117,7 +117,7 @@ def test_what_is_sent_as_a_side_is_stored_as_the_system_that_stood_there_and_no_
     assert judgment.label == {"first": sides.first, "second": sides.second, "tie": "tie"}[side]
     # The same answer again is a retry, and another is refused in terms of sides.
     assert judge(ann, lease.pk, Answer(side)) == judgment
-    name = {"first": "This one", "second": "That one", "tie": "No difference"}[side]
+    name = {"first": "Set 1", "second": "Set 2", "tie": "No difference"}[side]
     with pytest.raises(AlreadyAnswered, match=rf"^You have already answered {name}\. To change"):
         judge(ann, lease.pk, Answer("first" if side == "tie" else "tie"))
 
@@ -153,7 +153,7 @@ def test_where_no_system_has_a_majority_an_adjudicator_decides_by_sides_of_their
     units = list(adjudication.to_adjudicate(task, ada))
     assert len(units) == 12
     for unit, cells in adjudication.told(units, ada):
-        assert cells == ["en", "This one 1, That one 1, No difference 1"]
+        assert cells == ["en", "Set 1 1, Set 2 1, No difference 1"]
         adjudication.settle(ada, unit.pk, Answer("first", reason="The guidelines say so"))
     sides = Side.objects.filter(annotator=ada)
     assert dict(sides.values_list("unit", "first")) == dict(task.units.values_list("pk", "label"))

@@ -41,7 +41,7 @@ def test_a_language_without_guidelines_is_shown_those_of_another_and_one_that_is
     client.force_login(person("bea", "de").user)
     page = client.get("/tasks/crowd/qualification/de/").text
     assert "there are none in German" in page
-    assert '<div lang="en" dir="auto"><p>Read.</p>' in page
+    assert '<div lang="en" dir="auto" tabindex="0"><p>Read.</p>' in page
     for language, status in (("en", 403), ("fr", 404), ("x%00", 404)):
         assert client.get(f"/tasks/crowd/qualification/{language}/").status_code == status
 
@@ -102,7 +102,7 @@ def test_practice_is_explained_item_by_item(task, ann, as_ann):
     assert first.gold_answer.item.fields["passage"] in page
     assert "Because" not in page
     shown = says(as_ann, first, "0", **HTMX).text
-    assert "It is Yes You said No. Because of 1." in words(shown)
+    assert "Correct: Yes Your answer: No Because of 1." in words(shown)
     assert first.gold_answer.item.fields["passage"] in shown
     assert "<html" not in shown
     second = next_question(ann.trials.get())
@@ -164,7 +164,7 @@ def test_the_end_of_a_test_tells_the_score_the_mark_and_what_was_missed(task, an
     page = as_ann.get(PATH).text
     shown = words(page)
     assert "Not passed: 2 of 4 right" in shown
-    assert "3 would have passed. You may take the test once more" in shown
+    assert "You need 3. You may take the test once more" in shown
     assert "The 2 that you missed" in shown
     missed = [each for each in TrialAnswer.objects.filter(trial__kind="test") if each.label != each.gold_answer.label]
     assert all(each.gold_answer.item.fields["passage"] in page for each in missed)

@@ -34,7 +34,7 @@ def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, 
     let_guard_pass(page)
     hands.press("Enter")  # I have read them
     page.wait_for_selector("#answers")
-    for right, said in ((False, "It is Yes"), (True, "Right: No")):
+    for right, said in ((False, "Correct: Yes"), (True, "Right: No")):
         hands.press_and_wait(right_key(ann, right=right))
         assert said in page.inner_text(".explained")
         hands.press_and_wait("Enter")
@@ -74,7 +74,7 @@ def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is
     for _ in range(2):
         hands.press_and_wait("Digit1")
         hands.press_and_wait("Enter")
-    assert "You may take it 2 times" in page.inner_text("#work")
+    assert "You have 2 tries" in page.inner_text("#work")
 
 
 def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is_behind_is_refused_in_its_place(
