@@ -40,6 +40,14 @@ def texts(html):
 # --- the day and the week
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(40, "1 answer in 40 s"), (61, "1 answer in 1 min"), (3700, "in 1 h 1 min")]
+)
+def test_less_than_a_minute_is_told_in_seconds(make_task, ann, as_ann, seconds, told):
+    answered(ann, make_task([DISPUTED] * 2), **at(midnight(), seconds))
+    assert told in words(as_ann.get("/").text)
+
+
 def test_answers_and_active_time_of_today_and_this_week_are_told(make_task, ann, as_ann):
     task, today = make_task([DISPUTED] * 5), midnight()
     monday = today - timedelta(days=today.weekday())
