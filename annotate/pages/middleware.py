@@ -27,7 +27,7 @@ from rest_framework.views import exception_handler
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAgreed, NotAllowed, NotFound, Paused, Refusal
 from annotate.kinds.interface_language import ENGLISH
 from annotate.pages.access import API, PageRequest, PerMinute, may, status_of
-from annotate.pages.account import nearest
+from annotate.pages.account import nearest, way_back
 from annotate.work.accounts import preferences_of
 from corpora.system import is_storage_fault
 
@@ -312,7 +312,11 @@ class RefusalMiddleware(Middleware):
         return refusal_page(request, error) if isinstance(error, Refusal) else None
 
 
-def refusal_page(request: PageRequest, error: Refusal) -> HttpResponse:
+def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | None = None) -> HttpResponse:
+    """Return the page that shows a refusal.
+
+    way: URL and text of its link; by default, the link leads back to the task
+    """
     # With htmx, the refusal appears above the current unit, so a comment that was typed there stays.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
@@ -333,7 +337,7 @@ def refusal_page(request: PageRequest, error: Refusal) -> HttpResponse:
     if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
-        context["way"] = _next_link(request, context, name)
+        context["way"] = way or _next_link(request, context, name)
     response = render(request, template, context, status=status_of(error))
     if request.htmx:
         response["HX-Retarget"] = "#notice"
@@ -370,7 +374,7 @@ def csrf_failure(request: PageRequest, reason: str = "") -> HttpResponse:
     page mentions cookies and DEBUG instead.
     """
     sentence = _("This page is older than your session, so nothing was saved. Reload it and try again.")
-    return refusal_page(request, NotAllowed(sentence))
+    return refusal_page(request, NotAllowed(sentence), (way_back(request), _("Reload the page")))
 
 
 # The view that sets the interface language before the login. It stores the language in a cookie and redirects back.

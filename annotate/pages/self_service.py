@@ -260,7 +260,7 @@ def tongues() -> list[tuple[str, str]]:
 
 class PreferencesForm(_ModelForm):
     text_size = forms.ChoiceField(label=gettext_lazy("Size of the text"), choices=TEXT_SIZES, required=False)
-    theme = forms.ChoiceField(label=gettext_lazy("Colours"), choices=THEMES, required=False)
+    theme = forms.ChoiceField(label=gettext_lazy("Theme"), choices=THEMES, required=False)
     keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the pages"),
@@ -278,7 +278,7 @@ class PreferencesForm(_ModelForm):
         ),
     )
     goal = forms.IntegerField(
-        label=gettext_lazy("Your goal, in answers per day"),
+        label=gettext_lazy("Daily goal, in answers"),
         min_value=1,
         max_value=Preferences.MOST_A_DAY,
         required=False,

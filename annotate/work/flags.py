@@ -34,7 +34,7 @@ KINDS = {
     Flag.DISTURBING: gettext_lazy("Disturbing: hide this unit and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
     Flag.BROKEN: gettext_lazy("Broken text"),
-    Flag.QUESTION: gettext_lazy("A question (write it below)"),
+    Flag.QUESTION: gettext_lazy("Ask a question"),
 }
 
 

@@ -25,6 +25,7 @@ def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     for name, who in forms.items():
         answer = world.send(world.client(who, enforce_csrf_checks=True), "POST", name)
         assert answer.status_code == 403, name
+        assert re.search('<a class="primary" href="/[^"]*">Reload the page</a>', answer.text), name
     assert not Judgment.objects.filter(unit=world.waiting, kind="settle").exists()
 
 
