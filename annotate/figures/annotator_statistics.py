@@ -27,6 +27,7 @@ from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
 AT_WORK, WEEK = timedelta(minutes=15), timedelta(days=7)
+DAYS = 14  # number of days for which the dashboard shows answers
 LIVE, ANSWER = Q(voided_at=None), Q(kind=Judgment.ANSWER)
 DECISION = LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 MOST_LABELS = 20  # maximum number of labels per annotator, if an answer consists of several labels out of thousands
@@ -345,6 +346,24 @@ def at_work_now() -> dict[str, Any]:
         people=Count("annotator", filter=Q(answered_at__gte=now - AT_WORK), distinct=True),
     )
     return {**counts, "at": now}
+
+
+def activity() -> dict[str, Any]:
+    """Return the activity in the last DAYS days, as a dict with days and people.
+
+    days: number of valid answers on each day, in the installation's time zone, today last.
+    people: for each task, by primary key, number of annotators who judged anything in the last seven days.
+    """
+    starts = [midnight() - number * DAY for number in reversed(range(DAYS))]
+    recent = _judgments_since(starts[0])
+    ends = [*starts[1:], timezone.now() + DAY]
+    days = {
+        f"day_{number}": Count("pk", filter=LIVE & ANSWER & Q(answered_at__gte=start, answered_at__lt=end))
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    }
+    week = _judgments_since(timezone.now() - WEEK).values_list("unit__task")
+    people = dict(week.annotate(Count("annotator", distinct=True)))
+    return {"days": list(recent.aggregate(**days).values()), "people": people}
 
 
 def timesheet(month: date) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ LARGE = 5_000  # minimum number of drawn items for caching
 FRESH = 10.0  # minimum age of statistics before they are updated, in seconds
 SHARE = 0.05  # maximum share of the time that the server spends on updates for one page
 # Pages and parts of pages that show statistics of one task.
-PAGES = ("progress", "people", "labels", "agreement", "preferences", "queues", "stands")
+PAGES = ("progress", "items", "people", "labels", "agreement", "preferences", "queues", "stands")
 OF_ALL = ("tasks", "dates", "everybody")  # pages that show statistics of all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
 PATIENCE = 0.15  # how long a page waits for statistics that are not cached, in seconds

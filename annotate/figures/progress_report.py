@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from annotate.core import stages
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import count
-from annotate.reports.plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.reports.plots import Moment, Parts, Span, bar, columns, ranges, sparkline, stacked, swatch
 from annotate.reports.tables import (
     NUMBER,
     SENTENCE,
@@ -44,6 +44,7 @@ PARTS = (
     (stages.ADJUDICATION, "in adjudication"),
     (stages.QUEUED, "waiting for annotators"),
 )
+FEW = 12  # maximum number of languages in the plot of progress
 DONE = Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"]))
 
 
@@ -56,14 +57,14 @@ def tasks_table(rows: Iterable[dict[str, Any]], address: Callable[[str], str], s
         return Cell(row["title"], row["title"], address(row["name"]), note)
 
     def paused(row: dict[str, Any]) -> Cell:
-        note = f"{row['newly_paused']:,} new" if row["newly_paused"] else ""
-        return Cell(count(row["paused"]), row["paused"], note=note)
+        new = "all new" if row["newly_paused"] == row["paused"] else f"{row['newly_paused']:,} of them new"
+        return Cell(count(row["paused"]), row["paused"], note=new if row["newly_paused"] else "")
 
     heads = (
         Column("task", "task", says=task),
         Column("kind", "type"),
         DONE,
-        *numbers({"units": "units", "queued": "waiting", "adjudication": "in adjudication"}),
+        *numbers({"units": "items", "queued": "waiting", "adjudication": "in adjudication"}),
         numbered("answers_today", "answers in the last 24 hours"),
         Column("paused", "paused", NUMBER, paused),
         numbered("stuck", "stalled queues"),
@@ -83,24 +84,41 @@ def progress_table(progress: dict[str, Any], sort: str) -> Table:
     stage_headings = {stage: words for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]}
     heads = (
         Column("language", "language", SHORT, of),
-        numbered("units", "units"),
+        numbered("units", "items"),
         DONE,
         *numbers(stage_headings | ({"waiting_copies": "waiting copies"} if progress["all"]["waiting_copies"] else {})),
-        numbered("missing", "answers missing"),
+        numbered("missing", "answers to go"),
     )
     rows = progress["languages"]
     total = [{**progress["all"], "language": None}] if len(rows) > 1 else []
     return table("Progress by language", heads, rows, total=total, slug="progress", asked=sort)
 
 
+def progress_bar(row: dict[str, Any]) -> SafeString:
+    return bar([row[stage] for stage, _ in PARTS], [words for _, words in PARTS], title="Items by state")
+
+
+def shares(row: dict[str, Any]) -> list[tuple[SafeString, str, int, str]]:
+    """Return the legend of `progress_bar` as (mark, description, number of units, stage) tuples."""
+    parts = [(swatch(index), words, row[stage], stage) for index, (stage, words) in enumerate(PARTS) if row[stage]]
+    copies = [(NONE, "copies of other items", row[stages.COPIED], stages.COPIED)] if row[stages.COPIED] else []
+    return [*parts, *copies]
+
+
+def trend(counts: list[int], title: str) -> SafeString:
+    """Return the sparkline of counts over time, the latest last. It is empty if there are fewer than two."""
+    return sparkline(counts[-30:], title=title) if len(counts) > 1 else NONE
+
+
 def progress_plot(progress: dict[str, Any]) -> SafeString:
-    rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))
+    """Return the plot of progress in the FEW languages that have the most units."""
+    rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))[:FEW]
     parts = [
         Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
         for row in rows
         if any(row[stage] for stage, _ in PARTS)
     ]
-    return stacked(parts, [words for _, words in PARTS], title="Units by language and stage") if parts else NONE
+    return stacked(parts, [words for _, words in PARTS], title="Items by language and state") if parts else NONE
 
 
 # --- Queues, and annotators without work
@@ -118,7 +136,7 @@ def queues_table(states: dict[str, Any], sort: str, *, tested: bool) -> Table:
     heads = (
         Column("queue", "queue", says=lambda row: language(row["queue"])),
         Column("said", "status", SENTENCE, state),
-        *numbers({"waiting": "waiting", "missing": "answers missing", "leased": "open now", "readers": "readers"}),
+        *numbers({"waiting": "waiting", "missing": "answers to go", "leased": "open now", "readers": "readers"}),
         *numbers({"passed": "passed"} if tested else {}),
         numbered("able", "may work"),
         timed("last", "last judged"),
@@ -259,7 +277,7 @@ def forecast_table(result: Result, sort: str = "") -> Table:
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
         *_ends(result, SHORT, ends, _date),
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(result, row), _sooner(row))),
-        *numbers({"answers": "answers missing", "readers": "readers"}),
+        *numbers({"answers": "answers to go", "readers": "readers"}),
     )
     return table("Forecast", heads, result["queues"], slug="forecast", asked=sort)
 
@@ -290,6 +308,12 @@ def terminal_table(result: Result) -> Table:
         *_ends(result, NUMBER, ends, lambda result, days: _day(result, days).date().isoformat()),
     )
     return table("Expected finish", heads, result["queues"])
+
+
+def finish_day(result: Result) -> str:
+    """Return the expected day of the finish, such as "3 Mar"."""
+    days = result["all"] if any(row["readers"] for row in result["queues"]) else None
+    return _date(result, days["middle"]) if days and days["middle"] is not None else NEVER
 
 
 def finish_words(result: Result) -> str:
@@ -329,7 +353,7 @@ def forecast_words(result: Result) -> list[str]:
             "the measured pace once people have answered."
         )
     else:
-        workers = are(result["measured"], "person has", "people have")
+        workers = are(result["measured"], "person", "people")
         sentences.append(f"The dates are based on the pace and working days of {workers}.")
     if result["supposed"]:
         sentences.append("The forecast assumes that all readers pass the test.")
@@ -397,6 +421,6 @@ def dates_table(forecasts: Iterable[tuple[Any, Result]], address: Callable[[str]
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
         Column("middle", "done", SENTENCE, lambda row: Cell(span(row["told"], row["days"]), row["days"]["middle"])),
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
-        *numbers({"answers": "answers missing", "readers": "readers"}),
+        *numbers({"answers": "answers to go", "readers": "readers"}),
     )
     return table("Forecasts", heads, rows, slug="dates", asked=sort)

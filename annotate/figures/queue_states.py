@@ -293,16 +293,16 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
     """
     if state in (JUDGED, LEASED, LACKING, GOING):
         return _sentence_if_able(task, state, counts)
-    units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
+    items, one = many(counts["waiting"], "item"), counts["waiting"] == 1
     if state == DONE:
         left = counts["adjudication"]
-        return f"Done, except for {many(left, 'unit')} in adjudication." if left else "Done."
+        return f"Done, except for {many(left, 'item')} in adjudication." if left else "Done."
     if state == CLOSED and not task.kind.answered_here:
-        return f"{units} {'has' if one else 'have'} missing answers, which must be imported."
+        return f"{items} {'has' if one else 'have'} missing answers, which must be imported."
     if state == CLOSED:
         wait = "waits" if one else "wait"
         return (
-            f"The task is closed, so annotators do not receive the {units} that {wait}. Reopen the task in its "
+            f"The task is closed, so annotators do not receive the {items} that {wait}. Reopen the task in its "
             "settings."
         )
     if state == UNREAD:
@@ -325,32 +325,32 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
 
 def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
     """Return a sentence about the state of a queue in which people may work."""
-    units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
+    items, one = many(counts["waiting"], "item"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:
         everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
-            f"{units} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, but {everybody} who may work "
-            f"has already judged {'it' if one else 'them'}, or does not accept disturbing units. Another person is "
-            "needed."
+            f"{items} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, but {everybody} who can work "
+            f"has already answered {'it' if one else 'them'}, or does not accept disturbing items. Invite another "
+            "person."
         )
     if state == LEASED:
         return (
-            f"The remaining {units} {'is' if one else 'are'} open with annotators now, for at most "
+            f"The remaining {items} {'is' if one else 'are'} open with annotators now, for at most "
             f"{task.kind.lease_minutes} minutes."
         )
     if state == LACKING:
         part = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
         need = "needs" if counts["lacking"] == 1 else "need"
         return (
-            f"{'' if one else part}{units} {need} answers from more people than are available ({counts['able']:,} may "
-            "work here). Find other readers."
+            f"{'' if one else part}{items} {need} answers from more people than can work here "
+            f"({counts['able']:,}). Invite more."
         )
     a_day = (
-        f" Each of them receives at most {task.kind.sensitive.a_day:,} units per day." if task.kind.sensitive else ""
+        f" Each of them receives at most {task.kind.sensitive.a_day:,} items per day." if task.kind.sensitive else ""
     )
     missing = f"{many(counts['missing'], 'answer')} {'is' if counts['missing'] == 1 else 'are'} missing"
-    return f"{people.capitalize()} may work on {units}; {missing}.{a_day}"
+    return f"{people.capitalize()} can work on {items}; {missing}.{a_day}"
 
 
 def _idle(
@@ -373,11 +373,11 @@ def _idle(
         if free[person].total():
             continue
         waiting = [label_name(queue) for queue in own_queues if queues[queue].waiting]
-        reason = "No units are waiting in their languages."
+        reason = "No items are waiting in their languages."
         if waiting and any(tables.has_left(person, queues[queue]) for queue in own_queues):
-            reason = "The remaining units are open with other annotators."
+            reason = "The remaining items are open with other annotators."
         elif waiting:
-            reason = f"They have judged all waiting units in {', '.join(waiting)}."
+            reason = f"They have answered all waiting items in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         at_work = last is not None and current_time - last < AT_WORK
         row = {"annotator": person, "name": tables.names[person], "queues": own_queues, "last": last}

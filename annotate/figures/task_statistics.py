@@ -5,7 +5,7 @@ This module only reads data.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
@@ -84,6 +84,19 @@ def overview() -> list[dict[str, Any]]:
         }
         for task in Task.objects.order_by("-is_open", "-pk")
     ]
+
+
+def state_of(row: Mapping[str, Any], *, undecided: bool) -> str:
+    """Return the state of a task: finished, closed, stalled or running.
+
+    row: a row with units, done, is_open and stuck, which is the number of stalled queues.
+    undecided: whether units wait for an adjudicator, but nobody may decide them.
+    """
+    if row["units"] and row["done"] == row["units"]:
+        return "finished"
+    if not row["is_open"]:
+        return "closed"
+    return "stalled" if row["stuck"] or undecided else "running"
 
 
 def counted_answers(task: Task | None = None) -> QuerySet[Judgment]:

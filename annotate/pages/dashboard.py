@@ -1,11 +1,10 @@
-"""The manager dashboard, with all tasks, forecasts, people, hours, flags and notes.
+"""The manager dashboard, with all tasks, forecasts, people and hours.
 
 This module also holds what all managers' pages share: the frame, the page that waits for figures, and the download of
 tables. The reports about one task are in task_reports.py.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
@@ -15,28 +14,26 @@ from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.db.models import F, Model
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from annotate.actions.registry import by_name
-from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
-from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics, progress_report, task_statistics
-from annotate.figures.figure_cache import BeingCountedError, figures, foretold, forget
+from annotate.figures.figure_cache import BeingCountedError, figures, foretold
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
-from annotate.models import Flag, Job, Judgment, Task
+from annotate.models import Flag, Job, Task
 from annotate.pages import action_forms
-from annotate.pages.access import UserRequest, may, status_of, whole_number
-from annotate.pages.adjudicators import DONE
+from annotate.pages.access import UserRequest, may, status_of
 from annotate.reports.tables import Table, as_csv
-from annotate.work import flags
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicator_counts
+from annotate.work.task_settings import is_extendable
 
 # --- Tables that the query string of a URL filters, sorts or downloads
 
@@ -66,9 +63,14 @@ def downloaded(context: Any, name: str) -> HttpResponse:
     context: template context of the page
     name: name of the table
     """
+    return csv_reply(f"{name}.csv", as_csv(table_of(context, name)))
+
+
+def table_of(context: Any, name: str) -> Table:
+    """Return a table of a page. Raise Http404 if the page has no table with this name."""
     for table in _tables(context):
         if table.name == name:
-            return csv_reply(f"{name}.csv", as_csv(table))
+            return table
     raise Http404("This page does not contain this table.")
 
 
@@ -126,10 +128,12 @@ def manage_page(
     refusal: error to show; it also sets the HTTP status unless `status` is given
     status: HTTP status
     """
-    context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
+    context |= {"task": task, "kind": task.kind, **_tabs(request, task)} if task else {"desk": DESK}
     context = with_address(context, request.path, request.GET.dict())
-    if "csv" in request.GET and name != "counting":
+    if name != "counting" and "csv" in request.GET:
         return downloaded(context, request.GET["csv"])
+    if name != "counting" and "table" in request.GET:
+        name, context = "one_table", context | {"table": table_of(context, request.GET["table"])}
     context |= {"page": name, "refusal": refusal}
     return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
 
@@ -166,44 +170,74 @@ def log_change(request: UserRequest, object_: Model, message: str, act: int = CH
     LogEntry.objects.log_actions(request.user.pk, [object_], act, message, single_object=True)
 
 
-# --- Start page, dates and people
+# (URL name, title) of the tabs of a task.
+TABS = (
+    ("manage-task", "Overview"),
+    ("manage-items", "Items"),
+    ("manage-people", "People"),
+    ("manage-guidelines", "Guidelines"),
+    ("manage-quality", "Quality"),
+    ("manage-settings", "Settings"),
+)
+# URL name of a page -> URL name of its tab. Pages of the tab Quality are not listed.
+TAB_OF = {
+    **{name: name for name, _ in TABS},
+    **{"manage-item": "manage-items", "manage-person": "manage-people", "manage-void": "manage-people"},
+    **{"manage-extend": "manage-task", "manage-do": "manage-task", "manage-settings-change": "manage-settings"},
+    **{"manage-guidelines-add": "manage-guidelines", "manage-guidelines-preview": "manage-guidelines"},
+}
 
 
-def tabs(task: Task) -> list[tuple[str, str]]:
-    """Return the tabs of a task's pages as (URL name, title) tuples.
+def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
+    """Return the context for the tabs of a task, and for the pages of the tab Quality.
 
     Pages about quality controls are included only if the task's kind has these controls.
     """
-    return [
-        ("manage-task", "Progress"),
-        ("manage-people", "People"),
+    page = (request.resolver_match and request.resolver_match.url_name) or ""
+    pages = [
+        ("manage-quality", "Checks"),
+        ("manage-agreement", "Agreement"),
+        *(tab for control in task.kind.quality_controls for tab in control.tabs),
+        ("manage-pace", "Pace"),
         ("manage-comments", "Comments"),
         ("manage-notes", "Notes"),
-        ("manage-guidelines", "Guidelines"),
-        *(tab for control in task.kind.quality_controls for tab in control.tabs),
-        ("manage-agreement", "Agreement"),
     ]
+    tab = TAB_OF.get(page, "manage-quality")
+    return {"tabs": TABS, "tab": tab, "tab_pages": pages if tab == "manage-quality" else []}
+
+
+# --- Start page, dates and people
 
 
 FEW = 5  # maximum number of stalled queues of each task, and of failed jobs, on the dashboard
 FORETOLD = 12  # number of open tasks for which the dashboard makes forecasts; they are the newest
+ON_A_PAGE = 50  # maximum number of tasks on a page
 LIVELY = 5  # time for which the live counts are cached, in seconds
 
 
 @shows_figures
 def manage(request: UserRequest) -> HttpResponse:
-    tasks = Task.objects.filter(is_open=True)
-    (rows, states), counted_at = all_tasks(tasks)
+    tasks = Task.objects.prefetch_related("draws")
+    (rows, states, activity), counted_at = all_tasks(task for task in tasks if task.is_open)
     # If a task was opened after the figures were computed, they do not include it yet.
-    open_tasks, sort = [task for task in tasks if task.pk in states], sort_of(request)
+    open_tasks = [task for task in tasks if task.pk in states]
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
     able = adjudicator_counts(open_tasks)
     unadjudicated = {task.name for task in open_tasks if not able[task.pk]}
+    find = request.GET.get("find", "").strip()
+    page = Paginator(_matching(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
     return manage_page(
         request,
         "tasks",
-        table=progress_report.tasks_table(rows, _task_page, sort),
+        table=progress_report.tasks_table(rows, _task_page, sort_of(request)),
+        find=find,
+        page=page,
+        rows=list(_task_rows(page, {task.name: task for task in tasks}, activity, undecided=unadjudicated)),
+        trend=progress_report.trend(activity["days"], f"Answers per day in the last {len(activity['days'])} days"),
+        days=activity["days"],
+        answers=sum(activity["days"]),
+        decides=may(request.user, "decide"),
         waiting=list(_stuck(open_tasks, states)),
         new=[row for row in rows if row["newly_paused"]],
         unadjudicated=[row for row in rows if row["name"] in unadjudicated and row["adjudication"]],
@@ -220,10 +254,50 @@ def manage(request: UserRequest) -> HttpResponse:
 
 
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
-    """Return ((rows, states), counted_at): a row for each task, the queue states of each open task, and the time at
-    which these figures were computed if they come from the cache.
+    """Return ((rows, states, activity), counted_at): a row for each task, the queue states of each open task, the
+    activity of annotators, and the time at which these figures were computed if they come from the cache.
     """
-    return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
+    return figures(
+        "tasks",
+        None,
+        lambda: (task_statistics.overview(), queue_states_of(open_tasks), annotator_statistics.activity()),
+    )
+
+
+def _matching(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
+    """Return the rows whose title, name or kind contains each of the words."""
+    return [
+        row
+        for row in rows
+        if all(word in f"{row['title']} {row['name']} {row['kind']}".casefold() for word in words.casefold().split())
+    ]
+
+
+def _task_rows(
+    rows: Iterable[dict[str, Any]],
+    tasks: Mapping[str, Task],
+    activity: Mapping[str, Any],
+    *,
+    undecided: Collection[str],
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the list of tasks. A task that was deleted meanwhile has none.
+
+    undecided: names of open tasks that have no adjudicator
+    """
+    for row in rows:
+        if task := tasks.get(row["name"]):
+            languages = [label_name(code) for code in task.languages]
+            yield row | {
+                "languages": ", ".join(languages[:FEW])
+                + (f" and {len(languages) - FEW} more" if languages[FEW:] else ""),
+                "kind": capfirst(row["kind"].replace("_", " ")),
+                "state": task_statistics.state_of(
+                    row, undecided=row["name"] in undecided and bool(row["adjudication"])
+                ),
+                "people": activity["people"].get(task.pk, 0),
+                "extendable": is_extendable(task),
+                "closable": row["is_open"] and task.kind.answered_here,
+            }
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
@@ -241,11 +315,14 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
 def dates(request: UserRequest) -> HttpResponse:
     """Show when the newest FORETOLD open tasks will be finished.
 
-    The start page loads these forecasts separately, because they take longer to compute.
+    The start page loads these forecasts separately into its rows, because they take longer to compute.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
     forecasts, counted_at = figures("dates", None, lambda: _forecasts(open_tasks[:FORETOLD]))
     rows = [(task, forecast) for task in open_tasks if (forecast := forecasts.get(task.pk))]
+    if request.htmx:
+        days = [(task, progress_report.finish_day(of), progress_report.finish_words(of)) for task, of in rows]
+        return render(request, "annotate/manage/_finish.html", {"days": days})
     return manage_page(
         request,
         "dates",
@@ -296,141 +373,3 @@ def now(request: UserRequest) -> HttpResponse:
 def live_counts() -> Any:
     """Return the current activity of annotators. It is cached, so that all managers share one computation."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
-
-
-# --- Annotators' flags and the replies to them. The operations are in work/flags.py.
-
-ON_A_PAGE = 25
-# Kind of flag -> its name in the list.
-CALLED = {
-    Flag.DISTURBING: "Disturbing",
-    Flag.PERSONAL: "Personal data",
-    Flag.BROKEN: "Broken text",
-    Flag.QUESTION: "Question",
-}
-
-
-def questions(request: UserRequest) -> HttpResponse:
-    """List the flags.
-
-    ?kind=: list only flags of this kind
-    ?task=: list only flags of the task with this name
-    ?all=: also list flags that are settled
-    """
-    kind, name, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
-    flags_shown = Flag.objects.standing() if everything else Flag.objects.open()
-    if kind in Flag.KINDS:
-        flags_shown = flags_shown.filter(kind=kind)
-    tasks = Task.objects.filter(units__flags__isnull=False).distinct()
-    if task := next((task for task in tasks if task.name == name), None):
-        flags_shown = flags_shown.filter(unit__task=task)
-    listed = flags_shown.select_related("unit__item", "unit__task", "annotator__user", "settled_by", "example")
-    page = Paginator(listed.order_by(F("settled_at").desc(nulls_first=True), "pk"), ON_A_PAGE).get_page(
-        request.GET.get("page")
-    )
-    context: dict[str, Any] = {
-        "page": page,
-        "rows": _rows(page),
-        "called": CALLED,
-        "kind": kind,
-        "of": task,
-        "tasks": tasks,
-        "everything": everything,
-        "decides": may(request.user, "decide"),
-    }
-    return manage_page(request, "questions", **context)
-
-
-def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
-    """Return a row for each flag. It has the judgments of the flagged unit as (annotator, action, answer) tuples."""
-    listed = list(flags)
-    live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
-    by_unit = defaultdict(list)
-    for judgment in live.select_related("annotator__user"):
-        by_unit[judgment.unit_id].append(judgment)
-    rows = []
-    for flag in listed:
-        item, kind = flag.unit.item, flag.unit.task.kind
-        answers = [
-            (answer.annotator, DONE[answer.kind], answer.label and kind.name(answer.label, item.language))
-            for answer in by_unit[flag.unit_id]
-        ]
-        veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(kind.sensitive)
-        rows.append({"flag": flag, "called": CALLED[flag.kind], "answers": answers, "veiled": veiled})
-    return rows
-
-
-def decide(request: UserRequest, flag: int) -> HttpResponse:
-    """Act on a flag.
-
-    POST fields:
-    do: a key of DOES
-    reply: text of the reply, if the action is to reply
-    """
-    act = DOES.get(request.POST.get("do", ""))
-    if act is None:
-        raise InvalidAnswer("The form does not contain an action. Reload the page.")
-    act(request, flag)
-    query = f"?{request.GET.urlencode()}" if request.GET else ""
-    return redirect(f"{reverse('manage-questions')}{query}")
-
-
-def _reply(request: UserRequest, flag: int) -> None:
-    answered = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
-    messages.success(request, f"{answered.annotator} will see the reply on their start page.")
-    if mail_reply(answered) in (FAILED, REFUSED):
-        messages.warning(request, "The reply was saved, but the mail about it could not be sent.")
-
-
-def _dismiss(request: UserRequest, flag: int) -> None:
-    flags.dismiss(flag, by=request.user)
-    messages.success(request, "The flag was dismissed.")
-
-
-def _discard(request: UserRequest, flag: int) -> None:
-    discarded = flags.discard(flag, by=request.user)
-    forget(discarded.unit.task)
-    messages.success(request, "The unit was excluded, regardless of its answers.")
-
-
-def _make_example(request: UserRequest, flag: int) -> None:
-    version = flags.make_example(flag, by=request.user)
-    messages.success(
-        request,
-        f"The unit was added as an example to the guidelines, in version {version.version} ({version.language}).",
-    )
-
-
-DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
-
-
-# --- Managers' notes to annotators. The operations are in work/flags.py.
-
-
-def list_notes(request: UserRequest, task: Task) -> HttpResponse:
-    codes = sorted(set(task.read_in), key=label_name)
-    languages = [(code, label_name(code)) for code in codes]
-    listed = [(note, label_name(note.language) if note.language else "everybody") for note in flags.notes_of(task)]
-    context: dict[str, Any] = {
-        "notes": listed,
-        "languages": languages,
-        "longest": flags.LONGEST_NOTE,
-        "decides": may(request.user, "decide"),
-    }
-    return manage_page(request, "notes", task, **context)
-
-
-def note(request: UserRequest, task: Task) -> HttpResponse:
-    """Write or withdraw a note.
-
-    POST fields:
-    withdraw: primary key of a note to withdraw
-    text: text of a new note
-    language: code of the language whose readers see the new note; empty for all annotators
-    """
-    if "withdraw" in request.POST:
-        flags.withdraw_note(task, whole_number(request.POST["withdraw"]) or 0)
-        return done(request, "The note was withdrawn.", "manage-notes", task.name)
-    flags.write_note(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
-    sentence = "The note is shown on the annotators' start page and above their queue until they dismiss it."
-    return done(request, sentence, "manage-notes", task.name)

@@ -319,10 +319,13 @@ def _form(
     deed, action = action_forms.deed_named(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     first, rest = action_forms.form(name, filled, refusal=refusal)
+    # If a link of a task led here, the form is one of the task's pages and does not ask for the task again.
+    task = Task.objects.filter(name=request.GET.get("task", "")).first()
+    first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence says what the action does, and the others explain it.
     summary, _, explanation = action_forms.as_on_page(action.does, action.options).partition(". ")
     context |= {"deed": deed, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
-    return manage_page(request, "do", refusal=refusal, **context)
+    return manage_page(request, "do", task, refusal=refusal, **context)

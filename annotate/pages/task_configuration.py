@@ -153,8 +153,8 @@ def _field(option: Option, value: str) -> Field:
 
 def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     """Return the actions that a task allows as (URL, link text, short description) tuples."""
-    actions = [("export_gold", "Export the gold set", "as files that datasets.load_dataset can read")]
-    if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
+    actions = []
+    if work.is_extendable(task):
         actions.append(("extend", "Extend", "draw more items from the same corpus, with the same seed"))
     if "audit" in task.kind.reports:
         actions.append(("audit", "Audit", "results of audits, decoys and checks; contest agreed labels, or audit more"))

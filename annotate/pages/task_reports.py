@@ -4,7 +4,8 @@ figures/ and quality/ compute the figures, and work/interventions.py carries out
 tasks are in dashboard.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db.models import Count, Max
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.text import slugify
 
 from annotate.controls import honeypots
 from annotate.controls.honeypots import rule as rule_of
@@ -32,29 +34,31 @@ from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
 from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
-from annotate.kinds.control import panels
-from annotate.models import Annotator, Judgment, Pause, Task
+from annotate.kinds.control import Panel, panels
+from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
 from annotate.pages.access import UserRequest, may
 from annotate.pages.action_forms import address
-from annotate.pages.dashboard import done, manage_page, shows_figures, sort_of
+from annotate.pages.dashboard import FEW, done, manage_page, shows_figures, sort_of
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
-from annotate.reports.tables import Cell
+from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
+from annotate.work.task_settings import is_extendable
 
 # Number of bootstrap replicates for a page, which must be fast; `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
 # Maximum number of units listed for which Dawid and Skene's model gives another label than the majority.
 MOST = 20
+FEW_EXPORTS = 3  # maximum number of exports on a task's overview
 
 
 def _of_person(task: Task) -> Callable[[int], str]:
     return lambda annotator: reverse("manage-person", args=[task.name, annotator])
 
 
-def _of_unit(unit: int) -> str:
-    return reverse("admin:annotate_unit_change", args=[unit])
+def _of_unit(task: Task) -> Callable[[int], str]:
+    return lambda unit: reverse("manage-item", args=[task.name, unit])
 
 
 @shows_figures
@@ -66,24 +70,85 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         "task",
         task,
         counted_at=counted_at,
-        progress=progress,
-        pace=pace,
-        states=states,
-        new=[row for row in report["pauses"] if row["new"]],
+        alerts=list(_alerts(task, report)),
+        state=task_statistics.state_of(
+            {**progress["all"], "is_open": task.is_open, "stuck": states["stuck"]},
+            undecided=bool(report["undecidable"]),
+        ),
+        progress=progress["all"],
+        shares=progress_report.shares(progress["all"]),
+        bar=progress_report.progress_bar(progress["all"]),
         progress_table=progress_report.progress_table(progress, sort),
         progress_plot=progress_report.progress_plot(progress),
+        shown=min(progress_report.FEW, len(progress["languages"])),
+        pace=pace,
+        trend=progress_report.trend([row["answers"] for row in pace["since"]], f"Answers per {pace['cut']}"),
+        times=times["all"],
+        **_foretold(report["forecast"], sort),
+        queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
+        idle_table=progress_report.idle_table(states, _of_person(task), sort),
+        exports=Job.objects.filter(action="export_gold", given__task=task.name)[:FEW_EXPORTS],
+        extendable=is_extendable(task),
+        decides=may(request.user, "decide"),
+    )
+
+
+def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what a manager should act on as (URL, text of the link, sentence) tuples."""
+    people, quality = reverse("manage-people", args=[task.name]), reverse("manage-quality", args=[task.name])
+    if new := sum(row["new"] for row in report["pauses"]):
+        yield f"{people}#paused", f"{many(new, 'annotator')} newly paused", "Review the answers, then decide."
+    stuck = [row for row in report["states"]["queues"] if row["stuck"]]
+    for row in stuck[:FEW]:
+        yield "#waiting", row["name"], row["said"]
+    if len(stuck) > FEW:
+        yield "#waiting", f"{many(len(stuck) - FEW, 'more stalled queue')}", ""
+    if report["undecidable"]:
+        yield "", "", report["undecidable"]
+    for panel in report["panels"]:
+        if panel.over_limit:
+            yield quality, panel.heading, f"Over the task’s limit: {' '.join(panel.over_limit)}."
+    if flags := Flag.objects.open().filter(unit__task=task).count():
+        yield f"{reverse('manage-questions')}?task={task.name}", f"{many(flags, 'open question or flag')}", ""
+
+
+@shows_figures
+def quality(request: UserRequest, task: Task) -> HttpResponse:
+    """Show the results of the quality controls, and what would narrow the accuracy intervals most."""
+    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    decides = may(request.user, "decide")
+    return manage_page(
+        request,
+        "quality",
+        task,
+        counted_at=counted_at,
+        panels=[(panel, _table_of(panel, sort_of(request))) for panel in report["panels"]],
+        **_further(task, report["further_work"], decides=decides),
+        classes_table=standing_table(report["classes"]) if report["classes"] else None,
+        decides=decides,
+    )
+
+
+def _table_of(panel: Panel, sort: str) -> Table | None:
+    """Return the main table of a panel under a name of its own, so that it can be sorted, opened and downloaded."""
+    return replace(panel.table, slug=slugify(panel.heading), asked=sort) if panel.table else None
+
+
+@shows_figures
+def pace(request: UserRequest, task: Task) -> HttpResponse:
+    """Show the answers over time, and the time per answer."""
+    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    _, pace, times = report["work"]
+    return manage_page(
+        request,
+        "pace",
+        task,
+        counted_at=counted_at,
+        pace=pace,
         last_day_plot=progress_report.last_day_plot(pace),
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds per answer, by language", {}),
-        panels=report["panels"],
-        stuck=report["stuck"],
-        decides=may(request.user, "decide"),
-        **_further(task, report["further_work"], decides=may(request.user, "decide")),
-        classes_table=standing_table(report["classes"]) if report["classes"] else None,
-        **_foretold(report["forecast"], sort),
-        queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
-        idle_table=progress_report.idle_table(states, _of_person(task), sort),
     )
 
 
@@ -138,7 +203,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
         "forecast": foretold(task, states),
         "pauses": annotator_statistics.pauses(task),
         "panels": panels(task),
-        "stuck": overview_report.undecidable(task_overview.undecidable(task)),
+        "undecidable": overview_report.undecidable(task_overview.undecidable(task)),
         "further_work": further_work(task) if task.is_open else None,
         "classes": standing(task),
     }
@@ -178,7 +243,7 @@ def _people_of(task: Task) -> tuple[Any, ...]:
 def comments(request: UserRequest, task: Task) -> HttpResponse:
     rows = annotator_statistics.comments(task)
     comment_table = people_report.comments_table(
-        rows, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task)
+        rows, sort_of(request), task.kind.pages.short, _of_unit(task), _of_person(task)
     )
     return manage_page(request, "comments", task, comments_table=comment_table, most=annotator_statistics.MOST_COMMENTS)
 
@@ -258,7 +323,7 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_of_unit, asked=sort, called=task.kind.pages.short
+            model["differs"][:MOST], address=_of_unit(task), asked=sort, called=task.kind.pages.short
         )
         if model
         else None,
@@ -301,7 +366,7 @@ def person_page(
     stats, sort = annotator_statistics.person(task, person, counts), sort_of(request)
     pauses, tested = annotator_statistics.pauses(task, person), task_statistics.trials_of(task, person)
     work = next((row for row in rows if row["annotator"] == person.pk), None)
-    wrote = annotator_statistics.comments(task, person)
+    short, wrote = task.kind.pages.short, annotator_statistics.comments(task, person)
     return manage_page(
         request,
         "person",
@@ -318,7 +383,7 @@ def person_page(
         else None,
         given_table=people_report.given_table(stats["known"], sort, task.kind.pages.short) if stats["known"] else None,
         decides=may(request.user, "decide") and may_change(request.user, person.user),
-        comments_table=people_report.comments_table(wrote, sort, task.kind.pages.short, _of_unit) if wrote else None,
+        comments_table=people_report.comments_table(wrote, sort, short, _of_unit(task)) if wrote else None,
         refusal=refusal,
     )
 

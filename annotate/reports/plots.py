@@ -146,6 +146,7 @@ SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1
 END = 99.0  # right end of the longest stacked bar, in percent of the width
 HEIGHT = 160  # height of a plot over time, in pixels
 WIDEST = 12.0  # maximum width of a column, in percent of the width
+BAR, SPARK = 14, 36  # height of a bar without text, and of a sparkline, in pixels
 LEFT = 7.0  # width of the vertical axis of a plot over time, in percent of the width
 LETTER = 2.2  # width of a letter below a plot over time on a phone, in percent of the width: 7 of 320 pixels
 
@@ -358,6 +359,40 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
     for top, row in zip(range(head, bottom, ROW), rows, strict=True):
         drawn.append(_stacked_row(row, parts, used, top, longest, letters))
     return picture_of_rows(title, description, drawn, bottom)
+
+
+def bar(counts: Sequence[int], parts: Sequence[str], *, title: str) -> SafeString:
+    """Plot one stacked bar over the whole width, without text. See `stacked` for the parts."""
+    whole, boxes, left = sum(counts) or 1, list[SafeString](), 0.0
+    for index, number in enumerate(counts):
+        width = 100 * number / whole
+        tip = tooltip(f"{count(number)} {parts[index]}")
+        if width:
+            boxes.append(
+                element("rect", tip, x=f"{left:.4g}%", width=f"{width:.4g}%", height=BAR, fill=PAPER)
+                + element("rect", tip, x=f"{left:.4g}%", width=f"{width:.4g}%", height=BAR, **_paint(index))
+            )
+        left += width
+    return picture(title, "", boxes, width="100%", height=BAR)
+
+
+def swatch(index: int) -> SafeString:
+    """Return the mark of a part of stacked bars, for a legend in HTML."""
+    box = element("rect", x=0.5, y=0.5, width=11, height=11, rx=2, **_paint(index))
+    return element("svg", box, width=12, height=12, aria_hidden="true", class_="swatch")
+
+
+def sparkline(counts: Sequence[int], *, title: str) -> SafeString:
+    """Plot counts over time as a small line without axes. It is as wide as the element around it."""
+    highest, step = max(counts, default=0) or 1, 100 / max(1, len(counts) - 1)
+    points = [
+        f"{index * step:.4g},{SPARK - 2 - (SPARK - 4) * value / highest:.4g}" for index, value in enumerate(counts)
+    ]
+    stroke = {"stroke": ACCENT, "stroke_width": 2, "stroke_linejoin": "round", "vector_effect": "non-scaling-stroke"}
+    area = element("path", d=f"M0,{SPARK}L{'L'.join(points)}L100,{SPARK}Z", fill=ACCENT, fill_opacity=0.12)
+    line = element("polyline", points=" ".join(points), fill="none", **stroke)
+    size = {"viewBox": f"0 0 100 {SPARK}", "preserveAspectRatio": "none", "width": "100%", "height": SPARK}
+    return picture(title, "", [area, line], **size)
 
 
 def _paint(index: int) -> dict[str, Any]:

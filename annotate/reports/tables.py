@@ -23,7 +23,7 @@ from corpora.core.records import FORMULA
 # Kinds of columns. A terminal omits columns of the kind `name` if there is no room, shortens `digest`, and lists each
 # `note` below the table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "short", "sentence"
-LONG = 30  # a table with more rows scrolls in a box
+FEW = 12  # maximum number of rows of a folded table that a page contains; a browser loads longer ones when asked
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
 Called = Callable[[str], str]  # function that returns the name of a label
@@ -151,10 +151,15 @@ class Table:
         return self.given is not None and (len(self.body) > MANY or bool(self.find))
 
     @property
-    def cells(self) -> list[list[tuple[Cell, str]]]:
-        """The rows, as lists of (cell, kind of its column) pairs."""
-        kinds = [column.kind for column in self.columns]
-        return [list(zip(row, kinds, strict=True)) for row in self.rows]
+    def cells(self) -> list[list[tuple[Cell, str, str]]]:
+        """The rows, as lists of (cell, kind of its column, heading of its column) tuples."""
+        columns = [(column.kind, column.heading) for column in self.columns]
+        return [[(cell, *column) for cell, column in zip(row, columns, strict=True)] for row in self.rows]
+
+    @property
+    def alone(self) -> str:
+        """The URL of a page that shows only this table."""
+        return f"{self.path}?{urlencode({**self.others, 'table': self.name})}"
 
     @property
     def headings(self) -> list[Heading]:
@@ -168,9 +173,13 @@ class Table:
         return headings_of
 
     @property
-    def is_long(self) -> bool:
-        """Whether the table is so long that it scrolls in a box."""
-        return bool(self.slug) and len(self.rows) > LONG
+    def is_short(self) -> bool:
+        return len(self.body) <= FEW
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the URL filters or sorts the table."""
+        return bool(self.find) or self._order()[0] is not None
 
     def _order(self) -> tuple[int | None, bool]:
         """Return the index of the column to sort by, or None, and whether the order is descending."""

@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from annotate.core import stages
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
@@ -47,6 +48,19 @@ def icon(name: str) -> SafeString:
     turns = " turns" if name in DIRECTED else ""
     sprite = static("annotate/icons.svg")
     return format_html('<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>', turns, sprite, name)
+
+
+# State of a task or stage of a unit -> class of its badge.
+BADGES = {
+    **dict.fromkeys(("running", stages.LABELLED, stages.AGREED), "good"),
+    **dict.fromkeys(("stalled", stages.ADJUDICATION), "gold"),
+    **dict.fromkeys(("closed", stages.DISCARDED, stages.COPIED, stages.NEW, stages.QUEUED), "quiet"),
+}
+
+
+@register.filter
+def badge(state: str) -> str:
+    return BADGES.get(state, "")
 
 
 @register.filter

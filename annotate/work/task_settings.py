@@ -39,6 +39,11 @@ def may_relabel(task: Task) -> bool:
     return task.kind.routing.is_routed and not DESIGNS[task.draw.design].asks_each
 
 
+def is_extendable(task: Task) -> bool:
+    """Return whether more items can be drawn for the task."""
+    return task.kind.answered_here and not any(DESIGNS[draw.design].not_extended for draw in task.draws.all())
+
+
 def told(task: Task, name: str) -> str:
     """Return the value of a setting as it is shown in a form."""
     value = getattr(task, name)

@@ -133,7 +133,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     call_command("audit", "audit")
     command = capsys.readouterr().out
     client.force_login(manager)
-    page = client.get("/manage/tasks/audit/").content.decode()
+    page = client.get("/manage/tasks/audit/quality/").content.decode()
     call_command("export_gold", "audit", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
     assert manifest["filter_audit"] == json.loads(json.dumps(filter_precision.report(task)))

@@ -49,7 +49,7 @@ def test_a_question_stands_before_the_manager_with_its_text_its_answers_and_wher
     page = desk.get("/manage/questions/").text
     for words in ("Is this German?", asked.unit.item.text, "Nobody has answered it yet", "Which language is it?"):
         assert words in page
-    assert "of annotators: 1 open" in desk.get("/manage/").text
+    assert "</a>: 1 open" in desk.get("/manage/").text
     assert '<a href="/manage/questions/?task=task">' in desk.get("/manage/tasks/task/comments/").text
     assert '<a href="/manage/tasks/task/comments/">' in desk.get("/manage/questions/?task=task").text
     for deed, fields in (("reply", {"reply": " "}), ("nonsense", {})):
@@ -104,19 +104,19 @@ def test_the_manager_leaves_a_unit_out_or_says_that_nothing_is_to_be_done(desk, 
     second = flag(ann, task, "broken", "")
     do(desk, second, "dismiss")
     assert Unit.objects.get(pk=second.unit_id).stage == "QUEUED"
-    assert "Nothing waits here" in desk.get("/manage/questions/").text
+    assert "No open questions or flags" in desk.get("/manage/questions/").text
 
 
 def test_a_question_becomes_an_example_that_annotators_read_in_the_guidelines(desk, task, ann):
     asked = flag(ann, task)
-    assert "Make it an example" not in desk.get("/manage/questions/").text
+    assert "Add to the guidelines" not in desk.get("/manage/questions/").text
     do(desk, asked, "reply", reply="Yes.")
-    assert "Make it an example" in desk.get("/manage/questions/?all=1").text
+    assert "Add to the guidelines" in desk.get("/manage/questions/?all=1").text
     assert "in version 1.1 (en)" in do(desk, asked, "example").text
     page = as_(ann).get("/tasks/task/guidelines/").text
     for words in (asked.unit.item.text, "Is this German?", "Yes."):
         assert words in page
-    assert "Make it an example" not in desk.get("/manage/questions/?all=1").text
+    assert "Add to the guidelines" not in desk.get("/manage/questions/?all=1").text
     assert Guidelines.objects.count() == 2
 
 
@@ -142,7 +142,7 @@ def test_a_note_stands_on_the_first_page_and_above_the_queue_of_whom_it_is_for_u
     back = as_(ann).post(f"/notes/{german.pk}/read/", {"queue": "1"})
     assert back.url == "/tasks/task/"
     assert seen(ann, "/") == ["To all."]
-    assert "1 person has put it away" in desk.get("/manage/tasks/task/notes/").text
+    assert "1 person has dismissed it" in desk.get("/manage/tasks/task/notes/").text
     desk.post("/manage/tasks/task/notes/write/", {"withdraw": everybody.pk})
     assert seen(ann, "/") == seen(bea, "/") == []
 

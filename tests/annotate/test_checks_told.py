@@ -189,7 +189,7 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
     assert "Single readers decided 6 posts." in told
     assert NO_SECOND in told
     client.force_login(manager)
-    shown = page(client, f"/manage/tasks/{checked.name}/")
+    shown = page(client, f"/manage/tasks/{checked.name}/quality/")
     assert shown.forbidden == []
     for words in (
         "Audit of the detectors' agreement",

@@ -82,7 +82,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
         "no language of the task": ("queue", lambda page: None),
     },
     "manager": {
-        "agreement": ("manage-agreement", opened("text=Compute it")),
+        "agreement": ("manage-agreement", opened("text=Compute agreement")),
         "codes of languages": ("manage-new-accounts", opened(".codes summary")),
         "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", languages="de:5")),
         "a person who is refused": ("manage-new-accounts", lambda page: submit(page, username="zoe", languages="xx:5")),

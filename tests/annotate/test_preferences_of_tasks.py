@@ -214,9 +214,9 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client
     assert [each["out_of_line"] for each in others] == [False, False]
     client.force_login(manager)
     page = " ".join(client.get("/manage/tasks/pairs/agreement/?show=1").content.decode().split())
-    assert "Which system people prefer" in page
+    assert "Preferred system" in page
     assert "1 person is out of line" in page
-    assert page.index("Who looks at sides alone") < page.index("100.0% [")
+    assert page.index("Preference for a side") < page.index("100.0% [")
     text = " ".join(told(capsys, "pairs").split())
     assert "1 person is out of line" in text
     assert text.index("p1") < text.index("p0")

@@ -101,7 +101,7 @@ def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a
     interventions.agree(ann, task.name)
     overview = client.get(page).text
     assert (
-        "1 person may work on 4 units; 4 answers are missing. Each of them receives at most 7 units per day."
+        "1 person can work on 4 items; 4 answers are missing. Each of them receives at most 7 items per day."
         in overview
     )
     people = client.get(f"{page}people/").text

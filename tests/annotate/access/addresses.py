@@ -6,7 +6,10 @@ WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
 # The manager's pages of all tasks, and of one.
 OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
-OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule", "guidelines", "settings")
+OF_A_TASK = (
+    *("task", "items", "people", "guidelines", "quality", "settings"),
+    *("agreement", "tests", "rule", "pace", "comments", "notes"),
+)
 # Those of the desk, which managers look at.
 OF_THE_DESK = (
     *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
@@ -65,7 +68,8 @@ PAGES = {
     "adjudicate-together": (NO_GET, (302, 403, 403, 403, 409, 403)),
     "unsettle": (NO_GET, (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))], (MANAGERS_LOOK, NO_POST)
+        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "item", "person", *OF_THE_DESK))],
+        (MANAGERS_LOOK, NO_POST),
     ),
     **dict.fromkeys(
         [f"manage-{page}" for page in ("languages", "void", *FORMS_OF_MANAGERS)], (MANAGERS_LOOK, MANAGERS_ACT)

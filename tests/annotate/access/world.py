@@ -82,6 +82,7 @@ class World:
             },
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
+            "manage-item": [task.name, self.waiting.pk],
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             **{
                 f"manage-{page}": [task.name]

@@ -139,7 +139,7 @@ def test_who_changed_which_setting_is_kept(desk, db):
 
 def led_to(desk, task, words):
     """The page to which a link on a task's page leads."""
-    [link] = re.findall(rf'<a href="([^"]+)">{words}', desk.get(reverse("manage-task", args=[task.name])).text)
+    [link] = re.findall(rf'<a href="([^"]+)">{words}', desk.get(reverse("manage-quality", args=[task.name])).text)
     return desk.get(unescape(link)).text
 
 
@@ -156,7 +156,7 @@ def failed(make_task, person):
 
 
 def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
-    shown = page(desk, reverse("manage-task", args=[failed.name]))
+    shown = page(desk, reverse("manage-quality", args=[failed.name]))
     assert shown.forbidden == []
     assert "The detectors agree on 20 posts. People read 8 of these" in shown.text
     low, high = (100 * end for end in jeffreys(4, 4))
@@ -164,29 +164,31 @@ def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
     assert "fr French 8 4 of 4 0.0% [0.0, " in shown.text
     assert "Error rate of the detectors where they agree" in shown.text  # the plot
     assert "over the limit" not in shown.text
+    csv = desk.get(reverse("manage-quality", args=[failed.name]), {"csv": "audit-of-the-detectors-agreement"})
+    assert csv.text.splitlines()[0].startswith("\ufefflanguage,")
 
 
 def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(desk, failed, manager):
     desk.post(reverse("manage-settings-change", args=[failed.name]), {"audit_limit": "0.5", "audit_share": "0.9"})
     failed.refresh_from_db()
     assert (failed.audit_limit, failed.audit_share) == (0.5, 0)
-    shown = page(desk, reverse("manage-task", args=[failed.name]))
+    shown = page(desk, reverse("manage-quality", args=[failed.name]))
     assert shown.forbidden == []
     assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
     assert "more than 50% may be wrong" in shown.text
     form = led_to(desk, failed, "Have people label")
-    assert f'<option value="{failed.name}" selected>' in form
-    assert re.search(r'name="contest" value="yes"[^>]* checked', form)
+    assert f'<input type="hidden" name="task" value="{failed.name}">' in form
+    assert re.search(r'name="contest"[^>]* checked', form)
     assert failed.units.filter(stage="AGREED").count() == 12
     call_command("audit", failed.name, contest=True)
-    assert "contested: people label all posts" in page(desk, reverse("manage-task", args=[failed.name])).text
+    assert "contested: people label all posts" in page(desk, reverse("manage-quality", args=[failed.name])).text
     assert set(Transition.objects.filter(event="contested").values_list("unit__agreed_label")) == {("de",)}
 
 
 def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, make_task):
     make_task([AGREED] * 3, audit_least=1)
     make_task([AGREED] * 3, name="without")
-    waiting, without = (page(desk, reverse("manage-task", args=[name])).text for name in ("task", "without"))
+    waiting, without = (page(desk, reverse("manage-quality", args=[name])).text for name in ("task", "without"))
     assert "de German 3 0 of 1 – not finished" in waiting
     assert "No post was chosen for an audit when the task was opened" in without
     assert "Over the task’s limit" not in without
@@ -203,12 +205,12 @@ def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
 
 def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
     task = make_task([DISPUTED] * 6, asked="de", decoys=4)
-    shown = page(desk, reverse("manage-task", args=[task.name])).text
+    shown = page(desk, reverse("manage-quality", args=[task.name])).text
     assert "de German 4 – –" in shown
     ann = person("ann", "de")
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
-    shown = page(desk, reverse("manage-task", args=[task.name]))
+    shown = page(desk, reverse("manage-quality", args=[task.name]))
     assert shown.forbidden == []
     assert "Readers answered Yes in 4 of 4 answers to decoys." in shown.text
     low, _ = jeffreys(4, 4)
@@ -232,10 +234,10 @@ def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest_and_a
     failed.save()
     staff = User.objects.create_user("staff", is_staff=True)
     staff.user_permissions.add(Permission.objects.get(codename="view_task"))
-    shown = page(signed_in(staff), reverse("manage-task", args=[failed.name])).text
+    shown = page(signed_in(staff), reverse("manage-quality", args=[failed.name])).text
     assert "Over the task’s limit: de." in shown
     assert "Have people label" not in shown
     client = signed_in(User.objects.get(username="ann"))
-    assert client.get(reverse("manage-task", args=[failed.name])).status_code == 403
+    assert client.get(reverse("manage-quality", args=[failed.name])).status_code == 403
     for path in (address(Unit, "changelist"), address(Draw, "changelist")):
         assert client.get(path).status_code == 302, path

@@ -91,7 +91,7 @@ def test_command_and_page_name_distances_and_concepts_and_list_no_sets(task, cod
     page = client.get(f"/manage/tasks/{task.name}/agreement/?show=1").text
     assert "Krippendorff’s alpha (MASI)" in page
     assert "the mean F1 with the others’ answers" in page
-    assert "A second opinion" not in page
+    assert "Dawid and Skene’s model" not in page
     assert page.count("<section") == page.count("</section>")
 
 

@@ -54,7 +54,7 @@ def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_
     task, readers, concepts, client, manager, django_assert_max_num_queries
 ):
     client.force_login(manager)
-    paths = ["", "people/", f"people/{readers[0].pk}/", "agreement/?show=1", "tests/"]
+    paths = ["", "items/", "quality/", "people/", f"people/{readers[0].pk}/", "agreement/?show=1", "tests/"]
     choose(readers[0], task, concepts[0])
 
     def statements():

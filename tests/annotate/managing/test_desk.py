@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import timedelta
 
 import pytest
@@ -16,10 +17,12 @@ from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
 from annotate.models import Judgment
+from annotate.pages import dashboard
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.acts import words
+from tests.annotate.conftest import AGREED, DISPUTED
 
 pytestmark = pytest.mark.django_db
 
@@ -110,9 +113,9 @@ def test_somebody_who_has_stopped_is_told_apart_from_one_who_works(make_task, pe
 def test_cases_without_an_adjudicator_wait_for_the_manager(desk, task, person):
     ann = person("ann", "de")
     skip(ann, take(ann, task).pk)
-    assert "1 unit waits for an adjudicator in" in desk.get("/manage/").text
+    assert "1 item needs an adjudicator, but there is none" in desk.get("/manage/").text
     person("ada", adjudicates=True)
-    assert "for an adjudicator in" not in desk.get("/manage/").text
+    assert "needs an adjudicator" not in desk.get("/manage/").text
 
 
 def test_the_live_counts_are_a_part_of_the_page_counted_once_for_all_who_look(desk, task, person, settings):
@@ -136,11 +139,8 @@ def test_the_first_page_fetches_the_dates_and_asks_for_the_live_counts_again(new
     page = new_page(user=manager)
     page.clock.install()
     page.goto("/manage/")
-    # The dates come after the page, and what is pressed in them leads to their own page.
-    page.locator("#dates").wait_for()
-    assert (
-        page.get_by_role("link", name="language", exact=True).get_attribute("href").startswith("/manage/dates/?sort=")
-    )
+    # The dates come after the page, each into the row of its task.
+    page.locator("#finish-task", has_text="not foreseeable").wait_for()
     with page.expect_response("**/manage/now/") as asked:
         page.clock.fast_forward(21_000)
     assert asked.value.ok
@@ -156,6 +156,33 @@ def test_imported_judgments_are_nobodys_work_here(desk, make_task, person, tmp_p
     assert (now["people"], now["hour"], now["today"]) == (1, 1, 1)
     assert {row["name"]: row["answers_today"] for row in overview()} == {"task": 1, "crowd": 0}
     assert [row["task"] for row in timesheet(timezone.localdate())] == ["task"]
+
+
+def test_a_task_s_row_tells_its_state_who_works_and_what_can_be_done(desk, task, make_task, make_records_task, person):
+    row = lambda: words(desk.get("/manage/")).split("Finish dates by language")[0]  # noqa: E731
+    assert "0 of 12 settled stalled finish … people 7 days 0 Export Extend Close" in row()
+    answer(person("ann", "de"), task)
+    assert "1 of 12 settled running finish … people 7 days 1" in row()
+    closed = desk.post("/manage/tasks/task/settings/switch/", {"open": "no"}, follow=True)
+    assert closed.status_code == 200
+    assert "1 of 12 settled closed finish – people 7 days 1 Export Extend" in row()
+    make_task([AGREED], name="agreed")
+    assert "1 of 1 settled finished" in row()
+    make_records_task(languages=("de", "en"))
+    assert "Qa match · German, English · crowd" in row()
+
+
+def test_tasks_are_found_by_words_and_shown_a_page_at_a_time(desk, make_task, monkeypatch):
+    monkeypatch.setattr(dashboard, "ON_A_PAGE", 2)
+    for name in ("one", "two", "three"):
+        make_task([DISPUTED], name=name)
+
+    def rows(**query):
+        page = desk.get("/manage/", query).text
+        return re.findall(r'href="/manage/tasks/(\w+)/">', page.split('class="task-rows"')[1].split("</ul>")[0])
+
+    assert (rows(), rows(page=2), rows(find="LANGUAGE two")) == (["three", "two"], ["one"], ["two"])
+    assert "No task matches." in desk.get("/manage/", {"find": "four"}).text
 
 
 # --- people and their hours
@@ -223,7 +250,7 @@ def test_a_long_table_is_filtered_by_words_sorted_and_downloaded_as_it_is_shown(
 def test_a_short_table_has_no_filter_but_every_table_is_downloaded(desk, task):
     assert "find-tasks" not in desk.get("/manage/").text
     [row] = rows_of(desk.get("/manage/?csv=tasks"))
-    assert row["units"] == "12"
+    assert row["items"] == "12"
     assert desk.get("/manage/?csv=nothing").status_code == 404
 
 

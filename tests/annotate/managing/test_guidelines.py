@@ -33,19 +33,19 @@ def test_each_language_of_a_task_has_its_own_version_which_begins_with_the_one_t
 ):
     task = make_records_task(languages=("de", "en"))
     page = words(desk.get(PAGE, {"language": "de"}))
-    assert "There is none in German yet; it begins with the one that holds in its place." in page
+    assert "There are none in German yet. Starts from the guidelines in use instead." in page
     add(desk, task, language="de", text="Lesen.", after=current(task, "de").pk)
     new_version(task, "en", "Read *twice*.", major=False)
     assert typed(desk.get(PAGE, {"language": "de"})) == "Lesen."
     for language in ("", "fr", "xx", "<b>"):
         page = desk.get(PAGE, {"language": language})
         assert (typed(page), "<em>twice</em>" in page.text) == ("Read *twice*.", True)
-    assert "It begins with version 1.1, which holds." in words(page)
+    assert "Starts from the current version 1.1." in words(page)
     # Where labels are the languages, guidelines may be in any.
     make_task([("de",) * 3], name="labels")
     of_labels = PAGE.replace("crowd", "labels")
     for language, name in (("uk", "Ukrainian"), ("xx", "English")):
-        assert f"A new version in {name}" in words(desk.get(of_labels, {"language": language}))
+        assert f"New version in {name}" in words(desk.get(of_labels, {"language": language}))
 
 
 def test_a_minor_and_a_major_version(desk, task, person, manager):
@@ -65,10 +65,10 @@ def test_a_minor_and_a_major_version(desk, task, person, manager):
 
 
 def test_what_a_major_version_means_is_said_as_it_is_for_the_task(desk, task, make_records_task):
-    assert "takes the test again before they go on" in words(desk.get(PAGE))
+    assert "take the test again before they continue" in words(desk.get(PAGE))
     make_records_task(name="untested")
     untested = words(desk.get("/manage/tasks/untested/guidelines/"))
-    assert "The task has no test, so people go on; tell them what has changed." in untested
+    assert "The task has no test, so annotators continue." in untested
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Figures of large tasks are kept, and counted again beside the page that shows them."""
 
+import re
 import threading
 
 import pytest
@@ -41,7 +42,7 @@ def read(make_task, person, client, manager):
 
 
 def done(text):
-    return text.split("<dt>done</dt><dd>")[1][0]
+    return re.search(r"(\d) of 3 items settled", text)[1]
 
 
 def counted(read, page=""):
@@ -94,7 +95,16 @@ def test_those_of_a_large_task_are_counted_again_once_they_are_old_or_a_manager_
 @kept
 def test_all_that_a_page_shows_can_be_kept(read):
     read.answer()
-    for page in ("", "people/", "agreement/", "agreement/?show=1", f"people/{read.ann.pk}/"):
+    for page in (
+        "",
+        "items/",
+        "quality/",
+        "pace/",
+        "people/",
+        "agreement/",
+        "agreement/?show=1",
+        f"people/{read.ann.pk}/",
+    ):
         first, again = counted(read, page), read(page)
         assert "Counted at" in again, page
         assert again.count("<table") == first.count("<table"), page

@@ -22,7 +22,10 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.looks import A4, lay_on_paper, too_wide
 
 SVG = "{http://www.w3.org/2000/svg}"
-PAGES = ("", "people/", "comments/", "tests/", "agreement/", "agreement/?show=1", "rule/")
+PAGES = (
+    *("", "items/", "people/", "quality/", "agreement/", "agreement/?show=1"),
+    *("tests/", "pace/", "comments/", "rule/"),
+)
 
 
 @pytest.fixture
@@ -71,13 +74,15 @@ def test_every_page_shows_a_crowd_task_by_few_queries_with_sound_plots_and_no_ma
     plots = []
     for page in PAGES:
         # The first page of a task forecasts its end, which asks about people and their days, and shows controls.
-        with django_assert_max_num_queries(30 if page else 46):
+        with django_assert_max_num_queries(32 if page else 47):
             reply = desk.get(address(crowd, page))
         assert (reply.status_code, "<b onload" in reply.text) == (200, False), page
         plots += re.findall(r"<svg xmlns.*?</svg>\n", reply.text, re.DOTALL)
     titles = {ElementTree.fromstring(plot).find(f"{SVG}title").text for plot in plots}
     assert titles == {
-        "Units by language and stage",
+        "Items by state",
+        "Answers per hour",
+        "Items by language and state",
         "Answers per hour in the last 24 hours",
         "Answers per hour since the beginning",
         "Seconds per answer, by language",
@@ -103,7 +108,7 @@ def test_the_list_of_tasks_takes_as_many_queries_for_four_of_them_as_for_one(
     with CaptureQueriesContext(connection) as all_four:
         shown = desk.get(page).text
     assert all(name in shown for name in ("crowd", "fresh", "posts", "asking"))
-    assert len(all_four) == len(alone) <= 28
+    assert len(all_four) == len(alone) <= 33
 
 
 def test_a_persons_page_takes_as_many_statements_however_many_people_there_are(
@@ -132,14 +137,14 @@ def test_a_task_that_has_just_been_opened_has_pages_too(make_records_task, make_
         make_task([], name="none"),
         imported,
     ]
-    assert "Pause rule" in desk.get(address(imported)).text
+    assert "Pause rule" in desk.get(address(imported, "quality/")).text
     Task.objects.filter(pk=imported.pk).update(kind_slug="imported", kind_file=KINDS["imported"].source)
     for task in tasks:
         for page in PAGES:
             reply = desk.get(address(task, page))
             assert reply.status_code == 200, (task.name, page)
             # Nobody takes a test or is paused in them.
-            assert task.name in ("empty", "fresh") or "Pause rule" not in reply.text, (task.name, page)
+            assert task.name in ("empty", "fresh") or ">Pause rule</a>" not in reply.text, (task.name, page)
 
 
 def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, desk):
@@ -148,9 +153,9 @@ def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, de
     for annotator in (ann, bea):
         while lease := take(annotator, task):
             judge(annotator, lease.pk, Answer("de"), active_seconds=0.0)
-    page = desk.get(address(task)).text
-    for words_of_page, there in (("Test and gold answers", False), ("Pause rule", False), ("auto-labelled", True)):
-        assert (words_of_page in page) is there
+    assert "auto-labelled" in desk.get(address(task)).text
+    quality = desk.get(address(task, "quality/")).text
+    assert not [words_of_tab for words_of_tab in ("Test and gold answers", "Pause rule") if words_of_tab in quality]
     people = words(desk.get(address(task, "people/")))
     assert ("gold answers" in people, "de" in people) == (False, True)
     assert "1.00" in words(desk.get(address(task, "agreement/?show=1")))
@@ -165,7 +170,7 @@ def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
     monkeypatch.setattr(
         agreement_statistics, "report", lambda *given, **named: calls.append(named) or report(*given, **named)
     )
-    assert "Compute it" in desk.get(address(crowd, "agreement/")).text
+    assert "Compute agreement" in desk.get(address(crowd, "agreement/")).text
     assert calls == []
     page = desk.get(address(crowd, "agreement/?show=1"))
     assert "Krippendorff" in page.text
@@ -192,7 +197,7 @@ def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_tas
     make_records_task(count=1, languages=languages)
     page = words(desk.get("/manage/"))
     assert page.count("No active annotator reads") == 5
-    assert "2 queues more in “Does the passage answer the question?”" in page
+    assert "2 more stalled queues" in page
 
 
 def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
@@ -266,7 +271,7 @@ def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk
     for page in (*PAGES, f"people/{max_.pk}/"):
         shown = desk.get(address(crowd, page)).text
         links = set(re.findall(r'<th scope="col"[^>]*><a href="[^"?]*(\?[^"#]*)#', shown))
-        assert links or page in ("agreement/", "comments/")
+        assert links or page in ("items/", "quality/", "agreement/", "pace/", "comments/")
         for link in sorted(links)[::3]:
             answer = desk.get(address(crowd, page.partition("?")[0]) + link.replace("&amp;", "&"))
             assert answer.status_code == 200, link
@@ -280,13 +285,29 @@ def test_a_language_whose_code_is_part_of_a_word_that_is_marked_is_not_marked(ma
     assert '<small class="mark">ne' not in page
 
 
-def test_long_tables_scroll_in_a_room_of_their_own(make_task, desk):
+@pytest.fixture
+def wide(make_task):
+    """A task whose table of progress is long."""
     languages = [code for code, known in LANGUAGES.items() if not known.labels][:31]
-    task = make_task([(code, code, code) for code in languages], labels=languages)
-    page = desk.get(address(task)).text
-    assert page.count('class="scroll long"') == 1
-    assert "As a picture" in page
-    assert "As a picture" not in desk.get(address(make_task([AGREED], name="short"))).text
+    return make_task([(code, code, code) for code in languages], labels=languages)
+
+
+def test_a_long_table_has_a_page_of_its_own_and_of_its_languages_a_few_are_plotted(wide, make_task, desk):
+    page = desk.get(address(wide)).text
+    assert ('id="progress"' in page, "The 12 languages with the most items, of 31" in page) == (False, True)
+    assert 'href="/manage/tasks/task/?table=progress"' in page
+    alone = desk.get(address(wide), {"table": "progress", "sort": "progress.-units"}).text
+    assert (alone.count("<tr"), "<svg xmlns" in alone, "aria-sort" in alone) == (33, False, True)
+    assert desk.get(address(wide), {"table": "nothing"}).status_code == 404
+    assert 'id="progress"' in desk.get(address(make_task([AGREED], name="short"))).text
+
+
+@pytest.mark.slow
+def test_a_long_table_is_loaded_when_it_is_opened(new_page, wide, manager):
+    page = new_page(user=manager)
+    page.goto(address(wide))
+    page.get_by_text("Table: Progress by language").click()
+    assert page.locator("#progress tbody tr").nth(31).inner_text().startswith("all languages")
 
 
 # --- in a browser
@@ -300,10 +321,10 @@ def test_every_page_has_plots_that_fit_it_and_is_light_and_whole_on_paper(new_pa
     for at in ("/manage/", "/manage/people/", *(address(crowd, part) for part in (*PAGES, of_max, f"{of_max}void/"))):
         page.set_viewport_size(DESK)
         page.goto(at)
-        if at == address(crowd):
+        if at == address(crowd, "pace/"):
             plots = page.locator("svg.plot")
             sizes = plots.evaluate_all("plots => plots.map(plot => plot.getBoundingClientRect().height)")
-            assert (len(sizes), min(sizes) > 40) == (4, True)
+            assert (len(sizes), min(sizes) > 40) == (3, True)
             fills = plots.locator("text").evaluate_all("all => [...new Set(all.map(t => getComputedStyle(t).fill))]")
             assert len(fills) <= 2
         page.set_viewport_size(PHONE)
@@ -325,7 +346,7 @@ def test_what_people_wrote_is_listed_by_task_and_by_person(make_records_task, pe
     task, other = make_records_task(count=3), make_records_task(count=1, name="other")
     ann, bea = person("ann", "en"), person("bea", "en")
     page = "/manage/tasks/crowd/comments/"
-    assert "Nobody has written a comment yet." in words(desk.get(page))
+    assert "There are no comments yet." in words(desk.get(page))
     judge(ann, take(ann, task).pk, Answer("1", comment="odd, <b>very</b>"))
     judge(ann, take(ann, task).pk, Answer("0"))
     judge(bea, take(bea, task).pk, Answer("0", comment="a dialect"))
@@ -337,7 +358,7 @@ def test_what_people_wrote_is_listed_by_task_and_by_person(make_records_task, pe
     assert "elsewhere" not in shown
     assert re.search(r"ann odd, .*? Yes the question of en-1", shown)
     unit = Judgment.objects.get(comment="a dialect").unit_id
-    assert f'href="/admin/annotate/unit/{unit}/change/"' in reply.text
+    assert f'href="/manage/tasks/crowd/items/{unit}/"' in reply.text
     pages = (f"/manage/tasks/crowd/people/{ann.pk}/", f"/manage/tasks/crowd/people/{bea.pk}/")
     assert ["a dialect" in words(desk.get(at)) for at in (*pages, "/admin/annotate/judgment/")] == [False, True, True]
 

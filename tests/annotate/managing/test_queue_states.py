@@ -30,14 +30,14 @@ def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_re
         "No active annotator reads English at level 4 or better. Invite a reader, or add the language to an annotator.",
     )
     bea = person("bea", "en")
-    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
+    assert state(task) == ("going", "1 person can work on 2 items; 2 answers are missing.")
     accounts.set_active([bea], False)
     assert state(task)[0] == "unread"
     Task.objects.update(is_open=False)
     task.refresh_from_db()
     assert state(task) == (
         "closed",
-        "The task is closed, so annotators do not receive the 2 units that wait. Reopen the task in its settings.",
+        "The task is closed, so annotators do not receive the 2 items that wait. Reopen the task in its settings.",
     )
 
 
@@ -67,8 +67,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 units lack 2 answers, but each of the 2 people who may work has already judged them, or does not accept "
-        "disturbing units. Another person is needed.",
+        "2 items lack 2 answers, but each of the 2 people who can work has already answered them, or does not accept "
+        "disturbing items. Invite another person.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"
@@ -78,8 +78,8 @@ def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, 
     task = make_records_task(count=1, redundancy=1)
     ann, bea = person("ann", "en"), person("bea", "en")
     lease = take(ann, task)
-    assert state(task) == ("leased", "The remaining 1 unit is open with annotators now, for at most 10 minutes.")
-    assert by(queue_states(task)["idle"], "name")["bea"]["said"].startswith("The remaining units are open with")
+    assert state(task) == ("leased", "The remaining 1 item is open with annotators now, for at most 10 minutes.")
+    assert by(queue_states(task)["idle"], "name")["bea"]["said"].startswith("The remaining items are open with")
     lease.expires_at = timezone.now() - timedelta(seconds=1)
     lease.save()
     assert state(task)[0] == "going"
@@ -92,14 +92,14 @@ def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, pe
         person(name, "en")
     assert state(task) == (
         "lacking",
-        "All 2 units need answers from more people than are available (2 may work here). Find other readers.",
+        "All 2 items need answers from more people than can work here (2). Invite more.",
     )
     cem, dan = person("cem", "en"), person("dan", "en")
     assert state(task)[0] == "going"
     skip(cem, take(cem, task).pk)
     assert state(task)[0] == "going"
     skip(dan, take(dan, task).pk)
-    assert state(task)[1].startswith("1 of the 2 units need")
+    assert state(task)[1].startswith("1 of the 2 items need")
 
 
 def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_records_task, person):
@@ -107,16 +107,16 @@ def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_record
     ann = person("ann", "en")
     assert state(task) == (
         "lacking",
-        "1 unit needs answers from more people than are available (1 may work here). Find other readers.",
+        "1 item needs answers from more people than can work here (1). Invite more.",
     )
     work(ann, task)
     assert state(task) == (
         "judged",
-        "1 unit lacks 1 answer, but the only person who may work has already judged it, or does not accept disturbing "
-        "units. Another person is needed.",
+        "1 item lacks 1 answer, but the only person who can work has already answered it, or does not accept "
+        "disturbing items. Invite another person.",
     )
     person("bea", "en")
-    assert state(task)[1].endswith("may work on 1 unit; 1 answer is missing.")
+    assert state(task)[1].endswith("can work on 1 item; 1 answer is missing.")
 
 
 def test_a_queue_that_is_done_or_waits_for_an_adjudicator_whatever_gold_is_hidden_in_it(make_records_task, person):
@@ -124,7 +124,7 @@ def test_a_queue_that_is_done_or_waits_for_an_adjudicator_whatever_gold_is_hidde
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator, label in zip(people, "420", strict=True):
         work(annotator, task, label)
-    assert state(task) == ("done", "Done, except for 2 units in adjudication.")
+    assert state(task) == ("done", "Done, except for 2 items in adjudication.")
     ada = person("ada", adjudicates=True)
     for unit in task.units.filter(stage=stages.ADJUDICATION):
         settle(ada, unit.pk, Answer("3", "read the page"))
@@ -176,7 +176,7 @@ def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_rec
     task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
     ann, bea = person("ann", "en"), person("bea", "en de")
     work(ann, task)
-    judged_all = ("ann", True, "They have judged all waiting units in English.")
+    judged_all = ("ann", True, "They have answered all waiting items in English.")
     assert idle(task) == [judged_all]
     Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
     assert [at_work for _, at_work, _ in idle(task)] == [False]
@@ -193,5 +193,5 @@ def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person,
     for annotator in (ann, bea):
         tried(annotator, task)
     work(bea, task)
-    nothing = "No units are waiting in their languages."
+    nothing = "No items are waiting in their languages."
     assert idle(task) == [("bea", True, nothing), ("ann", False, nothing)]

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db.models import F
 from django.utils.text import capfirst
 
 from annotate.core.refusals import InvalidAnswer
@@ -133,7 +134,7 @@ def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
 def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back(desk, make_task):
     task = make_task([DISPUTED, DISPUTED])
     page = words(desk.get(page_of(task)))
-    assert "Leave out 2 units without a label Units that their answers decide get that label." in page
+    assert "Leave out 2 items without a label Items whose answers are enough get that label." in page
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
     assert "Excluded without a label: 2 units." in words(page)
     assert "Leave out" not in words(page)
@@ -141,8 +142,8 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
     desk.post(page_of(task, "switch/"), {"open": "yes"})
     desk.post(page_of(task, "switch/"), {"open": "no"})
     page = desk.get(page_of(task))
-    assert "Leave out 2 units without a label" in words(page)
-    assert "Open it again" in words(page)
+    assert "Leave out 2 items without a label" in words(page)
+    assert "Reopen the task" in words(page)
     assert task.units.filter(stage="QUEUED").count() == 2
     page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
     assert "Task task was already closed. Excluded without a label: 2 units." in words(page)
@@ -152,17 +153,32 @@ def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back
 def test_what_can_be_done_with_the_task_is_led_to_and_nothing_else(desk, make_task, make_records_task):
     task = make_task([DISPUTED])
     page, of_records = desk.get(page_of(task)).text, desk.get(page_of(make_records_task())).text
-    for action in ("export_gold", "audit", "reroute", "adjudicate", "delete"):
+    for action in ("audit", "reroute", "adjudicate", "delete"):
         assert f"/manage/do/{action}/?task=task" in page
         assert desk.get(f"/manage/do/{action}/?task=task").status_code == 200
         assert (f"/manage/do/{action}/" in of_records) is (action not in ("audit", "reroute"))
     assert "/manage/tasks/task/extend/" in page
 
 
+def test_the_export_of_a_task_does_not_ask_for_the_task_and_is_listed_on_its_overview(desk, make_task):
+    make_task([AGREED])
+    path = "/manage/do/export_gold/?task=task"
+    assert f'href="{path}"' in desk.get("/manage/tasks/task/").text
+    form = desk.get(path).text
+    hidden = '<input type="hidden" name="task" value="task">'
+    assert (hidden in form, '<select name="task"' in form, "Overview" in form) == (True, False, True)
+    job = desk.post(path, {"task": "task"}).url
+    assert Job.objects.get().given == {"task": "task"}
+    overview = desk.get("/manage/tasks/task/").text
+    assert (job in overview, f"{job}packed/" in overview) == (True, False)
+    Job.objects.update(state=Job.DONE, began_at=F("asked_at"), ended_at=F("asked_at"))
+    assert f"{job}packed/" in desk.get("/manage/tasks/task/").text
+
+
 def test_a_task_is_extended_by_a_job(desk, make_task):
     task = make_task([DISPUTED])
     path = "/manage/tasks/task/extend/"
-    assert f"The same seed draws more of the corpus {task.draw.corpus.name}" in words(desk.get(path))
+    assert f"The same seed draws more items from the corpus {task.draw.corpus.name}" in words(desk.get(path))
     sent = desk.post(path, {"size": "20"})
     job = Job.objects.get()
     assert sent.url == f"/manage/jobs/{job.pk}/"

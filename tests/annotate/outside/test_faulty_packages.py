@@ -63,7 +63,7 @@ def test_a_control_whose_panel_fails_says_so_and_the_page_shows_the_others(make_
         raise ZeroDivisionError("no answers")
 
     monkeypatch.setattr(Checks, "panel", fail)
-    page = desk.get("/manage/tasks/task/")
+    page = desk.get("/manage/tasks/task/quality/")
     assert page.status_code == 200
     assert "These results could not be computed." in page.text
     assert "Audit of the detectors" in page.text

@@ -127,7 +127,7 @@ def test_the_export_has_its_column_and_section_and_managers_see_its_panel(read, 
     assert "Second readers" in card
     assert sentence in card
     client.force_login(manager)
-    assert "Second readers" in client.get("/manage/tasks/content/").text
+    assert "Second readers" in client.get("/manage/tasks/content/quality/").text
     capsys.readouterr()
     call_command("audit", "content")
     assert sentence in capsys.readouterr().out

@@ -1,0 +1,164 @@
+"""Managers' pages for the items of a task: the list with its filters, and the history of one item.
+
+Managers see votes, hidden gold answers and what each annotator answered. Annotators never reach these pages.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.utils.http import urlencode
+
+from annotate.core import stages
+from annotate.figures.figure_cache import BeingCountedError, figures
+from annotate.figures.item_list import Filter, composition, page_of, place_from
+from annotate.figures.progress_report import PARTS
+from annotate.kinds.interface_language import label_name
+from annotate.models import Flag, Task, Unit
+from annotate.pages.access import UserRequest
+from annotate.pages.adjudicators import DONE
+from annotate.pages.dashboard import manage_page
+from annotate.pages.flag_pages import CALLED
+from annotate.pages.item_view import record
+from annotate.work import answer_changes
+from corpora.models import votes_of
+
+MOST_LABELS = 12  # maximum number of labels in the distribution
+MOST_CHOICES = 200  # maximum number of labels that the filter offers
+FILTERS = tuple(field.name for field in fields(Filter))
+STATES = {**dict(PARTS), stages.COPIED: "copies of other items", stages.NEW: "not sent yet"}
+
+
+def items(request: UserRequest, task: Task) -> HttpResponse:
+    """List the items of a task.
+
+    ?state=, ?language=, ?label=, ?words=: list only the items that match the filter
+    ?after=: place after which the page begins
+    """
+    chosen = Filter(*(request.GET.get(name, "").replace("\0", "").strip() for name in FILTERS))
+    units, following = page_of(task, chosen, place_from(request.GET.get("after", "")))
+    try:
+        counts, counted_at = figures("items", task, partial(composition, task))
+    except BeingCountedError:
+        counts, counted_at = None, None
+    return manage_page(
+        request,
+        "items",
+        task,
+        counted_at=counted_at,
+        chosen=chosen,
+        rows=[_row(unit) | {"answers": answers} for unit, answers in units],
+        next=_query(chosen, after=str(following)) if following else "",
+        is_continued="after" in request.GET,
+        **_choices(task, chosen, counts),
+    )
+
+
+def _row(unit: Unit) -> dict[str, Any]:
+    kind = unit.task.kind
+    return {
+        "unit": unit,
+        "state": STATES[unit.stage],
+        "label": kind.name(unit.label) if unit.label else "",
+        "queue": label_name(unit.asked or unit.language) if unit.asked or unit.language else "",
+        "veiled": unit.disturbing or kind.sensitive is not None,
+    }
+
+
+def _query(chosen: Filter, **more: str) -> str:
+    return f"?{urlencode({name: value for name, value in (asdict(chosen) | more).items() if value})}"
+
+
+def _choices(task: Task, chosen: Filter, counts: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the context with the choices of the filter, and with the distribution of the labels.
+
+    counts: result of `composition`; None if it is not available yet
+    """
+    if counts is None:
+        return {"is_counting": True}
+    labels = counts["labels"].most_common(MOST_CHOICES)
+    most = labels[0][1] if labels else 0
+    return {
+        "states": [(code, words, counts["states"][code]) for code, words in STATES.items() if counts["states"][code]],
+        "languages": sorted((label_name(code), code, number) for code, number in counts["languages"].items()),
+        "labels": [(label, task.kind.name(label), number) for label, number in labels],
+        "labelled": counts["labelled"],
+        "distribution": [
+            (task.kind.name(label), number, _query(Filter(label=label)), label == chosen.label)
+            for label, number in labels[:MOST_LABELS]
+        ],
+        "most": most,
+        "different": len(counts["labels"]),
+    }
+
+
+# --- One item
+
+
+def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
+    """Show an item with the detectors' votes and all that happened to it."""
+    shown = task.units.select_related("item", "task", "comparison", "copy_of__item").filter(pk=unit).first()
+    if shown is None:
+        raise Http404("This item does not exist.")
+    kind = task.kind
+    return manage_page(
+        request,
+        "item",
+        task,
+        **(_row(shown) | record(shown.item, kind, may_hurt=shown.disturbing) | _replies(shown)),
+        votes=[
+            (voter, [(label_name(str(code)), score) for code, score in votes])
+            for voter, votes in votes_of(shown.item).items()
+        ],
+        declared=[kind.name(label) for label in shown.item.declared],
+        known=kind.name(shown.known_answer) if shown.known_answer else "",
+        agreed=kind.name(shown.agreed_label) if shown.agreed_label else "",
+        copies=shown.copies.count(),
+        history=sorted(_events(shown), key=lambda event: event["at"]),
+        changes=[
+            (change.judgment.annotator, kind.name(change.label), change) for change in answer_changes.of_unit(shown)
+        ],
+        decides=True,
+    )
+
+
+def _replies(unit: Unit) -> dict[str, Any]:
+    """Return the context for the replies of two systems. It is empty if the unit compares nothing."""
+    comparison = getattr(unit, "comparison", None)
+    if comparison is None:
+        return {}
+    systems = ((comparison.system_a, comparison.replies_a), (comparison.system_b, comparison.replies_b))
+    sets = [({"label": number, "name": name}, replies) for number, (name, replies) in enumerate(systems)]
+    return {"sets": sets, "set_language": unit.item.language}
+
+
+def _events(unit: Unit) -> Iterator[dict[str, Any]]:
+    """Yield the moves, judgments and flags of a unit as dicts with at, who, what, label, notes and is_voided."""
+    kind = unit.task.kind
+
+    def event(at: datetime, who: object, what: object, label: str = "", *notes: str, **more: Any) -> dict[str, Any]:
+        called = kind.name(label) if label else ""
+        return {"at": at, "who": who, "what": what, "label": called, "notes": list(filter(None, notes)), **more}
+
+    for move in unit.transitions.select_related("by"):
+        what = stages.happened(move.from_stage, move.event, move.to_stage)
+        queue = f"{label_name(move.language)}, round {move.round}" if move.to_stage == stages.QUEUED else ""
+        who = move.by if move.by_id and not move.judgment_id else ""
+        yield event(move.at, who, what, move.label, queue, state=STATES[move.to_stage])
+    for judgment in unit.judgments.select_related("annotator__user", "voided_by"):
+        voided = "discarded by a manager" if judgment.voided_by_id else "withdrawn" if judgment.voided_at else ""
+        seconds = f"{judgment.active_seconds:.1f} s" if judgment.active_seconds else ""
+        notes = (judgment.reason, judgment.comment, seconds, voided)
+        yield event(
+            judgment.answered_at,
+            judgment.annotator,
+            DONE[judgment.kind],
+            judgment.label,
+            *notes,
+            is_voided=bool(voided),
+        )
+    for flag in Flag.objects.filter(unit=unit).select_related("annotator__user"):
+        yield event(flag.at, flag.annotator, f"Flag: {CALLED[flag.kind]}", "", flag.words, flag.reply)
