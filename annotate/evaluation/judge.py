@@ -189,7 +189,7 @@ def with_certificate(
         tested, verdict = _tested(answers, judge, epsilon)
         rows, sentences["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
         head, notes = [{"measure": "winning_rate", "of": {}}], []
-    of_corpus = f"Of the {read.size:,} items from which the items were drawn."
+    of_corpus = f"Of the {read.size:,} items that the judge labelled."
     if read.refused:
         number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
         of_corpus += TEXTS.words["refused"].format(number=number)

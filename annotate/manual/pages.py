@@ -305,6 +305,22 @@ def address(path: str) -> str:
     return reverse("docs") if path == INDEX else reverse("docs-page", args=[path])
 
 
+# First part of a page's path -> what kind of text the page is.
+KINDS = {
+    "architecture": "Explanation",
+    "explanation": "Explanation",
+    "glossary": "Glossary",
+    "how-to": "How-to",
+    "reference": "Reference",
+    "tutorial": "Tutorial",
+}
+
+
+def kind_of(url: str) -> str:
+    """Return the kind of the page at a URL of the documentation, or "" for the overview."""
+    return KINDS.get(url.removeprefix(reverse("docs")).partition("/")[0], "")
+
+
 @cache
 def page(path: str) -> Page:
     tokens = parsed(source(path))

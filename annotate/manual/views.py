@@ -4,6 +4,7 @@ import mimetypes
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from threading import Lock
@@ -20,6 +21,7 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from annotate.manual import pages
 from annotate.manual.pages import INDEX, Entry, entries
+from annotate.manual.search_words import NOT_OFFERED, REPHRASED, STOP_WORDS, SYNONYMS, Lack
 from annotate.reports.plots import Mark, Row, forest
 
 # --- Search. Each process builds an in-memory index of all passages at its first search.
@@ -31,92 +33,23 @@ from annotate.reports.plots import Mark, Row, forest
 LONGEST, MOST, MOST_WORDS = 200, 30, 12
 FEW = 5  # if fewer passages than this have all words of the query, passages with some of the words are added
 BEGINNING = 4  # minimum length of a last word that also matches longer words, in characters
+ALIKE = 0.8  # minimum similarity of a word to the word that was probably meant, from 0 to 1
 SNIPPET = 240  # maximum length of a snippet, in characters
 # Weights of the index's columns. A word counts most in a heading, less in the page title, and least in the text.
 WEIGHTS = (0, 6, 12, 1)
-# Words that do not help to find the subject of a question.
-STOP_WORDS = frozenset(
-    """
-    a about am an and any are as at be but by can could do does find for from get had has have how i if in is it its me
-    my no not of on or our out over s should so some than that the their them then there these they this to up us use
-    was we were what when where which who why will with without would you your
-    """.split()  # noqa: SIM905 - easier to read than a list of strings
-)
-# Word of a query -> the words that the pages use for it.
-SYNONYMS = {
-    "alternative": ("another tool",),
-    "alternatives": ("another tool",),
-    "authentication": ("token", "account"),
-    "careless": ("paused", "pause"),
-    "ci": ("interval",),
-    "comparison": ("another tool",),
-    "contribute": ("contributing", "develop"),
-    "contributing": ("develop",),
-    "crash": ("fault", "stopped"),
-    "crowdsourcing": ("crowd",),
-    "custom": ("own",),
-    "delimiter": ("semicolons",),
-    "discard": ("throw away",),
-    "disagreement": ("conflict", "agreement"),
-    "enlarge": ("draw more posts",),
-    "entities": ("spans",),
-    "entity": ("spans",),
-    "exit": ("ends",),
-    "exits": ("ends",),
-    "forgot": ("forgotten",),
-    "gdpr": ("privacy",),
-    "grow": ("larger", "draw more"),
-    "highlight": ("spans",),
-    "highlighting": ("spans",),
-    "https": ("tls",),
-    "huggingface": ("datasets",),
-    "install": ("pip install",),
-    "jupyter": ("notebook",),
-    "kappa": ("alpha",),
-    "latin1": ("latin",),
-    "login": ("log in", "password"),
-    "logon": ("log in", "password"),
-    "mturk": ("crowd",),
-    "ner": ("spans",),
-    "plugin": ("plug-in",),
-    "plugins": ("plug-ins",),
-    "reset": ("forgotten",),
-    "resume": ("run the command again", "resumes", "continues"),
-    "rtl": ("right to left",),
-    "signin": ("log in", "password"),
-    "ssl": ("tls",),
-    "timeout": ("lease",),
-    "umlauts": ("encoding",),
-    "upgrade": ("update",),
-    "user": ("annotator", "account"),
-    "users": ("annotators", "accounts"),
-    "versus": ("vs",),
-}
-# Whole query without stop words -> the words that the pages use for it.
-REPHRASED = {
-    "attention check": "gold answer",
-    "attention checks": "gold answer",
-    "honeypot": "gold answer",
-    "honeypots": "gold answer",
-    "quality control": "gold answer",
-    "relation": "spans",
-    "relations": "spans",
-    "spammer": "careless",
-    "spammers": "careless",
-    "template": "own question",
-    "templates": "own question",
-    "write own question": "own question",
-}
 # Characters that mark the beginning and the end of a match until the text is escaped. No page contains them.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
 
 
 class Passage(NamedTuple):
+    """A result of a search. Its kind is that of its page, such as "how-to"."""
+
     address: str
     page: str
     heading: str
     snippet: SafeString
+    kind: str
 
 
 class Found(NamedTuple):
@@ -170,7 +103,29 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
     """  # noqa: S608 - made of constants
     with _LOCK:
         rows = _index().execute(query, [match]).fetchall()
-    return [(number, Passage(url, title, heading, _snippet(text))) for number, url, title, heading, text in rows]
+    return [
+        (number, Passage(url, title, heading, _snippet(text), pages.kind_of(url)))
+        for number, url, title, heading, text in rows
+    ]
+
+
+def not_offered(query: str) -> list[Lack]:
+    """Return what a query asks for that Assay does not offer."""
+    asked = set(_words(query[:LONGEST]))
+    return [lack for lack in NOT_OFFERED if any(asked.issuperset(words.split()) for words in lack.words)]
+
+
+def did_you_mean(query: str) -> str:
+    """Return the query with unknown words replaced by similar words of the documentation, or "" if there are none."""
+    words = re.findall(r"[^\W_]+", query[:LONGEST].lower())[:MOST_WORDS]
+    known = _all_words() | STOP_WORDS | SYNONYMS.keys()
+    meant = [
+        word
+        if word in known or len(word) < BEGINNING or _words_with_prefix(word)
+        else next(iter(get_close_matches(word, _all_words(), 1, ALIKE)), word)
+        for word in words
+    ]
+    return " ".join(meant) if meant != words else ""
 
 
 def _snippet(text: str) -> SafeString:
@@ -286,6 +241,8 @@ def _search_page(request: HttpRequest, query: str, missing: bool = False) -> Htt
     # If the page does not exist, show only a few results, so that the table of contents below them stays visible.
     visible = passages[:NEAR] if missing else passages
     context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_frame("")}
+    if not missing:
+        context |= {"lacking": not_offered(query), "meant": did_you_mean(query)}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 

@@ -276,7 +276,12 @@ ASKED = {
     "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
     "two annotators disagree": "explanation/routing/#when-two-annotators-disagree",
     "how do I find careless annotators": "how-to/campaign/#careless-annotators",
-    "attention check": "glossary/#gold-answer",
+    "attention check": "how-to/records/#hide-known-answers-among-the-work",
+    "hidden gold": "how-to/records/#hide-known-answers-among-the-work",
+    "gold questions": "how-to/records/#hide-known-answers-among-the-work",
+    "honeypot": "how-to/records/#hide-known-answers-among-the-work",
+    "undo": "how-to/your-pages/#undo-or-change-an-answer",
+    "how many annotators per item": "how-to/records/#who-decides",
     "write my own question": "how-to/own-kind/",
     "change an annotator's languages": "how-to/people/#change-an-annotators-languages",
     "compare two classifiers": "how-to/measure-a-classifier/#compare-two-classifiers",
@@ -303,7 +308,7 @@ ASKED = {
     "stop an annotator": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "too fast": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "spam": "how-to/campaign/#careless-annotators",
-    "significant": "how-to/measure-a-classifier/#read-the-report",
+    "significant": "how-to/measure-a-classifier/#compare-two-classifiers",
     "cannot log in": "how-to/your-pages/#if-you-cannot-log-in",
     "plugin": "how-to/develop/#install-a-plug-in",
 }
@@ -324,6 +329,33 @@ def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
     snippets = [passage.snippet for passage in views.search("lease").passages]
     assert any("<mark>" in snippet for snippet in snippets)
     assert not any("<mark>least" in snippet for snippet in snippets)
+
+
+def test_what_is_not_offered_is_said_with_what_to_do_instead():
+    for asked, words in {
+        "span annotation": "spans or relations",
+        "label images": "images, audio or video",
+        "is there active learning": "active learning",
+        "webhook": "webhooks",
+        "S3": "cloud storage",
+    }.items():
+        html = get(f"/docs/?q={asked}").text
+        assert re.search(rf'<p class="notice">Assay does not offer [^<]*{words}', html), asked
+        assert "Nothing was found" not in html
+    assert not views.not_offered("learning to audit")
+    assert all(lack.page in PAGES for lack in views.NOT_OFFERED)
+
+
+def test_a_word_that_is_not_there_is_corrected():
+    assert views.did_you_mean("adjudicaton of flags") == "adjudication of flags"
+    assert 'Did you mean <a href="/docs/?q=glossary">glossary</a>?' in get("/docs/?q=glosary").text
+    assert [views.did_you_mean(words) for words in ("audit", "adjudi", "xyzzy", "")] == [""] * 4
+
+
+def test_each_result_says_what_kind_of_page_it_is():
+    kinds = {passage.kind for passage in views.search("audit").passages}
+    assert kinds >= {"How-to", "Reference", "Explanation"}
+    assert '<small class="badge quiet">Glossary</small>' in get("/docs/?q=lease").text
 
 
 def test_every_synonym_stands_for_words_that_the_pages_have():

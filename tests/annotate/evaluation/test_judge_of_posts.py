@@ -60,7 +60,7 @@ def test_shares_rest_on_the_posts_that_people_read(judged, run):
     # Of what the judge alone labels English where the detectors agree on German, all that was read is English.
     assert powered["value"] < alone["value"]
     assert figures(report, "answers_needed", label="de", needed="people alone")["value"] > 0
-    assert "Of the 760 items from which the items were drawn." in report["words"]["shares"]
+    assert "Of the 760 items that the judge labelled." in report["words"]["shares"]
     assert figures(report, "accuracy", posts="with und")["value"] > 0.9
     assert "The set contains no individual answers, so the judge is not compared with people." in report["told"]
 
