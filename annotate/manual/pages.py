@@ -297,6 +297,13 @@ class Page:
         return [passage.heading for passage in self.passages if passage.heading.level == 2]
 
 
+@cache
+def definitions() -> Mapping[str, str]:
+    """Return the first paragraph of each term of the glossary. The terms are in lower case."""
+    passages = page("glossary").passages[1:]
+    return {passage.heading.words.lower(): passage.text.partition("\n")[0] for passage in passages}
+
+
 def address(path: str) -> str:
     """Return the URL of a page in the app.
 

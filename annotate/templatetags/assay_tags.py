@@ -5,8 +5,10 @@ from datetime import datetime
 from functools import lru_cache
 
 from django import template
+from django.template import Context
 from django.template.defaultfilters import date, stringfilter
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -17,6 +19,7 @@ from annotate.core import stages
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
+from annotate.manual.pages import anchor_of, definitions
 from annotate.pages import item_view
 from annotate.reports.table_formats import code, marked_down
 from corpora.system import VERSION
@@ -61,6 +64,32 @@ BADGES = {
 @register.filter
 def badge(state: str) -> str:
     return BADGES.get(state, "")
+
+
+@register.simple_tag(takes_context=True)
+def term(context: Context, words: str) -> str:
+    """Render a term of the documentation's glossary, whose definition opens on a click or with the keyboard.
+
+    The definition is a popover, which needs no script. Words that are no term are rendered as they are.
+
+    words: the term, in the singular or with a plural -s
+    """
+    name = words.lower()
+    found = next((each for each in (name, name.removesuffix("s")) if each in definitions()), None)
+    if found is None:
+        return words
+    number = 1 + (context.render_context.get("terms") or 0)
+    context.render_context["terms"] = number
+    return format_html(
+        '<dfn><button type="button" class="term" popovertarget="term-{0}">{1}</button></dfn>'
+        '<span class="definition" id="term-{0}" popover><b>{2}</b> {3} <a href="{4}#{5}">Glossary</a></span>',
+        number,
+        words,
+        capfirst(found),
+        definitions()[found],
+        reverse("docs-page", args=["glossary"]),
+        anchor_of(found, set()),
+    )
 
 
 @register.filter
