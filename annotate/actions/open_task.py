@@ -220,7 +220,8 @@ def check_new(values: Values) -> None:
         check_posts(corpus.name, manifest)
         check_votes(corpus.name, manifest)
     chosen = {name: values[name] for name in design.options if values[name] is not None}
-    if design.by_trigger:
+    design.check(chosen)
+    if "predictor" in design.needs:
         find_predictor(corpus.name, chosen["predictor"])
     languages = chosen.pop("languages", None)
     listed = None if languages in (None, ALL) else listed_codes(kind, languages)

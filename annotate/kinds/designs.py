@@ -17,9 +17,13 @@ from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
 from corpora.draws.language_draws import (
     HISTORY,
+    LEAST_POSTS,
     PRECISION_SIZE,
     RECALL_SIZE,
+    SHARE,
     WINDOW,
+    precision_design,
+    recall_design,
     sample_precision,
     sample_recall,
     sample_triggers,
@@ -145,6 +149,7 @@ class Design:
     name: name by which draws and commands refer to the design
     spelled: name in sentences, before the word `set` or `design`
     draw: function that draws the samples
+    check: function that raises CorpusError if the options of a draw are invalid; it draws nothing
     options: names of the options of the design (DRAW_OPTIONS)
     needs: names of the options that are required
     size: default number of units, in total or per language; 0 if the user must state it, None to draw everything
@@ -168,6 +173,7 @@ class Design:
     asks_all: bool = False
     not_extended: str = ""
     none_found: str = ""
+    check: Callable[[Mapping[str, Any]], object] = lambda chosen: None
 
     @property
     def of_stream(self) -> bool:
@@ -273,6 +279,9 @@ DESIGNS: Mapping[str, Design] = {
             sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,
+            check=lambda chosen: recall_design(
+                SHARE, LEAST_POSTS, chosen.get("history", HISTORY), chosen.get("window", WINDOW)
+            ),
         ),
         Design(
             "precision",
@@ -285,6 +294,7 @@ DESIGNS: Mapping[str, Design] = {
             sets=PostSets(("precision",), "precision_oriented", has_negatives=True),
             not_extended=_LARGER,
             none_found=_OTHERS,
+            check=lambda chosen: precision_design(chosen.get("window")),
         ),
         Design(
             "triggers",

@@ -224,7 +224,8 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
     if window[0] < history[1]:
         raise CorpusError(
             f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins. Otherwise, authors "
-            "would be selected by the same posts that are drawn."
+            "would be selected by the same posts that are drawn.",
+            "history",
         )
     return Design(
         name="recall",
@@ -274,9 +275,9 @@ def triggers_design(of: str) -> Design:
 def _check_window(name: str, window: Window) -> None:
     start, end = window
     if start.tzinfo is None or end.tzinfo is None:
-        raise CorpusError(f"The times of the {name} must have an offset, for example 2014-07-01T00:00:00Z.")
+        raise CorpusError(f"The times of the {name} must have an offset, for example 2014-07-01T00:00:00Z.", name)
     if end <= start:
-        raise CorpusError(f"The {name} ({spoken(window)}) is empty. Its end must be after its start.")
+        raise CorpusError(f"The {name} ({spoken(window)}) is empty. Its end must be after its start.", name)
 
 
 def spoken(window: Window) -> str:

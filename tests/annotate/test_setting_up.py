@@ -271,6 +271,9 @@ def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the
     precision = form | {"name": "t", "kind": "verify", "design": "precision", "languages": "de"}
     field, why = refused_at(desk.post(reverse("manage-new-task"), precision))
     assert (field, "“Predictor” is needed" in why) == ("predictor", True)
+    recall = precision | {"design": "recall", "predictor": "majority", "history": "2014-05-01..2014-08-01"}
+    field, why = refused_at(desk.post(reverse("manage-new-task"), recall))
+    assert (field, "must end before the window" in why) == ("history", True)
 
 
 def test_a_measurement_needs_something_to_measure(desk):
