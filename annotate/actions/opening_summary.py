@@ -98,7 +98,8 @@ def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
     if interval_widths is None:
         return []
     tables = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
-    languages, curve, more = (as_lines(of(interval_widths)) for of in tables)
+    made = [of(interval_widths) for of in tables]
+    languages, curve, more = (as_lines(table) if table.rows else "" for table in made)
     sentence, next_sentence = plan_report.width_words(interval_widths), plan_report.next_words(interval_widths)
     return ["", languages, "", sentence, "", curve, "", *([next_sentence, more, ""] if next_sentence else [])]
 

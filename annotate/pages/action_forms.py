@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -79,7 +80,9 @@ DEEDS: Mapping[str, Deed] = {
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
-    "evaluate": Deed("Evaluate", "Evaluate", ("predictions", "gold", "against", "judge", "column"), ("out", "format")),
+    "evaluate": Deed(
+        "Measure a classifier", "Measure", ("predictions", "gold", "against", "judge", "column"), ("out", "format")
+    ),
 }
 # Options that take either a name or a file. Their fields offer the known names, and also an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
@@ -340,8 +343,8 @@ def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
-    """Replace option names such as --size with the labels of the form, and paths in the inbox with names of files."""
-    error = error.replace(f"{folder()}/", "")
+    """Replace option names such as --size with the labels of the form, and shorten paths in the data folder."""
+    error = error.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
     spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
     for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):
         label = PREVIEW if option.name == TRY else label_of(option)

@@ -46,6 +46,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
     "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
 }
 NEEDED = ("id", "text")
+FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
 POSTS, RECORDS = "posts", "records"
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
@@ -293,8 +294,8 @@ def _shown(preview: Sample) -> dict[str, Any]:
 
 def _fields(
     preview: Sample, values: Mapping[str, str], refusal: Exception | None
-) -> list[tuple[str, bool, str, Exception | None]]:
-    """Return a (field, is_required_for_posts, selected column, fault) tuple for each field.
+) -> list[tuple[str, str, bool, str, Exception | None]]:
+    """Return a (field, label, is_required_for_posts, selected column, fault) tuple for each field.
 
     If the preview has other columns than before, columns are guessed again.
     """
@@ -304,9 +305,12 @@ def _fields(
         is_gone = "preview" in values and chosen not in preview.columns
         return _guess(field, preview.columns) if chosen is None or is_gone else chosen
 
+    def label(field: str) -> str:
+        return FIELD_LABELS.get(field, field.capitalize())
+
     refused = getattr(refusal, "option", "")
     return [
-        (field, field in NEEDED, column(field), refusal if refused == f"column-{field}" else None)
+        (field, label(field), field in NEEDED, column(field), refusal if refused == f"column-{field}" else None)
         for field in (*FIELDS, "language", "labels")
     ]
 

@@ -33,6 +33,7 @@ from corpora.storage.layout import read_manifest
 # --- Table of jobs and description of their progress
 
 LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
+DRY_RUN = "This was a dry run"  # how the sentence begins that says so
 KB, MB = (1 << 10, "kB"), (1 << 20, "MB")  # (number of bytes, name of the unit)
 STATES = {"waiting": "queued", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -42,12 +43,14 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
         seconds = (job.ended_at - job.began_at).total_seconds() if job.began_at and job.ended_at else None
         return Cell("–") if seconds is None else Cell(duration(seconds), seconds)
 
+    def outcome(job: Job) -> str:
+        sentences = " ".join([*job.warned[:1], *job.said[:1]])
+        return action_forms.as_on_page(sentences, by_name()[job.action].options)[:200]
+
     columns = (
         Column("number", "job", SHORT, lambda job: Cell(str(job.pk), job.pk, url=address(job.pk))),
         Column("action", "action", SHORT, lambda job: Cell(action_forms.title_of(job), job.action)),
-        Column(
-            "about", "subject", SHORT, lambda job: str(job.given.get("task") or job.given.get("name") or job.corpus)
-        ),
+        Column("about", "subject", SHORT, _subject),
         Column(
             "state",
             "status",
@@ -57,9 +60,15 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
         Column("by", "requested by", SHORT, lambda job: str(job.by) if job.by else "the program"),
         Column("at", "requested", SHORT, lambda job: when(job.asked_at)),
         Column("took", "took", SHORT, took),
-        Column("said", "outcome", SENTENCE, lambda job: " ".join([*job.warned[:1], *job.said[:1]])[:200]),
+        Column("said", "outcome", SENTENCE, outcome),
     )
     return table("Jobs", columns, jobs, slug="jobs", asked=sort)
+
+
+def _subject(job: Job) -> str:
+    """Return the name of the task or corpus that a job is about, or else of what it makes."""
+    names = ("name", "task") if job.action in ("open_task", "extend_task") else ("task", "corpus", "name")
+    return next((str(job.given[name]) for name in names if job.given.get(name)), job.corpus)
 
 
 def duration(seconds: float) -> str:
@@ -134,15 +143,17 @@ def _files(job: Job) -> dict[str, Path]:
 def _job_context(job: Job) -> dict[str, Any]:
     action, is_done = by_name()[job.action], job.state == Job.DONE
     title = action_forms.title_of(job)
-    subject = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
+    tried = is_done and job.given.get("dry_run") is True
     # If an import was refused, its message names the file of rejected rows. Link to that file here, because the page
     # of the corpus links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
-    said = [action_forms.as_on_page(sentence, action.options) for sentence in job.said if sentence]
+    # Of a preview, the page says itself that it stored nothing, and has a button instead of an option.
+    said = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
+    said = [action_forms.as_on_page(sentence, action.options) for sentence in said]
     has_form = job.has_ended and job.action in action_forms.DEEDS
     return {
         "job": job,
-        "title": f"{title}: {subject}" if subject else title,
+        "title": ": ".join(filter(None, (title, _subject(job)))),
         "command": job_worker.command_of(action, job.given),
         "progress": progress(job_store.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
@@ -153,7 +164,7 @@ def _job_context(job: Job) -> dict[str, Any]:
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,
         "change": _form_address(job) if has_form and not is_done else "",
-        "tried": is_done and job.given.get("dry_run") is True,
+        "tried": tried,
         "files": [(name, path.stat().st_size, shared_reports.is_document(name)) for name, path in _files(job).items()],
         "documents": [name for name in _files(job) if shared_reports.is_document(name)],
         "shares": list(shares.open_shares(job)),
@@ -241,13 +252,17 @@ def cancel(request: UserRequest, job: Job) -> HttpResponse:
 
 
 def again(request: UserRequest, job: Job) -> HttpResponse:
-    """Start a new job with the action and options of a job that has ended.
+    """Start a new job with the action and options of a job that has ended. If it is refused, show its form.
 
     POST field:
     for_good: present to repeat a dry run for real
     """
     options = {name: value for name, value in job.given.items() if name != "dry_run" or "for_good" not in request.POST}
-    return action_forms.begin(request, job.action, options)
+    try:
+        return action_forms.begin(request, job.action, options)
+    except ActionError as error:
+        messages.warning(request, str(action_forms.reworded(error, by_name()[job.action].options)))
+        return redirect(_form_address(job))
 
 
 def remove(request: UserRequest, job: Job) -> HttpResponse:

@@ -590,3 +590,14 @@ def test_options_are_named_as_the_form_labels_them(data_dir):
     assert action_forms.as_on_page(f"{inbox.folder()}/a.csv: see --max-rejects.", options) == (
         "a.csv: see “Maximum share of rejected rows”."
     )
+
+
+def test_a_job_that_cannot_run_again_leads_to_its_form(desk, demo_corpus, make_task):
+    make_task([], name="task")
+    given = {"corpus": demo_corpus.name, "kind": "language", "name": "task", "size": "7", "seed": "1"}
+    job = Job.objects.create(action="open_task", given=given)
+    ended(job, Job.DONE)
+    response = desk.post(reverse("manage-job-again", args=[job.pk]), follow=True)
+    assert "The task 'task' already exists." in words(response)
+    assert 'value="7"' in response.text
+    assert Job.objects.count() == 1
