@@ -26,7 +26,7 @@ QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--pap
 
 # Left edge and width of the plot area in a plot of rows, in percent of the width.
 PLOT, PLOT_WIDTH = 21, 46
-LINE_HEIGHT, ROW = 18, 20  # pixels
+LINE_HEIGHT, ROW = 18, 26  # pixels
 NAME = 52  # distance from the start of the code to the start of the name, in pixels
 
 
@@ -107,20 +107,21 @@ def row_head(label: str, name: str, top: int, height: int, *, room: int, letters
     """
     y = height / 2 + 4
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    beside = text(name, NAME, y, fill=QUIET, class_="plot-wide")
-    return line + element("svg", code_text(label, y, *letters), beside, y=top, width=f"{room}%", height=height)
+    beside = text(name, NAME, y, font_weight=600, class_="plot-wide")
+    code = code_text(label, y, *letters, **({"fill": QUIET} if name else {"font_weight": 600}))
+    return line + element("svg", code, beside, y=top, width=f"{room}%", height=height)
 
 
-def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int]) -> SafeString:
+def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int], **attributes: object) -> SafeString:
     """Return the code of a row, or the person's name if rows are people. If it is too long, its middle is left out.
 
     Elements of the class plot-narrow are hidden unless a style sheet shows them.
     """
     if len(label) <= narrow[0]:
-        return text(label, 0, y, font_weight=600)
+        return text(label, 0, y, **attributes)
     hidden = {"class_": "plot-narrow", "display": "none"}
-    return text(shortened(label, *wide), 0, y, font_weight=600, class_="plot-wide") + text(
-        shortened(label, *narrow), 0, y, font_weight=600, **hidden
+    return text(shortened(label, *wide), 0, y, class_="plot-wide", **attributes) + text(
+        shortened(label, *narrow), 0, y, **hidden, **attributes
     )
 
 
@@ -133,7 +134,7 @@ FILLS = (ACCENT, PAPER, ACCENT)
 SQUARE = 2  # index of the series that is drawn with squares
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of the line for a limit
 COUNTS = 78  # right edge of the column of counts, in percent of the width
-SERIES = 17  # height of each series if a row has several, in pixels
+SERIES = 20  # height of each series if a row has several, in pixels
 
 # Possible widths of a zoomed axis, which starts at 0 or ends at 100, in percent. TICKS has the distance between ticks
 # for each width.
@@ -288,7 +289,7 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[Saf
     assert mark.value is not None
     places = (100 * (100 * share - start) / (end - start) for share in (mark.low, mark.high, mark.value))
     low, high, value = (f"{min(100.0, max(0.0, position)):.4g}%" for position in places)
-    parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
+    parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=2)]
     if 100 * mark.low < start:
         parts.append(element("path", d=f"M-7 {y:g}l7 -4v8z", fill=ACCENT))
     if 100 * mark.high > end:
