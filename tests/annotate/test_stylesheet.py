@@ -55,7 +55,9 @@ def test_type_and_spacing_are_those_of_the_scales():
     fluid = r"clamp\(var\(--t20\), [^,]+, var\(--t28\)\)"
     assert [size for size in sizes if re.search(r"\d(rem|px)", size) and not re.fullmatch(fluid, size)] == []
     spaced = re.findall(r"(?:[{;] ?|^ *)(?:padding|margin|gap)[a-z-]*: ([^;}]*\d(?:rem|px)[^;}]*)", RULES, re.MULTILINE)
-    assert {each for each in spaced if not re.fullmatch(r"-?1px|clamp\(.*\)|\.2rem .*|30rem|3rem var\(--s24\)", each)} == set()
+    # Room for the panel of guidelines and for the drawn glass of a search.
+    allowed = r"-?1px|clamp\(.*\)|\.2rem .*|30rem|3rem var\(--s24\)"
+    assert [each for each in spaced if not re.fullmatch(allowed, each)] == []
 
 
 def classes_of(css):
