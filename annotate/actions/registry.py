@@ -63,6 +63,7 @@ COMMANDS = {
     },
     "People": {
         "add_annotators": ("user_accounts", "Create annotators from a table, and print their login links."),
+        "members": ("members", "Show or change who works on a task, in which role, and how much."),
         "unlock": ("user_accounts", "Unlock an account after too many wrong passwords."),
         "reroute": ("task_lifecycle", "Move units from queues with too few readers to the next queue."),
         "adjudicate": ("decision_files", "Import an adjudicator's decisions, or list the units to decide."),

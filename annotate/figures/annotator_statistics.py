@@ -22,7 +22,7 @@ from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
 from annotate.kinds import MADE_ELSEWHERE
-from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Pause, Task, Unit
+from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Membership, Pause, Task, Unit
 from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
@@ -98,6 +98,27 @@ def _people_at_work(task: Task) -> list[dict[str, Any]]:
         {"annotator": person.pk, "name": str(person), "active": person.user.is_active}
         | {**nothing, **rows.get(person.pk, {}), "known": gold_results.get(person.pk)}
         for person in Annotator.objects.filter(pk__in=seen).select_related("user")
+    ]
+
+
+def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list[dict[str, Any]]:
+    """Return a row for each member of a task, in the order in which they were added.
+
+    A row has member (primary key of the membership), annotator, name, username, active, role, quota, answers (number of
+    valid answers in the task) and last (time of the last judgment).
+
+    memberships: memberships to return, such as those of a page; by default all of the task.
+    """
+    found = (task.memberships.all() if memberships is None else memberships).select_related("annotator__user")
+    work = Judgment.objects.filter(unit__task=task, annotator__in=[each.annotator_id for each in found]).order_by()
+    done = work.values("annotator").annotate(answers=Count("pk", filter=LIVE & ANSWER), last=Max("answered_at"))
+    by_person = {row["annotator"]: row for row in done}
+    fields = "member=pk annotator=annotator_id username=annotator.user.username active=annotator.user.is_active"
+    return [
+        picked(each, f"{fields} role quota")
+        | {"name": str(each.annotator)}
+        | {key: by_person.get(each.annotator_id, {"answers": 0, "last": None})[key] for key in ("answers", "last")}
+        for each in found
     ]
 
 

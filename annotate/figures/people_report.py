@@ -80,6 +80,17 @@ def people_table(
     return table("Annotators", heads, people, slug="people", asked=sort)
 
 
+def members_table(rows: Rows) -> Table:
+    heads = (
+        Column("name", "member", says=_name),
+        Column("role", "role"),
+        numbered("answers", "answers"),
+        numbered("quota", "quota"),
+        timed("last", "last judged"),
+    )
+    return table("Members", heads, rows)
+
+
 def _left(left: dict[str, int]) -> Cell:
     """Return a cell with the number of available gold answers in each queue, fewest first.
 
@@ -260,7 +271,7 @@ def everybody_table(people: Iterable[dict[str, Any]], sort: str) -> Table:
 
 def _name(row: dict[str, Any]) -> Cell:
     notes = [row["username"]] if row["username"] != row["name"] else []
-    notes += ["adjudicates"] if row["adjudicates"] else []
+    notes += ["adjudicates"] if row.get("adjudicates") else []
     notes += [] if row["active"] else ["locked out"]
     return Cell(row["name"], row["name"].casefold(), note=", ".join(notes))
 

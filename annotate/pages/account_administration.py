@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -21,12 +22,13 @@ from annotate.actions.user_accounts import add_manager_action, mail_invitations,
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.kinds.interface_language import label_name
-from annotate.models import Annotator, LanguageRequest
+from annotate.models import Annotator, LanguageRequest, Task
 from annotate.pages import inbox
 from annotate.pages.access import UserRequest, check_right, may, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page, sort_of
 from annotate.reports.tables import many
 from annotate.work import accounts as work
+from annotate.work import membership
 from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
@@ -88,19 +90,38 @@ def new_accounts(request: UserRequest) -> HttpResponse:
 
     POST fields:
     username, name, email, languages, adjudicates: for one annotator
+    task: name of the task whose members the people become, if any; as ?task= of the form
     table: text of a table
     file: a table as an uploaded file
     """
     if request.method == "GET":
-        return manage_page(request, "new_accounts", said={}, codes=_codes())
+        return _invitation_form(request, request.GET)
     try:
-        created = work.add_annotators(_rows(request), request.user)
+        with transaction.atomic():
+            created = work.add_annotators(_rows(request), request.user)
+            _join(request, [annotator for annotator, _link in created])
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
-        return manage_page(request, "new_accounts", refusal=error, faults=faults, said=request.POST, codes=_codes())
+        return _invitation_form(request, request.POST, refusal=error, faults=faults)
     for annotator, _link in created:
         log_change(request, annotator, "Added or updated.", ADDITION)
     return _links(request, created)
+
+
+def _invitation_form(request: UserRequest, values: Mapping[str, str], **context: Any) -> HttpResponse:
+    tasks = Task.objects.filter(is_open=True) if may(request.user, "decide") else ()
+    return manage_page(request, "new_accounts", said=values, codes=_codes(), open_tasks=tasks, **context)
+
+
+def _join(request: UserRequest, people: list[Annotator]) -> None:
+    """Make people members of the task in the form, if it names one."""
+    if not (name := request.POST.get("task", "")):
+        return
+    check_right(request.user, "decide")
+    if (task := Task.objects.filter(name=name).first()) is None:
+        raise InvalidAnswer(f"There is no task {name!r}. Choose another one.")
+    membership.check_may_choose(request.user, people, task)
+    membership.add(task, people)
 
 
 def _rows(request: UserRequest) -> list[Row]:

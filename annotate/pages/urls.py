@@ -25,6 +25,7 @@ from annotate.pages import (
     shared_reports,
     task_configuration,
     task_items,
+    task_members,
     task_reports,
     task_setup,
 )
@@ -110,6 +111,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("tasks/<slug:task>/quality/", task_reports.quality, "quality", "manage", GET),
     ("tasks/<slug:task>/pace/", task_reports.pace, "pace", "manage", GET),
     ("tasks/<slug:task>/people/", task_reports.people, "people", "manage", GET),
+    ("tasks/<slug:task>/members/", task_members.members, "members", "decide", POST),
     ("tasks/<slug:task>/comments/", task_reports.comments, "comments", "manage", GET),
     ("tasks/<slug:task>/notes/", flag_pages.list_notes, "notes", "manage", GET),
     ("tasks/<slug:task>/notes/write/", flag_pages.note, "note", "decide", POST),

@@ -21,7 +21,7 @@ FORMS_OF_MANAGERS = (
     *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (
-    *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch"),
+    *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch", "members"),
     *("account-change", "account-do", "route-remove"),
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such

@@ -86,7 +86,7 @@ class World:
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             **{
                 f"manage-{page}": [task.name]
-                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend")
+                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend", "members")
             },
             **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
             **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
@@ -158,6 +158,7 @@ class World:
             "manage-guidelines-preview": {"language": "en", "text": "Read better."},
             "manage-settings-change": {"title": "Another"},
             "manage-switch": {"open": "no"},
+            "manage-members": {"do": "open", "open_to": "members"},
             "manage-new-accounts": {"username": "nia", "languages": "de:5"},
             "manage-new-manager": {"name": "mia"},
             "manage-account-change": {"name": "Anna", "languages": "de:5"},

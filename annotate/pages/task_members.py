@@ -1,0 +1,96 @@
+"""The part of a task's page People about its members: who works on the task, in which role, and how much.
+
+The changes are made by the action in actions/members.py, as by the command.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from annotate.actions.action import ActionError
+from annotate.actions.members import EVERYBODY, MEMBERS, members_action
+from annotate.core.refusals import InvalidAnswer
+from annotate.figures import annotator_statistics
+from annotate.kinds.interface_language import label_name
+from annotate.models import Annotator, Membership, Task
+from annotate.pages.access import UserRequest, may, whole_number
+from annotate.pages.dashboard import done, log_change
+from annotate.work import membership
+
+ON_A_PAGE = 50
+SEARCH = ("find", "language", "group")  # fields of the search for people to add
+
+
+def context(request: UserRequest, task: Task) -> dict[str, Any]:
+    """Return the context of _members.html.
+
+    ?members=: page of the list of members
+    ?find=, ?language=, ?group=: search for people to add: words of their names, a language that they read, a group
+    """
+    page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
+    search = {name: request.GET.get(name, "").replace("\x00", "").strip() for name in SEARCH}
+    is_asked = request.GET.keys() & set(SEARCH)
+    found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
+    return {
+        "members_page": page,
+        "members": annotator_statistics.members(task, page.object_list),
+        "roles": Membership.ROLES,
+        "search": search,
+        "found": None if found is None else list(found.order_by("user__username")[:ON_A_PAGE]),
+        "found_count": 0 if found is None else found.count(),
+        "languages_read": sorted((label_name(code), code) for code in task.read_in),
+        "groups": membership.groups(),
+        "invites": may(request.user, "invite"),
+    }
+
+
+def members(request: UserRequest, task: Task) -> HttpResponse:
+    """Change who works on a task.
+
+    POST fields:
+    do: open, add, change or remove
+    open_to: everybody or members, to open
+    person: primary key of an annotator to add, change or remove; repeated to add several
+    everybody: present to add everybody whom the search found; find, language and group are its fields
+    role, quota: role and quota to give
+    """
+    posted = request.POST
+    act = posted.get("do", "")
+    if act == "open" and posted.get("open_to") in (EVERYBODY, MEMBERS):
+        return _done(request, task, {"open_to": posted["open_to"]})
+    if act not in ("add", "change", "remove"):
+        raise InvalidAnswer("The form does not say what to do. Reload the page.")
+    if act == "add" and "everybody" in posted:
+        people = list(membership.candidates(task, *(posted.get(name, "").strip() for name in SEARCH)))
+    else:
+        keys = [key for text in posted.getlist("person") if (key := whole_number(text)) is not None]
+        people = list(Annotator.objects.filter(pk__in=keys).select_related("user"))
+    if not people:
+        raise InvalidAnswer("Select at least one person.")
+    role = posted.get("role", "")
+    membership.check_may_choose(request.user, people, task, role)
+    if act == "remove":
+        return _done(request, task, {"remove": _names(people)})
+    options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}
+    return _done(request, task, options | ({"role": role} if role else {}))
+
+
+def _names(people: Iterable[Annotator]) -> list[str]:
+    return [person.user.username for person in people]
+
+
+def _done(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResponse:
+    """Run the action, log it, and redirect to the page with the search as it was."""
+    try:
+        outcome = members_action.perform({"task": task.name, **options})
+    except ActionError as error:
+        raise InvalidAnswer(str(error)) from error
+    sentence = outcome.said[0]
+    names = options.get("add") or options.get("remove") or []
+    log_change(request, task, f"{sentence} {', '.join(names[:ON_A_PAGE])}".strip())
+    query = urlencode({name: request.POST[name] for name in SEARCH if request.POST.get(name)})
+    return done(request, sentence, f"{reverse('manage-people', args=[task.name])}{'?' if query else ''}{query}#members")
