@@ -4,8 +4,9 @@ This module decides all rights; tests/annotate/access/test_access.py tests every
 row is an annotator, and also an adjudicator if the row's `adjudicates` is set. Staff are managers (work/accounts.py).
 Managers may see everything, and the permissions of the admin site decide what they may change. A manager who may change
 tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
-work/accounts.py decides whose account a manager may change. Only superusers make managers. An annotator's flags, and
-the replies and notes to that annotator, are shown only to the annotator and to managers (work/flags.py).
+work/accounts.py decides whose account a manager may change. Only superusers make managers. A member of a task with the
+role manager has the rights `manage`, `decide` and `guide` in that task alone. An annotator's flags, and the replies and
+notes to that annotator, are shown only to the annotator and to managers (work/flags.py).
 The login and the documentation (annotate/manual/views.py) are public.
 """
 
@@ -51,7 +52,7 @@ from rest_framework.throttling import BaseThrottle
 
 from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
-from annotate.models import Annotator, Job, Task
+from annotate.models import Annotator, Job, Membership, Task
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.people_file import BadTable
 from annotate.work.permit import NO_ADJUDICATOR, NO_ANNOTATOR, NOT_A_MEMBER, check_member, check_willing, permit_of
@@ -101,22 +102,30 @@ def _only(rows: Iterable[Any]) -> Any:
     raise Http404("This object does not exist.")
 
 
-def _manager_with(*permissions: str) -> Callable[[Any, Annotator | None], bool]:
+OF_ANNOTATORS = ("annotate", "read", "adjudicate")
+# A function of the user, their annotator, and whether they are a manager of the task in question.
+Right = Callable[[Any, Annotator | None, bool], bool]
+
+
+def _manager_with(*permissions: str, in_task: bool = False) -> Right:
+    """Return a right of managers with these permissions and, if `in_task`, of managers of the task alone."""
     required = [f"annotate.{permission}" for permission in permissions]
-    return lambda user, annotator: is_manager(user) and user.has_perms(required)
+    return lambda user, annotator, manages: (in_task and manages) or (is_manager(user) and user.has_perms(required))
 
 
-RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
-    "annotate": lambda user, annotator: annotator is not None,
-    "read": lambda user, annotator: annotator is not None or is_manager(user),
-    "adjudicate": lambda user, annotator: annotator is not None,  # check_willing looks at the role in the task
-    "manage": lambda user, annotator: is_manager(user),
-    "decide": _manager_with("change_task"),
+RIGHTS: dict[str, Right] = {
+    "annotate": lambda user, annotator, manages: annotator is not None,
+    "read": lambda user, annotator, manages: annotator is not None or is_manager(user),
+    # check_willing looks at the role in the task.
+    "adjudicate": lambda user, annotator, manages: annotator is not None,
+    "manage": lambda user, annotator, manages: is_manager(user) or manages,
+    "decide": _manager_with("change_task", in_task=True),
+    "start": _manager_with("change_task"),  # jobs
     "invite": _manager_with("add_annotator", "change_annotator"),
     "people": _manager_with("change_annotator"),
-    "guide": _manager_with("add_guidelines"),
+    "guide": _manager_with("add_guidelines", in_task=True),
     "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
-    "raise": lambda user, annotator: may_change_all(user),
+    "raise": lambda user, annotator, manages: may_change_all(user),
 }
 LOOK_ONLY = "You can view this but not change it, because your account lacks the permission to"
 REFUSALS = {
@@ -127,6 +136,7 @@ REFUSALS = {
     "decide": gettext_noop(
         "You can view this but not change it, because your account lacks the permission to change tasks."
     ),
+    "start": f"{LOOK_ONLY} change tasks.",
     "invite": f"{LOOK_ONLY} add and change annotators.",
     "people": f"{LOOK_ONLY} change annotators.",
     "guide": f"{LOOK_ONLY} add guidelines.",
@@ -135,19 +145,32 @@ REFUSALS = {
 }
 
 
-def may(user: User | AnonymousUser, right: str) -> bool:
-    return RIGHTS[right](user, annotator_of(user))
+def may(user: User | AnonymousUser, right: str, task: str = "") -> bool:
+    """Return whether a user has a right.
 
-
-def check_right(user: User | AnonymousUser, right: str) -> Annotator | None:
-    """Return the user's Annotator row, or None if the user is not an annotator.
-
-    Raise NotAllowed if the user lacks the right.
+    task: name of the task in which they use it, if the right can be that of a manager of one task.
     """
     annotator = annotator_of(user)
-    if not RIGHTS[right](user, annotator):
+    return RIGHTS[right](user, annotator, _manages(annotator, right, task))
+
+
+def _manages(annotator: Annotator | None, right: str, task: str) -> bool:
+    """Return whether a person manages a task alone. Rights of annotators do not depend on it."""
+    if annotator is None or not task or right in OF_ANNOTATORS or is_manager(annotator.user):
+        return False
+    return annotator.memberships.filter(task__name=task, role=Membership.MANAGER).exists()
+
+
+def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annotator | None:
+    """Return the user's Annotator row, or None if the user is not an annotator.
+
+    Raise NotAllowed if the user lacks the right. The arguments are those of `may`.
+    """
+    annotator = annotator_of(user)
+    manages = _manages(annotator, right, task)
+    if not RIGHTS[right](user, annotator, manages):
         # Users who may not even view the page are told that, not which permission they lack to change something.
-        may_view = right in ("annotate", "read", "adjudicate") or is_manager(user)
+        may_view = right in OF_ANNOTATORS or is_manager(user) or manages
         raise NotAllowed(_(REFUSALS[right if may_view else "manage"]))
     return annotator
 
@@ -158,7 +181,6 @@ NAMED: dict[str, Callable[[Any], Any]] = {
     "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
     "job": lambda pk: _only(Job.objects.filter(pk=pk).select_related("by")),
 }
-OF_ANNOTATORS = ("annotate", "read", "adjudicate")
 
 
 def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -171,7 +193,7 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(view: Callable[..., R]) -> Callable[..., R]:
         @wraps(view)
         def checked(request: UserRequest, **arguments: Any) -> R:
-            annotator = check_right(request.user, right)
+            annotator = check_right(request.user, right, arguments.get("task", ""))
             arguments |= {name: look_up(arguments[name]) for name, look_up in NAMED.items() if name in arguments}
             task = arguments.get("task")
             if annotator and isinstance(task, Task) and right in OF_ANNOTATORS and not is_manager(request.user):

@@ -17,11 +17,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotate.controls import qualification
-from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.core.refusals import InvalidAnswer, NotFound, QuotaReached
 from annotate.figures import personal_progress
 from annotate.figures.personal_progress import Progress
 from annotate.kinds import Answer
-from annotate.models import Annotator, Guidelines, Judgment, Lease, Task, Trial
+from annotate.models import Annotator, Guidelines, Judgment, Lease, Membership, Task, Trial
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import (
     UserRequest,
@@ -60,8 +60,8 @@ def home(request: UserRequest) -> HttpResponse:
         "annotator": annotator,
         "rows": rows,
         "first": first_row,
-        "listed": [row for row in other_rows if row["has_work"] or row["to_test"] or row["stopped"]],
-        "idle": [row for row in other_rows if not (row["has_work"] or row["to_test"] or row["stopped"])],
+        "listed": [row for row in other_rows if row["is_listed"]],
+        "idle": [row for row in other_rows if not row["is_listed"]],
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
@@ -98,6 +98,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
     rows = []
     for permit, progress in zip(own_permits, done, strict=True):
         task, may_adjudicate = permit.task, permit.adjudicates and not permit.is_paused
+        manages = permit.role == Membership.MANAGER
         row = {
             "task": task,
             "stopped": None,
@@ -105,11 +106,17 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
             "has_sheets": bool(task.kind.pages.sheet),
             "progress": progress,
             "adjudication": waiting.get(task.pk, 0) if may_adjudicate else None,
-            "not_a_reader": personal_progress.not_a_reader(permit),
+            "not_a_reader": "" if manages else personal_progress.not_a_reader(permit),
+            "manages": manages,
             "has_namesake": titles[task.title] > 1,
         }
         row["has_work"] = bool(row["adjudication"] or (row["may_work"] and progress.waiting))
         row["to_test"] = any(state.step not in SETTLED for state in row.get("states", ()))
+        # People who would receive nothing anyway are not asked to read the warning.
+        if not (permit.reads or permit.adjudicates):
+            row["stopped"] = None
+        is_held = row["stopped"] and not isinstance(row["stopped"], QuotaReached)
+        row["is_listed"] = bool(row["has_work"] or row["to_test"] or is_held)
         rows.append(row)
     rows.sort(key=lambda row: (not row["has_work"], not row["to_test"], -used.get(row["task"].pk, 0)))
     return rows

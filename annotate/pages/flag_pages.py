@@ -139,7 +139,7 @@ def list_notes(request: UserRequest, task: Task) -> HttpResponse:
         "notes": listed,
         "languages": languages,
         "longest": flags.LONGEST_NOTE,
-        "decides": may(request.user, "decide"),
+        "decides": may(request.user, "decide", task.name),
     }
     return manage_page(request, "notes", task, **context)
 

@@ -357,7 +357,7 @@ def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tupl
         return reverse("consent", args=[task]), _("Read the warning")
     if name.startswith("manage-question") and may(request.user, "manage"):
         return reverse("manage-questions"), "Back to the questions"
-    if task and name.startswith("manage-") and may(request.user, "manage"):
+    if task and name.startswith("manage-") and may(request.user, "manage", task):
         return reverse("manage-task", args=[task]), _("Back to the task")
     # Users without a queue would be refused there again, so link to the start page.
     if not task or context["paused"] or not may(request.user, "annotate"):

@@ -36,7 +36,7 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     own_languages = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own_languages[0] if own_languages else "")
     shown = current(task, language) if language else current(task)
-    manages = may(request.user, "manage")
+    manages = may(request.user, "manage", task.name)
     earlier = [] if shown is None or not manages else versions(task, shown.language)
     if version_number := request.GET.get("version"):
         shown = next((version for version in earlier if version.version == version_number), None)

@@ -131,9 +131,9 @@ def settings(
             (label_of(option), written(task.options[option.name]) or "none", option.help) for option in work.fixed(task)
         ],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
-        decides=may(request.user, "decide"),
+        decides=may(request.user, "decide", task.name),
         unfinished=closure.unfinished(task),
-        deeds=_deeds_for(task),
+        deeds=_deeds_for(task) if may(request.user, "start") else [],
         **context,
     )
 
@@ -335,6 +335,6 @@ def guidelines(
         "text": text,
         "change": form.get("change", ""),
         "preview": markdown(text) if begins else "" if guidelines_fault(text) else rendered(text),
-        "guides": may(request.user, "guide"),
+        "guides": may(request.user, "guide", task.name),
     }
     return manage_page(request, "guidelines", task, **{**around, **context})

@@ -20,6 +20,7 @@ from annotate.models import Annotator, Membership, Task
 from annotate.pages.access import UserRequest, may, whole_number
 from annotate.pages.dashboard import done, log_change
 from annotate.work import membership
+from annotate.work.accounts import is_manager
 
 ON_A_PAGE = 50
 SEARCH = ("find", "language", "group")  # fields of the search for people to add
@@ -37,7 +38,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
     found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
     return {
         "members_page": page,
-        "members": annotator_statistics.members(task, page.object_list),
+        "members": annotator_statistics.members(task, task.memberships.filter(pk__in=[each.pk for each in page])),
         "roles": Membership.ROLES,
         "search": search,
         "found": None if found is None else list(found.order_by("user__username")[:ON_A_PAGE]),
@@ -45,6 +46,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
         "languages_read": sorted((label_name(code), code) for code in task.read_in),
         "groups": membership.groups(),
         "invites": may(request.user, "invite"),
+        "manages_all": is_manager(request.user),
     }
 
 

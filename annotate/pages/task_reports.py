@@ -90,7 +90,7 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         idle_table=progress_report.idle_table(states, _of_person(task), sort),
         exports=Job.objects.filter(action="export_gold", given__task=task.name)[:FEW_EXPORTS],
         extendable=is_extendable(task),
-        decides=may(request.user, "decide"),
+        decides=may(request.user, "start"),
     )
 
 
@@ -117,7 +117,7 @@ def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, s
 def quality(request: UserRequest, task: Task) -> HttpResponse:
     """Show the results of the quality controls, and what would narrow the accuracy intervals most."""
     report, counted_at = figures("progress", task, lambda: _progress_of(task))
-    decides = may(request.user, "decide")
+    decides = may(request.user, "start")
     return manage_page(
         request,
         "quality",
@@ -226,7 +226,7 @@ def people(request: UserRequest, task: Task) -> HttpResponse:
         voidable=voidable,
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds per answer, by annotator", names),
-        decides=may(request.user, "decide"),
+        decides=may(request.user, "decide", task.name),
         **task_members.context(request, task),
         agreed=people_report.agreed_table(annotator_statistics.consents(task), sort, address),
         not_agreed=annotator_statistics.not_agreed(task) if task.kind.sensitive else [],
@@ -384,7 +384,7 @@ def person_page(
         if work and work["answers"]
         else None,
         given_table=people_report.given_table(stats["known"], sort, task.kind.pages.short) if stats["known"] else None,
-        decides=may(request.user, "decide") and may_change(request.user, person.user),
+        decides=may(request.user, "decide", task.name) and may_change(request.user, person.user),
         comments_table=people_report.comments_table(wrote, sort, short, _of_unit(task)) if wrote else None,
         refusal=refusal,
     )

@@ -87,3 +87,40 @@ def test_an_adjudicator_of_the_account_who_is_an_annotator_here_sees_no_case(wor
     for name in ("adjudication", "adjudicate", "api-adjudication", "api-dossier"):
         assert world.send(client, "GET", name).status_code == 403, name
     assert not re.search(r"/tasks/task/adjudication/", client.get("/").text)
+
+
+# --- managers of one task
+
+# What starts a job is for managers of all tasks.
+JOBS = {"manage-extend"}
+
+
+def test_a_manager_of_one_task_sees_and_manages_that_task_alone(world):
+    membership.add(world.task, [Annotator.objects.get(user__username="bea")], role=Membership.MANAGER)
+    own = {
+        name for name in PAGES if name.startswith("manage") and world.arguments.get(name, [""])[0] == world.task.name
+    }
+    assert {"manage-task", "manage-people", "manage-members", "manage-settings-change", "manage-person"} <= own
+    for name, method, response in answers(world, "bea"):
+        if not name.startswith("manage"):
+            continue
+        asked, posted = PAGES[name]
+        as_manager = (asked if method == "GET" else posted)[WHO.index("manager")]
+        expected = as_manager if name in own - JOBS else 405 if as_manager == 405 else 403
+        assert response.status_code == expected, (name, method)
+    for other in Task.objects.exclude(pk=world.task.pk):
+        assert world.client("bea").get(f"/manage/tasks/{other.name}/").status_code == 403
+
+
+def test_a_manager_of_one_task_receives_no_items_of_it_and_chooses_no_other_manager(world):
+    bea = Annotator.objects.get(user__username="bea")
+    membership.add(world.task, [bea], role=Membership.MANAGER)
+    client = world.client("bea")
+    assert reverse("manage-task", args=["task"]) in client.get("/").text
+    client.post(reverse("start", args=["task"]))
+    assert not Lease.objects.filter(annotator=bea, closed_at=None, unit__task=world.task).exists()
+    ann = Annotator.objects.get(user__username="ann")
+    fields = {"do": "add", "person": ann.pk, "role": "manager"}
+    assert client.post(reverse("manage-members", args=["task"]), fields).status_code == 403
+    assert client.post(reverse("manage-members", args=["task"]), fields | {"role": "annotator"}).status_code == 302
+    assert client.post(reverse("manage-members", args=["task"]), fields | {"person": bea.pk}).status_code == 403
