@@ -4,6 +4,7 @@ The pages of a task show what people have done in it. Other rights are granted i
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -26,11 +27,12 @@ from annotate.models import Annotator, LanguageRequest, Task
 from annotate.pages import inbox
 from annotate.pages.access import UserRequest, check_right, may, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page, sort_of
+from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
 from annotate.work import accounts as work
 from annotate.work import membership
 from annotate.work.people_file import BadTable, Row, read_person, read_table
-from annotate.work.routes import learn_languages
+from annotate.work.routes import is_language, language_named, learn_languages
 from corpora.core.languages import LANGUAGES
 
 NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
@@ -89,7 +91,7 @@ def new_accounts(request: UserRequest) -> HttpResponse:
     """Add one annotator, or many from a table. Only the response to this request shows the invitation links.
 
     POST fields:
-    username, name, email, languages, adjudicates: for one annotator
+    username, name, email, language, level, adjudicates: for one annotator; each language has its level
     task: name of the task whose members the people become, if any; as ?task= of the form
     table: text of a table
     file: a table as an uploaded file
@@ -110,7 +112,8 @@ def new_accounts(request: UserRequest) -> HttpResponse:
 
 def _invitation_form(request: UserRequest, values: Mapping[str, str], **context: Any) -> HttpResponse:
     tasks = Task.objects.filter(is_open=True) if may(request.user, "decide") else ()
-    return manage_page(request, "new_accounts", said=values, codes=_codes(), open_tasks=tasks, **context)
+    picker = _picker(_posted_rows(values))
+    return manage_page(request, "new_accounts", said=values, open_tasks=tasks, **picker, **context)
 
 
 def _join(request: UserRequest, people: list[Annotator]) -> None:
@@ -151,16 +154,61 @@ def _rows(request: UserRequest) -> list[Row]:
     return read_table(pasted)
 
 
-def _person(posted: Mapping[str, str], username: str) -> Row:
-    fields = [posted.get(name, "").strip() for name in ("name", "languages", "email")]
-    return read_person(username, *fields, adjudicates="adjudicates" in posted)
+def _person(posted: QueryDict, username: str) -> Row:
+    name, email = (posted.get(field, "").strip() for field in ("name", "email"))
+    languages, adjudicates = _languages(posted), "adjudicates" in posted
+    if not languages and not adjudicates:
+        raise BadTable("Choose at least one language. Only adjudicators need none.")
+    return read_person(username, name, languages, email, adjudicates=adjudicates)
 
 
-def _codes() -> list[tuple[str, str]]:
-    """Return the languages that may be entered as (code, name) tuples, sorted by name."""
+MORE_LANGUAGES = 3  # number of empty rows in the language picker
+
+
+def _picker(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the context of the language picker.
+
+    rows: (name of a language, level) pairs that are filled in
+    """
+    filled = [row for row in rows if row[0]]
+    return {
+        "language_rows": [*filled, *[("", "")] * MORE_LANGUAGES],
+        "languages": sorted(_language_names().values()),
+        "levels": [*((str(level), words) for level, words in LEVELS.items()), ("0", "0, nothing")],
+    }
+
+
+def _posted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
+    if not isinstance(posted, QueryDict):
+        return []
+    return list(zip_longest(posted.getlist("language"), posted.getlist("level"), fillvalue=""))
+
+
+def _language_names() -> dict[str, str]:
+    """Return the names of the languages that may be chosen, by code."""
     learn_languages()
-    languages = [(code, language.name) for code, language in LANGUAGES.items() if not language.labels]
-    return sorted(languages, key=lambda pair: pair[1])
+    return {code: language.name for code, language in LANGUAGES.items() if not language.labels}
+
+
+def _languages(posted: QueryDict) -> str:
+    """Return the languages in the picker as in a table, such as "de:5 en:4".
+
+    A row may contain the name or the code of a language, or several, separated by commas. Raise BadTable if a language
+    is not on the list or has no level.
+    """
+    codes = {name.casefold(): code for code, name in _language_names().items()}
+    written, faults = [], []
+    for row, level in _posted_rows(posted):
+        for text in filter(None, map(str.strip, row.split(","))):
+            code = codes.get(text.casefold(), language_named(text))
+            if not is_language(code):
+                faults.append(f"{text!r} is not a language of the list. Begin to type its name, and choose it.")
+            elif not level:
+                faults.append(f"Choose how well the person reads {label_name(code)}.")
+            written.append(f"{code}:{level}")
+    if faults:
+        raise BadTable(*faults)
+    return " ".join(written)
 
 
 def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]]) -> HttpResponse:
@@ -185,7 +233,6 @@ def account(
     values_stored = {
         "name": user.get_full_name(),
         "email": user.email,
-        "languages": " ".join(map(str, person.languages.all())),
         "adjudicates": person.adjudicates,
     }
     return manage_page(
@@ -193,17 +240,22 @@ def account(
         "account",
         annotator=person,
         said=values_stored if values is None else values,
+        reads=[(label_name(row.language), LEVELS.get(row.level, row.level)) for row in person.languages.all()],
+        **_picker(
+            _posted_rows(values)
+            if values is not None
+            else [(label_name(row.language), str(row.level)) for row in person.languages.all()]
+        ),
         changes=may(request.user, "invite") and work.may_change(request.user, user),
         state=overview_report.account_state(person, timezone.now()),
         link_open=any(not (invite.used_at or invite.revoked_at) for invite in person.invites.all()),
         wrong=work.wrong_passwords(user.username),
-        codes=_codes(),
         **context,
     )
 
 
 def change_account(request: UserRequest, person: Annotator) -> HttpResponse:
-    """Change an account. POST fields: name, email, languages, adjudicates."""
+    """Change an account. POST fields: name, email, language, level, adjudicates."""
     try:
         work.change_annotator(person, _person(request.POST, person.user.username), request.user)
     except BadTable as error:

@@ -170,9 +170,10 @@ def _passes(validate: Callable[[str], None], text: str) -> bool:
 def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
     """Parse languages with levels. Returns the level of each language, and the faults."""
     levels, faults = {}, []
+    names = {language.name.casefold(): code for code, language in LANGUAGES.items()}
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")
-        code = language_named(written)
+        code = names.get(written.casefold(), language_named(written))
         if not is_language(code):
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:

@@ -83,9 +83,11 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     },
     "manager": {
         "agreement": ("manage-agreement", opened("text=Compute agreement")),
-        "codes of languages": ("manage-new-accounts", opened(".codes summary")),
-        "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", languages="de:5")),
-        "a person who is refused": ("manage-new-accounts", lambda page: submit(page, username="zoe", languages="xx:5")),
+        "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", language="de", level="5")),
+        "a person who is refused": (
+            "manage-new-accounts",
+            lambda page: submit(page, username="zoe", language="xx", level="5"),
+        ),
         "nobody found": ("", asked_for("/manage/accounts/?q=nobody")),
         "a manager made": ("manage-new-manager", lambda page: submit(page, name="mia")),
         "a manager to be made of an account": ("manage-new-manager", lambda page: submit(page, name="bea")),

@@ -21,8 +21,8 @@ FORMS_OF_MANAGERS = (
     *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (
-    *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch", "members"),
-    *("account-change", "account-do", "route-remove"),
+    *("job-cancel", "job-again", "job-remove", "job-withdraw", "guidelines-add", "settings-change", "switch"),
+    *("members", "account-change", "account-do", "route-remove"),
 )
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.

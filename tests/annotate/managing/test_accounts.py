@@ -12,7 +12,6 @@ from django.utils import timezone
 from annotate.models import Annotator
 from annotate.pages import account_administration as pages
 from annotate.work import accounts
-from annotate.work.routes import unknown_code
 from tests.annotate.acts import words
 
 ACCOUNTS, NEW = "/manage/accounts/", "/manage/accounts/new/"
@@ -81,7 +80,13 @@ def test_the_list_takes_as_many_statements_however_many_there_are(desk, person, 
 
 
 def test_one_person_is_invited_and_the_link_is_shown_once(desk, client):
-    sent = {"username": "eve", "name": "Eve Adam", "email": "eve@example.org", "languages": "de:5 en:4"}
+    sent = {
+        "username": "eve",
+        "name": "Eve Adam",
+        "email": "eve@example.org",
+        "language": ["de", "English"],
+        "level": ["5", "4"],
+    }
     page = desk.post(NEW, {**sent, "adjudicates": "yes"})
     [link] = links(page)
     eve = Annotator.objects.get(user__username="eve")
@@ -90,7 +95,7 @@ def test_one_person_is_invited_and_the_link_is_shown_once(desk, client):
     assert token_of(link) not in desk.get(ACCOUNTS).text + desk.get(one(eve)).text
     assert LogEntry.objects.get().object_repr == "Eve Adam"
     User.objects.create_user("bob", password="a long password")  # an account that becomes an annotator's
-    page = desk.post(NEW, {"username": "bob", "languages": "de:5"})
+    page = desk.post(NEW, {"username": "bob", "language": "de", "level": "5"})
     assert links(page) == []
     assert "updated; has an account already" in words(page)
     assert User.objects.get(username="bob").check_password("a long password")
@@ -102,9 +107,10 @@ def test_one_person_is_invited_and_the_link_is_shown_once(desk, client):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"languages": "xx:5"}, unknown_code("xx")),
-        ({"languages": "de:6"}, "'de:6' has no level from 0 to 5"),
-        ({"languages": ""}, "No languages are given. Write them as in de:5 en:4."),
+        ({"language": "xx", "level": "5"}, "'xx' is not a language of the list."),
+        ({"language": "de", "level": "6"}, "'de:6' has no level from 0 to 5"),
+        ({"language": ""}, "Choose at least one language. Only adjudicators need none."),
+        ({"language": "English, German", "level": ""}, "Choose how well the person reads English."),
         ({"username": "e v e"}, "'e v e' is not a valid user name"),
         ({"username": "ann"}, "The annotator ann already exists. Change the account on its own page."),
         ({"email": "nowhere"}, "'nowhere' is not a valid mail address."),
@@ -112,7 +118,7 @@ def test_one_person_is_invited_and_the_link_is_shown_once(desk, client):
 )
 def test_a_person_who_cannot_be_is_refused_and_what_was_typed_stays(desk, person, fields, told):
     ann = person("ann", "fr:5")
-    sent = {"username": "eve", "name": "Eve Adam", "languages": "de:5", **fields}
+    sent = {"username": "eve", "name": "Eve Adam", "language": "de", "level": "5", **fields}
     page = desk.post(NEW, sent)
     assert page.status_code == 400
     assert told in words(page)
@@ -167,12 +173,12 @@ def test_a_person_is_changed_and_what_is_left_empty_is_gone_or_what_was_typed_st
     ann = person("ann", "de:5 en:4", adjudicates=True)
     User.objects.filter(pk=ann.user_id).update(first_name="Ann", last_name="Lee", email="ann@example.org")
     page = desk.get(one(ann)).text
-    assert ('value="Ann Lee"' in page, 'value="de:5 en:4"' in page) == (True, True)
-    page = desk.post(one(ann, "change/"), {"name": "Anna", "languages": "xx:5"})
-    assert (page.status_code, unknown_code("xx") in words(page), 'value="xx:5"' in page.text) == (400, True, True)
+    assert ('value="Ann Lee"' in page, 'value="German"' in page) == (True, True)
+    page = desk.post(one(ann, "change/"), {"name": "Anna", "language": "xx", "level": "5"})
+    assert (page.status_code, "'xx' is not a language" in words(page), 'value="xx"' in page.text) == (400, True, True)
     assert languages("ann") == ["de:5", "en:4"]
-    assert desk.post(f"{ACCOUNTS}0/change/", {"languages": "de:5"}).status_code == 404
-    desk.post(one(ann, "change/"), {"name": "Anna", "email": "", "languages": "fr:3"})
+    assert desk.post(f"{ACCOUNTS}0/change/", {"language": "de", "level": "5"}).status_code == 404
+    desk.post(one(ann, "change/"), {"name": "Anna", "email": "", "language": "fr", "level": "3"})
     ann = Annotator.objects.get(pk=ann.pk)
     assert (ann.user.get_full_name(), ann.user.email, ann.adjudicates) == ("Anna", "", False)
     assert (languages("ann"), ann.user.has_usable_password()) == (["fr:3"], True)
@@ -211,7 +217,7 @@ def test_a_manager_who_is_no_superuser_cannot_take_over_one_by_a_link(client, ma
     for act in ("link", *pages.ACTS):
         text = words(client.post(one(boss, "do/"), {"do": act}))
         assert "Only superusers can change managers' accounts or their own: manager. Nothing was changed." in text
-    assert "Only superusers can change" in words(client.post(one(boss, "change/"), {"languages": "de:5"}))
+    assert "Only superusers can change" in words(client.post(one(boss, "change/"), {"language": "de", "level": "5"}))
     assert "Make a new link" not in words(client.get(one(boss)))
     assert not boss.invites.exists()
 
@@ -243,8 +249,9 @@ def test_a_link_is_marked_whole_and_copied_by_a_button(new_page, manager):
     page = new_page(user=manager)
     page.goto(NEW)
     page.fill("#username", "eve")
-    page.fill("#languages", "de:5")
-    page.press("#languages", "Enter")
+    page.locator("[name=language]").first.fill("German")
+    page.locator("[name=level]").first.select_option("5")
+    page.press("#name", "Enter")
     page.click("[data-copies]")
     page.wait_for_selector("text=Copied")
     assert page.evaluate("getSelection().toString()") == page.input_value("#link-1")

@@ -96,10 +96,10 @@ def test_many_members_are_listed_in_pages(desk, task, person):
 def test_invited_people_become_members_of_the_task(desk, task):
     form = desk.get("/manage/accounts/new/", {"task": "task"}).text
     assert '<option value="task" selected>' in form
-    reply = desk.post("/manage/accounts/new/", {"username": "nia", "languages": "de:5", "task": "task"})
+    reply = desk.post("/manage/accounts/new/", {"username": "nia", "language": "de", "level": "5", "task": "task"})
     assert "/invite/" in reply.text
     assert roles(task) == {"nia": ("annotator", None)}
-    reply = desk.post("/manage/accounts/new/", {"username": "nat", "languages": "de:5", "task": "gone"})
+    reply = desk.post("/manage/accounts/new/", {"username": "nat", "language": "de", "level": "5", "task": "gone"})
     assert (reply.status_code, User.objects.filter(username="nat").exists()) == (400, False)
 
 
