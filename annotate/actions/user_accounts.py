@@ -198,7 +198,7 @@ def _about_updated(updated: list[Annotator], waiting: list[Annotator], links: Ma
         "No password yet: {}. To print new links, use --again.": [
             annotator for annotator in waiting if annotator.user.username not in links
         ],
-        "Passwords unchanged: {}. If somebody has lost their password, create a new link on the page Accounts.": [
+        "Passwords unchanged: {}. If somebody has lost their password, create a new link on the page People.": [
             annotator for annotator in updated if annotator.user.has_usable_password()
         ],
     }
@@ -292,5 +292,5 @@ def unlock_action(values: Values, progress: Progress) -> Outcome:
     sentence = f"{name} was not locked: there were no wrong passwords in the last half hour."
     if wrong_count:
         sentence = f"{name} can log in again; {many(wrong_count, 'wrong password')} cleared."
-    locked = f"A manager has locked the account of {name}. To unlock it, use the page Accounts."
+    locked = f"A manager has locked the account of {name}. To unlock it, use the page People."
     return Outcome([sentence], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong_count})

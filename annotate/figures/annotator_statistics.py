@@ -20,9 +20,10 @@ from django.utils import timezone
 from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
+from annotate.figures.overview_report import account_state
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
 from annotate.kinds import MADE_ELSEWHERE
-from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Membership, Pause, Task, Unit
+from annotate.models import Annotator, Judgment, Lease, Membership, Pause, Task, Unit
 from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
@@ -264,19 +265,16 @@ class _Work:
     lasts: list[datetime] = field(default_factory=list)
 
 
-def everybody() -> list[dict[str, Any]]:
-    """Return a row for each annotator, sorted by name. A row has:
+def everybody() -> dict[int, dict[str, Any]]:
+    """Return the work of each person who judged anything, by primary key. A row has:
 
-    annotator, name, username: primary key and names.
-    active: whether the annotator may log in.
-    languages: mapping from language code to level.
     tasks: names of the tasks in which the annotator judged.
     answers, decisions: number of valid answers and valid decisions.
     hours: mapping from "today", "week" and "all" to hours; the week is the last seven days.
     right: estimated accuracy on the gold answers of all tasks; None if there are no gold answers.
     same: estimated share of answers that equal the label, among units for which several people were asked.
     paused: number of open tasks in which the annotator is paused.
-    last: time of the annotator's last judgment or login.
+    last: time of the annotator's last judgment.
     """
     work, since = _work(), {"today": midnight(), "week": midnight() - WEEK + DAY}
     seconds: dict[str, dict[int, float | None]] = {
@@ -284,22 +282,44 @@ def everybody() -> list[dict[str, Any]]:
         for key, start in since.items()
     }
     seconds["all"] = {person: person_work.seconds for person, person_work in work.items()}
-    languages: dict[int, dict[str, int]] = defaultdict(dict)
-    for person, code, level in AnnotatorLanguage.objects.values_list("annotator", "language", "level"):
-        languages[person][code] = level
     right = _gold_accuracy()
     running = Pause.objects.filter(lifted_at=None, task__is_open=True).order_by()
     paused = dict(running.values_list("annotator").annotate(Count("pk")))
-    rows = [
-        picked(person, "annotator=pk username=user.username active=user.is_active adjudicates")
-        | {"name": str(person), "languages": languages.get(person.pk, {}), "tasks": sorted(own.tasks)}
+    return {
+        person: {"tasks": sorted(own.tasks)}
         | {key: own.counts[key] for key in ("answers", "decisions")}
-        | {"hours": {key: (of.get(person.pk) or 0.0) / 3600 for key, of in seconds.items()}}
-        | {"right": right.get(person.pk), "same": _estimate(own.counts["same"], own.counts["compared"])}
-        | {"paused": paused.get(person.pk, 0)}
-        | {"last": max(filter(None, (*own.lasts, person.user.last_login)), default=None)}
-        for person in Annotator.objects.select_related("user")
-        for own in [work[person.pk]]
+        | {"hours": {key: (of.get(person) or 0.0) / 3600 for key, of in seconds.items()}}
+        | {"right": right.get(person), "same": _estimate(own.counts["same"], own.counts["compared"])}
+        | {"paused": paused.get(person, 0), "last": max(own.lasts, default=None)}
+        for person in {*work, *paused}
+        for own in [work[person]]
+    }
+
+
+NO_WORK: dict[str, Any] = {
+    **{"tasks": [], "answers": 0, "decisions": 0, "hours": {"today": 0.0, "week": 0.0, "all": 0.0}},
+    **{"right": None, "same": None, "paused": 0, "last": None},
+}
+
+
+def with_accounts(work: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each annotator, sorted by name, with their account as it is now and their work.
+
+    work: result of everybody; it may have been computed earlier.
+
+    In addition to the keys of their work, a row has annotator, name, username, active, adjudicates, languages (mapping
+    from code to level), groups, state (how the person can log in) and last, which includes their last login.
+    """
+    people = Annotator.objects.select_related("user").prefetch_related("languages", "invites", "user__groups")
+    now = timezone.now()
+    rows = [
+        NO_WORK
+        | work.get(person.pk, {})
+        | picked(person, "annotator=pk username=user.username active=user.is_active adjudicates")
+        | {"name": str(person), "languages": {each.language: each.level for each in person.languages.all()}}
+        | {"groups": sorted(group.name for group in person.user.groups.all()), "state": account_state(person, now)}
+        | {"last": max(filter(None, (work.get(person.pk, NO_WORK)["last"], person.user.last_login)), default=None)}
+        for person in people
     ]
     return by_name(rows, "annotator")
 

@@ -225,28 +225,6 @@ def _left(done: Mapping[str, Any]) -> str:
 # --- Accounts
 
 
-def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, sort: str = "") -> Table:
-    """Return the table of annotators' accounts.
-
-    annotators: annotators with their accounts, languages and invites.
-    address: function that returns the URL of an annotator from the primary key.
-    """
-
-    def user(annotator: Any) -> Cell:
-        note = "manager" if annotator.user.is_staff else ""
-        return Cell(annotator.user.username, annotator.user.username, url=address(annotator.pk), note=note)
-
-    columns = (
-        Column("username", "user name", SHORT, user),
-        Column("name", "name", SENTENCE, lambda one: one.user.get_full_name()),
-        Column("reads", "reads", SENTENCE, lambda one: " ".join(map(str, one.languages.all())) or NOT_MEASURED),
-        Column("adjudicates", "adjudicates", SHORT, lambda one: "yes" if one.adjudicates else "no"),
-        Column("state", "account", SENTENCE, lambda one: account_state(one, now)),
-        Column("last", "last log-in", SHORT, lambda one: when(one.user.last_login)),
-    )
-    return table("Annotators", columns, annotators, slug="accounts", asked=sort)
-
-
 def account_state(annotator: Any, now: datetime) -> str:
     """Describe how the person can log in."""
     if not annotator.user.is_active:

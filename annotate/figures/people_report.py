@@ -251,10 +251,12 @@ TIMESHEET = ("name", "username", "day", "task", "answers", "skips", "decisions",
 HEADINGS = (*TIMESHEET[:-1], "active hours")
 
 
-def everybody_table(people: Iterable[dict[str, Any]], sort: str) -> Table:
+def everybody_table(people: Rows, sort: str, address: Address) -> Table:
     heads = (
-        Column("name", "annotator", says=_name),
+        Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
         Column("languages", "reads", SENTENCE, _languages),
+        *([Column("groups", "groups", SENTENCE, _groups)] if any(row["groups"] for row in people) else []),
+        Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
         *numbers({"answers": "answers", "decisions": "decisions"}),
         *(
@@ -280,6 +282,10 @@ def _languages(row: dict[str, Any]) -> Cell:
     """Return a cell with an annotator's languages, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
     return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
+
+
+def _groups(row: dict[str, Any]) -> str:
+    return ", ".join(row["groups"])
 
 
 def _hours(key: str, words: str) -> Column:

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -26,7 +25,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest, Task
 from annotate.pages import inbox
 from annotate.pages.access import UserRequest, check_right, may, whole_number
-from annotate.pages.dashboard import done, log_change, manage_page, sort_of
+from annotate.pages.dashboard import done, log_change, manage_page
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
 from annotate.work import accounts as work
@@ -38,29 +37,6 @@ from corpora.core.languages import LANGUAGES
 NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
 LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
-
-
-def accounts(request: UserRequest) -> HttpResponse:
-    """List the accounts.
-
-    ?q=: part of a name or user name, or a language code; without it, all accounts are listed
-    """
-    query, sort = request.GET.get("q", "").strip(), sort_of(request)
-    annotators = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
-    if query:
-        name_matches = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
-        name_matches |= Q(user__last_name__icontains=query) | Q(languages__language=query)
-        annotators = annotators.filter(name_matches).distinct()
-    address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - an argument
-    return manage_page(
-        request,
-        "accounts",
-        asked=query,
-        table=overview_report.accounts_table(annotators, address, timezone.now(), sort),
-        managers_table=overview_report.managers_table(work.managers().order_by("username"), sort),
-        invites=may(request.user, "invite"),
-        raises=may(request.user, "raise"),
-    )
 
 
 def languages(request: UserRequest) -> HttpResponse:

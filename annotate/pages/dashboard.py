@@ -24,6 +24,7 @@ from django.utils.text import capfirst
 from annotate.actions.registry import by_name
 from annotate.figures import annotator_statistics, progress_report, task_statistics
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold
+from annotate.figures.overview_report import managers_table
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
@@ -31,7 +32,7 @@ from annotate.models import Flag, Job, Task
 from annotate.pages import action_forms
 from annotate.pages.access import UserRequest, may, status_of
 from annotate.reports.tables import Table, as_csv
-from annotate.work.accounts import waiting_requests
+from annotate.work.accounts import managers, waiting_requests
 from annotate.work.adjudication import adjudicator_counts
 from annotate.work.task_settings import is_extendable
 
@@ -101,7 +102,6 @@ DESK = (
     ("manage-everybody", "People"),
     ("manage-questions", "Questions"),
     ("manage-corpora", "Corpora"),
-    ("manage-accounts", "Accounts"),
     ("manage-routes", "Routes"),
     ("manage-jobs", "Jobs"),
 )
@@ -223,8 +223,10 @@ def manage(request: UserRequest) -> HttpResponse:
     open_tasks = [task for task in tasks if task.pk in states]
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
-    able = adjudicator_counts(open_tasks)
-    unadjudicated = {task.name for task in open_tasks if not able[task.pk]}
+    to_decide = {row["name"] for row in rows if row["adjudication"]}
+    deciding = [task for task in open_tasks if task.name in to_decide]
+    able = adjudicator_counts(deciding) if deciding else {}
+    unadjudicated = {task.name for task in deciding if not able[task.pk]}
     find = request.GET.get("find", "").strip()
     page = Paginator(_matching(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
     return manage_page(
@@ -240,7 +242,7 @@ def manage(request: UserRequest) -> HttpResponse:
         decides=may(request.user, "decide"),
         waiting=list(_stuck(open_tasks, states)),
         new=[row for row in rows if row["newly_paused"]],
-        unadjudicated=[row for row in rows if row["name"] in unadjudicated and row["adjudication"]],
+        unadjudicated=[row for row in rows if row["name"] in unadjudicated],
         flags=Flag.objects.open().count(),
         asking=waiting_requests().count(),
         failed=[
@@ -343,11 +345,16 @@ def _task_page(name: str) -> str:
 
 @shows_figures
 def everybody(request: UserRequest) -> HttpResponse:
-    rows, counted_at = figures("everybody", None, annotator_statistics.everybody)
+    """List all people with their accounts and their work in all tasks, and the managers."""
+    counted, counted_at = figures("everybody", None, annotator_statistics.everybody)
+    sort, address = sort_of(request), lambda annotator: reverse("manage-account", args=[annotator])
     return manage_page(
         request,
         "everybody",
-        table=everybody_table(rows, sort_of(request)),
+        table=everybody_table(annotator_statistics.with_accounts(counted), sort, address),
+        managers_table=managers_table(managers().order_by("username"), sort),
+        invites=may(request.user, "invite"),
+        raises=may(request.user, "raise"),
         months=annotator_statistics.months(),
         counted_at=counted_at,
     )

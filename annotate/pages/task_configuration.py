@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -172,16 +173,21 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 # --- Language routes, with the waiting units and the readers of each queue
 
 
+TASKS_ON_A_PAGE = 10
+
+
 @shows_figures
 def routes(request: UserRequest) -> HttpResponse:
     learn_languages()
     routed, sort = may(request.user, "route"), sort_of(request)
+    tasks = Paginator(Task.objects.filter(is_open=True), TASKS_ON_A_PAGE).get_page(request.GET.get("tasks"))
     address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - an argument
     return manage_page(
         request,
         "routes",
         table=progress_report.routes_table(LanguageRoute.objects.all(), address, sort),
-        waiting=[(task, _queues(task)) for task in Task.objects.filter(is_open=True)],
+        waiting=[(task, _queues(task)) for task in tasks],
+        tasks_page=tasks,
         routes=routed,
     )
 

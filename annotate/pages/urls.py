@@ -129,7 +129,6 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("tasks/<slug:task>/settings/change/", task_configuration.change, "settings-change", "decide", POST),
     ("tasks/<slug:task>/settings/switch/", task_configuration.switch, "switch", "decide", POST),
     ("tasks/<slug:task>/extend/", task_configuration.extend, "extend", "start", BOTH),
-    ("accounts/", account_administration.accounts, "accounts", "manage", GET),
     ("accounts/new/", account_administration.new_accounts, "new-accounts", "invite", BOTH),
     ("accounts/managers/new/", account_administration.new_manager, "new-manager", "raise", BOTH),
     ("accounts/<int:person>/", account_administration.account, "account", "manage", GET),

@@ -10,8 +10,10 @@ import io
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.text import slugify
@@ -26,6 +28,7 @@ TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "s
 FEW = 12  # maximum number of rows of a folded table that a page contains; a browser loads longer ones when asked
 BEGINNING = 140  # maximum number of characters of a text in a cell
 MANY = 15  # maximum number of rows of a table without a filter
+PAGE = 200  # maximum number of rows that a page of the site shows of a table
 Called = Callable[[str], str]  # function that returns the name of a label
 Row = Any  # mostly a dict in a report
 
@@ -120,8 +123,9 @@ class Table:
 
     @property
     def others(self) -> dict[str, str]:
-        """The URL parameters, except for this table's filter and the download."""
-        return {key: value for key, value in (self.given or {}).items() if key not in (f"find-{self.name}", "csv")}
+        """The URL parameters, except for this table's filter and page, and the download."""
+        own = (f"find-{self.name}", f"page-{self.name}", "csv")
+        return {key: value for key, value in (self.given or {}).items() if key not in own}
 
     @property
     def unfiltered(self) -> str:
@@ -129,15 +133,41 @@ class Table:
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
+        return [*self._ordered, *self.total]
+
+    @property
+    def _ordered(self) -> list[tuple[Cell, ...]]:
+        """The filtered rows in order, without the total."""
         if not self.slug and not self.given:
-            return [*self.body, *self.total]
+            return list(self.body)
         column, down = self._order()
         matches = self.found
         if column is None:
-            return [*matches, *self.total]
+            return matches
         sortable = [row for row in matches if row[column].by is not None]
         sortable.sort(key=lambda row: row[column].by, reverse=down)
-        return [*sortable, *(row for row in matches if row[column].by is None), *self.total]
+        return [*sortable, *(row for row in matches if row[column].by is None)]
+
+    @cached_property
+    def page(self) -> Page[tuple[Cell, ...]]:
+        """The rows that a page of the site shows, without the total. If the site offers no filter, these are all."""
+        ordered = self._ordered
+        number = (self.given or {}).get(f"page-{self.name}")
+        return Paginator(ordered, PAGE if self.given is not None else max(1, len(ordered))).get_page(number)
+
+    @property
+    def turns(self) -> list[tuple[str, str]]:
+        """The links to the previous and the next page of rows as (URL, text) tuples."""
+        numbers = {
+            "Previous": self.page.number - 1 if self.page.has_previous() else None,
+            "Next": self.page.number + 1 if self.page.has_next() else None,
+        }
+        found = {f"find-{self.name}": self.find} if self.find else {}
+        return [
+            (f"{self.path}?{urlencode(self.others | found | {f'page-{self.name}': number})}#{self.name}", words)
+            for words, number in numbers.items()
+            if number
+        ]
 
     @property
     def found(self) -> list[tuple[Cell, ...]]:
@@ -154,7 +184,8 @@ class Table:
     def cells(self) -> list[list[tuple[Cell, str, str]]]:
         """The rows, as lists of (cell, kind of its column, heading of its column) tuples."""
         columns = [(column.kind, column.heading) for column in self.columns]
-        return [[(cell, *column) for cell, column in zip(row, columns, strict=True)] for row in self.rows]
+        shown = (*self.page.object_list, *self.total)
+        return [[(cell, *column) for cell, column in zip(row, columns, strict=True)] for row in shown]
 
     @property
     def alone(self) -> str:

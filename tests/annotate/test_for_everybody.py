@@ -88,7 +88,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
             "manage-new-accounts",
             lambda page: submit(page, username="zoe", language="xx", level="5"),
         ),
-        "nobody found": ("", asked_for("/manage/accounts/?q=nobody")),
+        "nobody found": ("", asked_for("/manage/people/?find-everybody=nobody")),
         "a manager made": ("manage-new-manager", lambda page: submit(page, name="mia")),
         "a manager to be made of an account": ("manage-new-manager", lambda page: submit(page, name="bea")),
         "guidelines that are refused": ("manage-guidelines", lambda page: submit(page, text=" ")),

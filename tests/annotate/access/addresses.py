@@ -13,7 +13,7 @@ OF_A_TASK = (
 # Those of the desk, which managers look at.
 OF_THE_DESK = (
     *("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file"),
-    *("accounts", "account", "routes", "kind", "foreseen"),
+    *("account", "routes", "kind", "foreseen"),
 )
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
 FORMS_OF_MANAGERS = (

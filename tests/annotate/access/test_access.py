@@ -76,7 +76,7 @@ def test_the_page_to_which_an_address_belongs_is_named_and_options_stay_without_
     client = world.client("manager")
     for method, address, way in (
         ("GET", "/manage/tasks/task/guidelines/preview/", "/manage/tasks/task/guidelines/"),
-        ("POST", "/manage/accounts/", "/manage/accounts/"),
+        ("POST", "/manage/people/", "/manage/people/"),
         ("PUT", "/tasks/task/", "/tasks/task/"),
     ):
         answer = client.generic(method, address)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotate.actions.judgment_files import import_judgments
-from annotate.figures.annotator_statistics import at_work_now, everybody, timesheet
+from annotate.figures.annotator_statistics import at_work_now, everybody, timesheet, with_accounts
 from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
@@ -195,7 +195,7 @@ def test_everybody_is_shown_across_tasks_with_hours_whether_or_not_the_work_stan
     answer(ann, one, seconds=3600.0)
     answer(ann, two, seconds=1800.0, at=now - timedelta(days=3))
     answer(ann, two, seconds=1800.0, at=now - timedelta(days=30))
-    ben, row = sorted(everybody(), key=lambda row: row["answers"])
+    ben, row = sorted(with_accounts(everybody()), key=lambda row: row["answers"])
     assert (row["tasks"], row["answers"]) == (["one", "two"], 3)
     assert row["hours"] == {"today": 1.0, "week": 1.5, "all": 2.0}
     assert row["languages"] == {"de": 5, "en": 3}
