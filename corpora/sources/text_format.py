@@ -40,6 +40,8 @@ DELIMITERS: Mapping[str, tuple[str, str]] = {
     "semicolon": (";", "semicolons"),
     "tab": ("\t", "tabs"),
 }
+# The search for letters beyond ASCII stops after this many bytes. Lines in another encoding are rejected there.
+SEARCHED = 1 << 30
 _FIRST_RECORDS = 20  # number of records from which the delimiter is recognized
 _LOOKED_AT = 1000  # The script is guessed from up to this many lines that are not UTF-8.
 _LONGEST = 1 << 16  # Lines are inspected in pieces of this many bytes.
@@ -58,7 +60,7 @@ class TextFormat:
 
     def __str__(self) -> str:
         """Return, for example, "Windows-1252, with columns separated by semicolons"."""
-        name = ENCODINGS[self.encoding].partition(" (")[0] if self.encoding else "a table"
+        name = ENCODINGS.get(self.encoding, "").partition(" (")[0]
         separated = f", with columns separated by {DELIMITERS[self.delimiter][1]}" if self.delimiter else ""
         return f"{name}{separated}"
 
@@ -67,12 +69,12 @@ STANDARD = (TextFormat(), TextFormat(UTF_8), TextFormat(UTF_8, "comma"))  # form
 
 
 def text_format_of(
-    path: Path, format: str, encoding: str = "", delimiter: str = "", most: int | None = None
+    path: Path, format: str, encoding: str = "", delimiter: str = "", most: int = SEARCHED
 ) -> TextFormat:
     """Return how a file is written. It is recognized, except for what the user has chosen.
 
     encoding, delimiter: the user's choice, or ""
-    most: the number of bytes after which the search for letters beyond ASCII stops, None to search the whole file
+    most: the number of bytes after which the search for letters beyond ASCII stops
 
     Raise CorpusError if the file cannot be read.
     """
@@ -85,7 +87,7 @@ def text_format_of(
         return TextFormat(encoding)
 
 
-def encoding_of(path: Path, most: int | None = None) -> str:
+def encoding_of(path: Path, most: int = SEARCHED) -> str:
     """Return the encoding of a text file, or "" if the file is not UTF-8 and its encoding is unknown.
 
     A file that mixes lines in UTF-8 with others counts as UTF-8.
@@ -104,14 +106,14 @@ def encoding_of(path: Path, most: int | None = None) -> str:
     return WESTERN if _is_western(b"".join(others)) else ""
 
 
-def _lines_beyond_ascii(file: BinaryIO, most: int | None) -> Iterator[tuple[bytes, bool]]:
+def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool]]:
     """Yield each line that is not ASCII, and whether it is UTF-8.
 
     Long lines are read in pieces. A piece may end in the middle of a character.
     """
     decoder = codecs.getincrementaldecoder(UTF_8)()
     taken = 0
-    while (most is None or taken < most) and (line := file.readline(_LONGEST)):
+    while taken < most and (line := file.readline(_LONGEST)):
         taken += len(line)
         if line.isascii() and not decoder.getstate()[0]:
             continue

@@ -69,6 +69,11 @@ def test_what_may_be_utf_8_is_never_taken_for_another_encoding(write, content, e
     assert text_format_of(path, "csv").encoding == encoding
 
 
+def test_the_search_for_letters_beyond_ascii_ends(write):
+    path = write("a.csv", b"id,text\n1,a\n" * 9_000 + b"2,\xe9\n")
+    assert text_format_of(path, "csv", most=1_000).encoding == "utf-8"
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
