@@ -243,23 +243,23 @@ def why_empty(permit: Permit) -> str:
         return reason
     units = waiting(permit)
     if with_free_place(units).exists():
-        return _("A unit has just become available. Check again.")
+        return _("An item has just become available. Check again.")
     if units.exists():
         return ngettext(
-            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "The remaining items in your languages are open with other readers. If they do not answer, the items "
             "become available within %(number)s minute.",
-            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "The remaining items in your languages are open with other readers. If they do not answer, the items "
             "become available within %(number)s minutes.",
             task.kind.lease_minutes,
         ) % {"number": task.kind.lease_minutes}
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
-        return _("You have judged all waiting units in your languages. They still need answers from other people.")
+        return _("You have judged all waiting items in your languages. They still need answers from other people.")
     if queued.exists():
         return _(
-            "No units are waiting in your languages now. You may receive units that readers of other languages skip."
+            "No items are waiting in your languages now. You may receive items that readers of other languages skip."
         )
-    return _("All done. All units of this task have been read.")
+    return _("All done. All items of this task have been read.")
 
 
 def not_a_reader(permit: Permit) -> str:

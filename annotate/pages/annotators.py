@@ -287,7 +287,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer(_("The form does not identify the unit. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the item. Reload the page."))
     try:
         with acting(request.user, task) as permit:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
@@ -314,7 +314,7 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer(_("The form does not identify the flagged unit. Reload the page."))
+        raise InvalidAnswer(_("The form does not identify the flagged item. Reload the page."))
     kind, message = request.POST.get("flag", ""), request.POST.get("words", "")
     try:
         with acting(request.user, task) as permit:
@@ -346,7 +346,7 @@ def choose(request: UserRequest, permit: Permit) -> HttpResponse:
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
-        raise NotFound(_("You do not have this unit."))
+        raise NotFound(_("You do not have this item."))
     if request.htmx:
         panel = concept_picker.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
@@ -387,7 +387,7 @@ def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespons
 
 def _check_sheets(task: Task) -> None:
     if not task.kind.pages.sheet:
-        raise NotFound(_("This task has no sheets. Its units are shown one at a time."))
+        raise NotFound(_("This task has no sheets. Its items are shown one at a time."))
 
 
 def sheet(request: UserRequest, permit: Permit) -> HttpResponse:
@@ -482,8 +482,8 @@ def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
     flags.take_disturbing(annotator, takes=is_willing)
     messages.success(
         request,
-        _("From now on, you may receive units that others found disturbing.")
+        _("From now on, you may receive items that others found disturbing.")
         if is_willing
-        else _("You no longer receive units that others found disturbing."),
+        else _("You no longer receive items that others found disturbing."),
     )
     return redirect("account")

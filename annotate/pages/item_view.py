@@ -371,11 +371,11 @@ def queue_keys(task: Task, *, on_sheet: bool = False, is_guided: bool = True) ->
     undo = [
         ("Z", _lazy("undoes the last answer")),
         ("C", _lazy("comment")),
-        ("↵", _lazy("starts, or checks again for units")),
+        ("↵", _lazy("starts, or checks again for items")),
     ]
     flag = (
         "⇧ F" if task.kind.flag_needs_shift else "F",
-        _lazy("flags the unit for the manager; a digit then chooses the kind of flag"),
+        _lazy("flags the item for the manager; a digit then chooses the kind of flag"),
     )
     return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *everywhere]
 

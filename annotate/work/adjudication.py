@@ -200,7 +200,7 @@ def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
         raise NotAllowed(_(JUDGED))
     if unit := adjudicated(task, annotator).filter(pk=unit_id).first():
         return unit
-    raise NotFound(_("This unit does not exist."))
+    raise NotFound(_("This item does not exist."))
 
 
 def _read(annotator: Annotator) -> Judgments:
@@ -360,7 +360,7 @@ def locked(unit_id: int) -> Unit:
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
-        raise NotFound(_("This unit does not exist."))
+        raise NotFound(_("This item does not exist."))
     return unit
 
 

@@ -31,7 +31,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
 # Kinds of flags and their labels, in the order in which the panel shows them.
 KINDS = {
-    Flag.DISTURBING: gettext_lazy("Disturbing: hide this unit and pass it on"),
+    Flag.DISTURBING: gettext_lazy("Disturbing: hide this item and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
     Flag.BROKEN: gettext_lazy("Broken text"),
     Flag.QUESTION: gettext_lazy("Ask a question"),
@@ -78,12 +78,12 @@ def flag(permit: Permit, lease_id: int, kind: str, message: str = "", active_sec
         leases = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
         unit = leases.values_list("unit", flat=True).first()
     if unit is None:
-        raise NotFound(_("You do not have this unit."))
+        raise NotFound(_("You do not have this item."))
     values = {"unit_id": unit, "annotator": permit.annotator, "words": message, "at": timezone.now()}
     values["judgment"] = closed and closed.judgment
     stored, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
     if not is_new and stored.words != message:
-        raise AlreadyAnswered(_("You have already flagged this unit, and the manager has your first message."))
+        raise AlreadyAnswered(_("You have already flagged this item, and the manager has your first message."))
     return Flagged(stored, closed)
 
 

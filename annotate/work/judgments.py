@@ -57,7 +57,7 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
     """
     tasks: list[Task] = _task_of(lease_id, annotator.pk)
     if not tasks:
-        raise refusals.NotFound(_("You do not have this unit."))
+        raise refusals.NotFound(_("You do not have this item."))
     return tasks[0]
 
 
@@ -111,17 +111,17 @@ OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG:
 # judgment that was taken back, STANDS for one that is in force.
 TAKEN_BACK = {
     Judgment.ANSWER: gettext_noop(
-        "You answered %(answer)s and then undid it. Please answer the unit that is open now."
+        "You answered %(answer)s and then undid it. Please answer the item that is open now."
     ),
-    Judgment.SKIP: gettext_noop("You skipped this unit and then undid it. Please answer the unit that is open now."),
-    Judgment.FLAG: gettext_noop("You flagged this unit and then undid it. Please answer the unit that is open now."),
+    Judgment.SKIP: gettext_noop("You skipped this item and then undid it. Please answer the item that is open now."),
+    Judgment.FLAG: gettext_noop("You flagged this item and then undid it. Please answer the item that is open now."),
 }
 STANDS = {
     Judgment.ANSWER: gettext_noop(
         "You have already answered %(answer)s. To change your answer, continue and press Undo."
     ),
-    Judgment.SKIP: gettext_noop("You have already skipped this unit. To answer it, continue and press Undo."),
-    Judgment.FLAG: gettext_noop("You have already flagged this unit. To answer it, continue and press Undo."),
+    Judgment.SKIP: gettext_noop("You have already skipped this item. To answer it, continue and press Undo."),
+    Judgment.FLAG: gettext_noop("You have already flagged this item. To answer it, continue and press Undo."),
 }
 
 
@@ -148,7 +148,7 @@ def close(
     # transaction, while a control that locks the task would make this transaction wait for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
-        raise refusals.NotFound(_("You do not have this unit."))
+        raise refusals.NotFound(_("You do not have this item."))
     [unit] = work
     unit.task = task
     # Read the leases after the unit is locked, in a separate statement, because the transaction that held the lock
@@ -194,7 +194,7 @@ def close(
             place = place or free
             if place is None:
                 raise refusals.LeaseExpired(
-                    _("You had this unit open for too long, and somebody else has it now. Please take the next one.")
+                    _("You had this item open for too long, and somebody else has it now. Please take the next one.")
                 )
         lease.place = None if lease.instead_of_id else place
     else:
@@ -317,7 +317,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
         opened = timezone.localtime(lease.opened_at)
         raise refusals.LeaseExpired(
             _(
-                "You received this unit at %(time)s on %(day)s, which is too long ago, so your answer was not "
+                "You received this item at %(time)s on %(day)s, which is too long ago, so your answer was not "
                 "counted. Please take the next one."
             )
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}

@@ -418,4 +418,4 @@ def release(annotator: Annotator, lease_id: int) -> None:
         closed_at=timezone.now(), place=None, outcome="released"
     )
     if not closed and not Lease.objects.filter(pk=lease_id, annotator=annotator).exists():
-        raise NotFound(_("You do not have this unit."))
+        raise NotFound(_("You do not have this item."))

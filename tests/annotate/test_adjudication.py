@@ -91,7 +91,7 @@ def test_only_units_that_wait_for_an_adjudicator_can_be_decided_and_the_second_i
 ):
     with pytest.raises(WrongStage, match="is not waiting for an adjudicator"):
         settle(ada, make_task([DISPUTED], name="open").units.get().pk, GERMAN)
-    with pytest.raises(NotFound, match="This unit does not exist"):
+    with pytest.raises(NotFound, match="This item does not exist"):
         settle(ada, 0, GERMAN)
     unit = skipped().units.get()
     settle(ada, unit.pk, GERMAN)

@@ -63,7 +63,7 @@ def test_the_whole_way(make_task, program):
         program.post(f"leases/{program.next()['id']}/judge/", label="de")
     assert program.post("tasks/task/next/").json() == {
         "lease": None,
-        "why": "All done. All units of this task have been read.",
+        "why": "All done. All items of this task have been read.",
     }
     labels = list(task.units.values_list("stage", "label"))
     assert labels == [

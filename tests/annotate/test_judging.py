@@ -48,7 +48,7 @@ def test_nobody_can_answer_with_the_lease_of_somebody_else(make_task, readers):
     task, (ann, bea) = make_task([DISPUTED]), readers("ann bea")
     lease = take(ann, task)
     for attempt in (lambda: judge(bea, lease.pk, GERMAN), lambda: skip(bea, lease.pk), lambda: judge(bea, 0, GERMAN)):
-        with pytest.raises(NotFound, match="You do not have this unit"):
+        with pytest.raises(NotFound, match="You do not have this item"):
             attempt()
     assert not Judgment.objects.exists()
 
@@ -119,7 +119,7 @@ def test_the_same_again_returns_the_first_and_anything_else_is_refused_with_the_
             attempt()
     lease = take(bea, task)
     assert skip(bea, lease.pk) == skip(bea, lease.pk)
-    with pytest.raises(AlreadyAnswered, match="You have already skipped this unit"):
+    with pytest.raises(AlreadyAnswered, match="You have already skipped this item"):
         judge(bea, lease.pk, GERMAN)
     assert Judgment.objects.count() == 2
     assert (len(history(task)), where(task)) == (1, (stages.QUEUED, ""))

@@ -50,7 +50,7 @@ def test_units_are_handed_out_in_the_order_of_the_draw_to_each_another_and_to_no
 def test_a_released_unit_goes_to_the_next_who_asks_and_nobody_releases_one_of_somebody_else(make_task, readers):
     task, (ann, bea) = make_task([DISPUTED] * 2), readers("ann bea")
     lease = take(ann, task)
-    with pytest.raises(NotFound, match="You do not have this unit"):
+    with pytest.raises(NotFound, match="You do not have this item"):
         release(bea, lease.pk)
     assert as_stored(lease) == ("", 1)
     release(ann, lease.pk)
@@ -178,13 +178,13 @@ NO_LANGUAGE = "You do not read any language of this task. The manager can add yo
         (
             "de",
             True,
-            "The remaining units in your languages are open with other readers. If they do not answer, the units "
+            "The remaining items in your languages are open with other readers. If they do not answer, the items "
             "become available within 10 minutes.",
         ),
         (
             "en",
             True,
-            "No units are waiting in your languages now. You may receive units that readers of other languages skip.",
+            "No items are waiting in your languages now. You may receive items that readers of other languages skip.",
         ),
     ],
 )
@@ -195,7 +195,7 @@ def test_who_is_given_nothing_is_told_why(make_task, person, languages, is_open,
     assert why_empty(bea, task) == why
     judge(ann, lease.pk, GERMAN)
     if is_open:
-        assert why_empty(ann, task) == "All done. All units of this task have been read."
+        assert why_empty(ann, task) == "All done. All items of this task have been read."
 
 
 # --- what somebody may not answer any more is not handed out again

@@ -85,7 +85,7 @@ def test_marks_are_saved_once_with_equal_times_and_the_reply_has_the_next_sheet(
         assert "20 answers saved." in page
         assert positions(page) == [21, 22]
     page = send(as_ann, form(task, ann), headers=HTMX).text
-    assert "All done. All units of this task have been read." in page
+    assert "All done. All items of this task have been read." in page
     assert "2 answers saved." in page
     assert "All done" in as_ann.get(SHEET_PAGE).text
 
@@ -101,7 +101,7 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         answer = send(as_ann, fields, headers=headers)
         assert answer.status_code == 200
         assert "2 of 5 answers were saved." in answer.text
-        assert "<li>2 not saved: You had this unit open for too long" in answer.text
+        assert "<li>2 not saved: You had this item open for too long" in answer.text
         assert (
             "<li>1 not saved: &#x27;sv&#x27; is not a valid answer. Valid answers: de, not-de and und.</li>"
             in answer.text
@@ -151,7 +151,7 @@ def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
     make_task([DISPUTED] * 3)
     for answer in (as_ann.get(SHEET_PAGE), as_ann.post(f"{SHEET_PAGE}start/"), send(as_ann, {"lease": ["1"]})):
         assert answer.status_code == 404
-        assert "This task has no sheets. Its units are shown one at a time." in answer.text
+        assert "This task has no sheets. Its items are shown one at a time." in answer.text
     assert not Lease.objects.exists()
 
 

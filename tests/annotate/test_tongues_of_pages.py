@@ -34,7 +34,7 @@ def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(
     nothing = world.client("ann", headers=GERMAN).post(
         "/api/v1/leases/999999/skip/", {}, content_type="application/json"
     )
-    assert nothing.json()["detail"] == "You do not have this unit."
+    assert nothing.json()["detail"] == "You do not have this item."
 
 
 def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):  # noqa: F811
