@@ -102,7 +102,7 @@ def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noq
             "posts of demo has no column 'body'. Its columns are: id,",
         ),
         (lambda: assay.task("other"), "There is no task 'other'; available: task."),
-        (lambda: assay.gold("nowhere"), "There is no folder nowhere; name one that export_gold"),
+        (lambda: assay.gold("nowhere"), "The folder nowhere does not exist. Choose one that export_gold"),
         (
             lambda: assay.run("shout"),
             "The action 'shout' does not exist. Available actions: add_annotators, add_manager,",

@@ -368,8 +368,8 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
         for name, values in control.columns(task).items():
             if name in found:
                 raise ValueError(
-                    f"The quality control {control.name!r} adds a column named {name!r}, and the set already has one; "
-                    f"give the column another name."
+                    f"The quality control {control.name!r} adds a column named {name!r}, but the set already has one. "
+                    "Rename the column."
                 )
             found[name] = _of_control(values)
     return {name: column for name, column in found.items() if with_text or not column.with_text}

@@ -90,8 +90,8 @@ def split_by_field(units: Iterable[Units], field: str) -> Splitting:
         if said not in SPLITS:
             told = f"is {said!r}" if said else "is empty"
             raise SplitError(
-                f"The field {field} of {key} {told}, and must be {', '.join(SPLITS[:-1])} or {SPLITS[-1]}; import the "
-                f"corpus with its splits, or have them drawn by lot with --splits."
+                f"The field {field} of {key} {told}. It must be {', '.join(SPLITS[:-1])} or {SPLITS[-1]}. Import the "
+                "corpus with valid splits, or draw them at random with --splits."
             )
     return Splitting(found, {})
 

@@ -77,8 +77,8 @@ def export(
             earlier = out / "manifest.json"
             if export.mark and earlier.exists() and json.loads(earlier.read_text(encoding="utf-8"))["finished"]:
                 raise ExportError(
-                    f"{out} holds the finished set of {task.name}, and by now units of the task wait for people again. "
-                    "Name another folder for the unfinished set, or wait until all are labelled."
+                    f"{out} contains the finished set of {task.name}, but some items of the task are waiting for "
+                    "people again. Choose another folder for the unfinished set, or wait until all items have labels."
                 )
             return _write(export, folder, progress)
     except SplitError as error:
@@ -89,26 +89,26 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
     """Raise ExportError if the options do not fit the task, or if the task cannot be exported now."""
     kind = task.kind
     if not kind.publication.splits and (splits or seed):
-        raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
+        raise ExportError(f"--splits and --seed apply only to sets of records. A set of {kind.noun}s has no splits.")
     if (splits or seed) and DESIGNS[task.draw.design].names_answers:
-        raise ExportError("The sets of this task were drawn with it; leave --splits and --seed out.")
+        raise ExportError("The sets of this task were drawn when it was opened. Omit --splits and --seed.")
     if seed and kind.records.split and not splits:
         raise ExportError(
-            f"The field {kind.records.split} of the records names their splits, and nothing is drawn by lot; leave "
-            "--seed out, or give --splits too."
+            f"The splits are read from the field {kind.records.split} of the records, so no seed is needed. Omit "
+            "--seed, or add --splits to draw the splits at random."
         )
     if frequent_over is not None and not any("frequent_over" in each.inputs for each in kind.quality_controls):
         raise ExportError("--frequent-over can be used only with sets of documents with several labels.")
     # A row cannot have two columns with the same name.
     if taken := {*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields):
         raise ExportError(
-            f"A field of the records is called {min(taken)!r}, like a column of every export; give it another name in "
-            f"the kind {kind.slug} and its corpus."
+            f"The records have a field named {min(taken)!r}, but every export already has a column with this name. "
+            f"Rename the field in the kind {kind.slug} and in its corpus."
         )
     if found := Job.objects.contesting(task).first():
         raise ExportError(
-            f"An audit of {task.name} has failed, and what the detectors agreed on there is about to go to people "
-            f"(job {found.pk}). Export the set once that is done; `assay serve` and `assay work` do it."
+            f"An audit of {task.name} has failed, and the items on which the detectors agreed are about to go to "
+            f"people (job {found.pk}). Export the set after this job, which `assay serve` or `assay work` runs."
         )
 
 

@@ -98,12 +98,10 @@ def import_gold(
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise GoldSetError(
-            f"{name!r} cannot be a gold set's name; use 1 to 64 letters, digits, hyphens or underscores."
+            f"{name!r} is not a valid name of a gold set. Use 1 to 64 letters, digits, hyphens or underscores."
         )
     if design not in IMPORTED:
-        raise GoldSetError(
-            f"Sets of the design {design!r} have no such files; the design must be one of {', '.join(IMPORTED)}."
-        )
+        raise GoldSetError(f"Sets with the design {design!r} cannot be imported. Choose one of {', '.join(IMPORTED)}.")
     try:
         check_file(path, "tsv")
         sifted = sift(_lines(path), DESIGNS[design])
@@ -131,8 +129,8 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
     reasons = Counter(reason for reason, _ in sifted.refused.values())
     if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
         raise GoldSetError(
-            f"{path} has labels such as not-de in {reasons[NEGATIVE]:,} of {sifted.rows:,} rows, which only a "
-            "precision set has; import it with --design precision. Nothing was written."
+            f"{path} has labels such as not-de in {reasons[NEGATIVE]:,} of {sifted.rows:,} rows. Only precision sets "
+            "have such labels, so import it with --design precision. Nothing was written."
         )
     first = {reason: line for line, (reason, _) in sorted(sifted.refused.items(), reverse=True)}
     words = {reason: "bytes that are not UTF-8" if reason == NOT_UTF8 else reason for reason in reasons}
@@ -141,9 +139,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
         if sifted.refused:
             line, (reason, _) = min(sifted.refused.items())
             why = f"line {line:,}, for one, has {words[reason]}. Its rows must be label<TAB>id, without a header."
-        raise GoldSetError(
-            f"{path} has no row that can be used; {why} {encoding_hint(path, 'tsv')}Nothing was written."
-        )
+        raise GoldSetError(f"{path} has no valid row: {why} {encoding_hint(path, 'tsv')}Nothing was written.")
     del reasons[REPEATED]
     if not too_many(reasons.total(), sifted.rows, most):
         return
@@ -151,9 +147,9 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
         f"{rows:,} with {words[reason]} (line {first[reason]:,})" for reason, rows in reasons.most_common()
     )
     raise TooManyRejected(
-        f"Nothing was written: of the {sifted.rows:,} rows of {path}, {reasons.total():,} would be refused, more than "
-        f"--max-rejects {most:.4g} allows: {named}. {encoding_hint(path, 'tsv')}Fix the file, or take the other rows "
-        "alone with a higher --max-rejects, which lists those that are refused."
+        f"{reasons.total():,} of {sifted.rows:,} rows in {path} are invalid, more than --max-rejects {most:.4g} "
+        f"allows: {named}. Nothing was written. {encoding_hint(path, 'tsv')}Correct the file, or import only the valid "
+        "rows with a higher --max-rejects; the invalid ones are then listed."
     )
 
 

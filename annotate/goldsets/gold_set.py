@@ -89,7 +89,7 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
         files, imported = get(place, manifest, "files", dict), manifest.get("imported") is not None
         jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
         if jsonl.name not in files:
-            raise GoldSetError(f"{place} names no {jsonl.name} among its files. {RESTORE}")
+            raise GoldSetError(f"{place} does not list {jsonl.name} among its files. {RESTORE}")
         rows, erased = _checked(jsonl, manifest, allow_erased)
         unresolved = _unresolved(place, manifest) if manifest.get("audit") is not None else {}
         corpus = None if imported or manifest.get("corpus") is None else get(place, manifest, "corpus", dict)
@@ -129,7 +129,7 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
     counted = Counter({label: get(place, by_label, label, int) for label in by_label})
     present = Counter(row.label for row in rows)
     if present - counted or (counted - present).total() != gone:
-        raise GoldSetError(f"The counts by label in {place} are not those of {jsonl.name}. {RESTORE}")
+        raise GoldSetError(f"The label counts in {place} do not match the rows of {jsonl.name}. {RESTORE}")
     return rows, counted - present
 
 
@@ -137,11 +137,11 @@ def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a GoldSet that describe the draw and the detectors."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
-        raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
+        raise GoldSetError(f"{place} has the design {name!r}. It must be one of {', '.join(OF_POSTS)}.")
     if not (design := DESIGNS[name]).sets.measures:
         raise GoldSetError(
-            f"{place.parent} is not a set of posts, and predictions of posts are measured on sets of posts alone; "
-            "measure on it by itself."
+            f"{place.parent} is not a set of posts, so predictions of posts cannot be measured on it together with the "
+            "other sets. Evaluate it by itself."
         )
     draws, detectors = get(place, manifest, "draws", list), get(place, manifest, "detectors", list)
     if not all(isinstance(versions, dict) for versions in detectors):
@@ -169,7 +169,7 @@ def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
 def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
     rows = get(place, get(place, manifest, "audit", dict), "languages", list)
     if not all(isinstance(row, dict) for row in rows):
-        raise GoldSetError(f"{place}: the languages of its audit are not a list of objects. {RESTORE}")
+        raise GoldSetError(f"{place}: the languages of the audit are not a list of objects. {RESTORE}")
     found = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
     return {label: posts for label, posts in found.items() if posts}
 
@@ -220,8 +220,7 @@ def _row(place: str, raw: Any) -> GoldRow:
         raise GoldSetError(f"{place} has an empty id or label. {RESTORE}")
     if stratum and STRATA.get(stratum, "unknown") not in (bool(agreed), None):
         raise GoldSetError(
-            f"{place} has the stratum {stratum!r} with the detectors' label {agreed!r}, which do not fit together. "
-            f"{RESTORE}"
+            f"{place} has the stratum {stratum!r}, which is impossible with the detectors' label {agreed!r}. {RESTORE}"
         )
     decided_by, first_label = (
         "" if raw.get(field) is None else get(place, raw, field, str) for field in ("decided_by", "first_label")
@@ -229,13 +228,13 @@ def _row(place: str, raw: Any) -> GoldRow:
     checked = raw.get("checked") is not None and get(place, raw, "checked", bool)
     if checked is not bool(first_label):
         raise GoldSetError(
-            f"{place} says that it was {'' if checked else 'not '}checked, with the first label {first_label!r}, which "
-            f"do not fit together. {RESTORE}"
+            f"{place} states that it was {'' if checked else 'not '}checked, which is impossible with the first label "
+            f"{first_label!r}. {RESTORE}"
         )
     chance = raw.get("check_chance")
     if checked and not (isinstance(chance, (int, float)) and 0 < chance <= 1):
         raise GoldSetError(
-            f"{place} was checked with the chance {chance!r}, which is not above 0 and at most 1. {RESTORE}"
+            f"{place} has the check probability {chance!r}. It must be greater than 0 and at most 1. {RESTORE}"
         )
     words = map(sys.intern, (label, asked, stratum, agreed, decided_by, first_label))
     label, asked, stratum, agreed, decided_by, first_label = words

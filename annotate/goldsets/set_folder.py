@@ -98,25 +98,27 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     GoldSetError if the manifest is missing or invalid, or if it was modified.
     """
     if not folder.is_dir():
-        raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
+        raise GoldSetError(
+            f"The folder {folder} does not exist. Choose one that export_gold or import_gold has written."
+        )
     path = folder / "manifest.json"
     try:
         manifest: dict[str, Any] = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise GoldSetError(
-            f"{folder} is not a gold set, since it has no manifest.json; name a folder that export_gold or import_gold "
-            "has written."
+            f"{folder} is not a gold set, because it has no manifest.json. Choose a folder that export_gold or "
+            "import_gold has written."
         ) from None
     except (ValueError, RecursionError) as error:
         raise GoldSetError(f"{path} is not JSON. {RESTORE}") from error
     found = get(path, manifest, "format", int)
     if found < FORMAT:
-        raise GoldSetError(f"{path} is of format {found}, which an earlier version wrote; export the set again.")
+        raise GoldSetError(f"{path} has format {found}, which an earlier version wrote. Export the set again.")
     if found > FORMAT:
-        raise GoldSetError(f"{path} is of format {found}; this version reads format {FORMAT}.")
+        raise GoldSetError(f"{path} has format {found}, but this version reads format {FORMAT}.")
     if manifest.get("digest") != manifest_digest(manifest):
         raise GoldSetError(
-            f"{path} was edited by hand, or is of an earlier version: its digest does not fit its contents. {RESTORE}"
+            f"{path} was edited, or an earlier version wrote it: its digest does not match its contents. {RESTORE}"
         )
     task = manifest.get("task")
     added = task.get("added_languages") if isinstance(task, dict) else None
@@ -124,7 +126,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         try:
             learn(added)
         except ValueError as error:
-            raise GoldSetError(f"{path} adds languages that cannot be read: {error} {RESTORE}") from error
+            raise GoldSetError(f"The languages that {path} adds cannot be read: {error} {RESTORE}") from error
     return manifest
 
 
@@ -136,7 +138,7 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     Raise GoldSetError if the key is missing or the value is not of the type `kind`.
     """
     if not isinstance(holder, dict):
-        raise GoldSetError(f"{place}: there is no object that could have the key {key!r}. {RESTORE}")
+        raise GoldSetError(f"{place} is not an object, so it cannot have the key {key!r}. {RESTORE}")
     if key not in holder:
         raise GoldSetError(f"{place} has no key {key!r}. {RESTORE}")
     value = holder[key]
@@ -296,7 +298,7 @@ def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]
     changed, missing = [], []
     for name, digest in {**files, **summed(folder, files)}.items():
         if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
-            raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is not a file of the folder.")
+            raise GoldSetError(f"{folder / 'manifest.json'} lists {name!r}, which is not a file in the folder.")
         try:
             if digest_of(folder / name) != digest:
                 changed.append(name)
@@ -319,24 +321,21 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
         return 0
     if digests in changed or digests not in files:
         raise GoldSetError(
-            f"{jsonl} was changed since it was written, and {digests}, which would tell its lines, is not as it was "
-            f"written either. {RESTORE}"
+            f"{jsonl} and {digests}, which has a digest of each line, were both changed after the export. {RESTORE}"
         )
     altered, gone = _compared(jsonl, Counter((jsonl.parent / digests).read_text(encoding="ascii").split()))
     if altered:
-        raise GoldSetError(
-            f"{jsonl} was edited by hand: {_numbered(altered)} altered or added since the set was written. {RESTORE}"
-        )
+        raise GoldSetError(f"{jsonl} was edited: {_numbered(altered)} altered or added after the export. {RESTORE}")
     if not gone:
         raise GoldSetError(
-            f"{jsonl} was edited by hand: its lines are those that were written, but their order or the empty lines "
-            f"between them are not. {RESTORE}"
+            f"{jsonl} was edited: its lines are unchanged, but their order or the empty lines between them are not. "
+            f"{RESTORE}"
         )
     if not allow_erased:
         erased = "1 row was" if gone == 1 else f"{gone:,} rows were"
         raise GoldSetError(
-            f"{erased} erased from {jsonl} since it was written; the others are unchanged. "
-            "Pass --allow-erased to go on without them, counted by label."
+            f"{erased} erased from {jsonl} after the export. The other rows are unchanged. Add --allow-erased to "
+            "continue without the erased rows; the result states their number by label."
         )
     return gone
 
@@ -387,7 +386,7 @@ def check_others(
         path = folder / name
         if name != jsonl.name and not (gone and pairs_of(path) == pairs):
             raise GoldSetError(
-                f"{path} is not as it was written: its digest is not the one in manifest.json. {RESTORE}"
+                f"{path} was changed after the export: its digest differs from the one in manifest.json. {RESTORE}"
             )
     if missing and not gone:
         raise GoldSetError(f"{folder / missing[0]} is missing. {RESTORE}")

@@ -57,18 +57,18 @@ def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
 def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     if "lots" not in manifest:
-        raise GoldSetError(f"{place} has no lots, since the set was imported.")
+        raise GoldSetError(f"{place} has no random draws to verify, because the set was imported.")
     told, task = get(place, manifest, "lots", dict), get(place, manifest, "task", dict)
     name = get(place, task, "name", str)
     if told.get("secret") is None:
         raise GoldSetError(
-            f"{folder} does not have the secret of its lots yet. Whoever runs the task can close it and export it "
-            "with --tell-secret."
+            f"{folder} does not contain the secret of its random draws yet. Whoever runs the task can close it and "
+            "export it with --tell-secret."
         )
     secret, digest = get(place, told, "secret", str), get(place, told, "secret_sha256", str)
     changed, missing = differing(folder, get(place, manifest, "files", dict))
     if changed or missing:
-        raise GoldSetError(f"{folder / [*changed, *missing][0]} is not as it was written. {RESTORE}")
+        raise GoldSetError(f"{folder / [*changed, *missing][0]} is missing or was changed after the export. {RESTORE}")
     _check_copies(folder, manifest)
     fits = sha256(secret.encode()).hexdigest() == digest
     found = _told(_drawn_again(folder, told, by_secret(secret), task)) if fits else []
@@ -94,15 +94,13 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
     counts = get(folder / "manifest.json", manifest, "counts", dict)
     strata = Counter(row["stratum"] for row in rows if row.get("stratum"))
     if counts.get("labelled") != len(rows) or counts.get("by_stratum", strata) != strata:
-        raise GoldSetError(
-            f"The counts in {folder / 'manifest.json'} are not those of the rows in {jsonl.name}. {RESTORE}"
-        )
+        raise GoldSetError(f"The counts in {folder / 'manifest.json'} do not match the rows of {jsonl.name}. {RESTORE}")
     parquet = [pairs_of(path) or Counter() for path in sorted(folder.glob("gold*.parquet"))]
     if parquet and sum(parquet, Counter()) != pairs:
-        raise GoldSetError(f"The Parquet files in {folder} do not hold the rows of {jsonl.name}. {RESTORE}")
+        raise GoldSetError(f"The Parquet files in {folder} do not contain the rows of {jsonl.name}. {RESTORE}")
     for path in (folder / f"{design.sets.stem}{mark}.tsv" for design in DESIGNS.values() if design.sets.stem):
         if path.exists() and pairs_of(path) != pairs:
-            raise GoldSetError(f"{path} does not hold the rows of {jsonl.name}. {RESTORE}")
+            raise GoldSetError(f"{path} does not contain the rows of {jsonl.name}. {RESTORE}")
 
 
 def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
@@ -141,7 +139,7 @@ def _drawn_again(
         try:
             decisions = [] if line["lot"] == OUTCOME else list(committed_draws.checked(by, line))
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise GoldSetError(f"{file}, line {number:,} is not a draw. {RESTORE}") from error
+            raise GoldSetError(f"{file}, line {number:,} does not describe a random draw. {RESTORE}") from error
         lines.append(line)
         yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
     rows = [row for path in sorted(folder.glob("*.jsonl")) if path != file for row in _lines(path)]

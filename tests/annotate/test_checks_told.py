@@ -156,8 +156,11 @@ def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
 def test_a_row_whose_check_does_not_fit_together_is_refused(tmp_path):
     for number, (changed, sentence) in enumerate(
         (
-            ({"checked": True}, "line 1 says that it was checked, with the first label ''"),
-            ({"first_label": "de"}, "line 1 says that it was not checked, with the first label 'de'"),
+            ({"checked": True}, "line 1 states that it was checked, which is impossible with the first label ''"),
+            (
+                {"first_label": "de"},
+                "line 1 states that it was not checked, which is impossible with the first label 'de'",
+            ),
             ({"checked": "yes"}, "line 1: 'checked' is not true or false"),
             ({"decided_by": 3}, "line 1: 'decided_by' is not a string"),
         )

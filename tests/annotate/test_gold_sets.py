@@ -28,7 +28,7 @@ ROWS = [
     {"id": "5", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de"},
 ]
 DRAW = {"design": "uniform", "language": "", "predictor": "", "seed": "1", "size": 5, "frame_size": 900}
-EDITED = "is not as it was written: its digest"
+EDITED = "was changed after the export: its digest"
 VERSIONS = {"langid": "1.1.6", "cld2": "0.42", "fasttext": "0.9.2 lid.176.ftz"}
 
 
@@ -147,14 +147,14 @@ def test_altered_lines_are_refused_and_named_whether_or_not_rows_may_be_gone(fol
         (folder / "gold.jsonl").write_bytes(before)
         edit(folder / "gold.jsonl", change)
         for allow_erased in (False, True):
-            with pytest.raises(GoldSetError, match=f"gold.jsonl was edited by hand: .*{named}"):
+            with pytest.raises(GoldSetError, match=f"gold.jsonl was edited: .*{named}"):
                 read_gold_set(folder, allow_erased=allow_erased)
 
 
 def test_erased_rows_are_told_apart_from_altered_ones_and_counted_by_label_where_allowed(folder, tmp_path):
     path = folder / "gold.jsonl"
     edit(path, without(1, 4))
-    with pytest.raises(GoldSetError, match=r"^2 rows were erased from .*gold\.jsonl .* Pass --allow-erased"):
+    with pytest.raises(GoldSetError, match=r"^2 rows were erased from .*gold\.jsonl .* Add --allow-erased"):
         read_gold_set(folder)
     gold = read_gold_set(folder, allow_erased=True)
     assert [row.id for row in gold.rows] == ["2", "3", "5"]
@@ -203,7 +203,9 @@ def test_a_change_of_another_file_or_a_missing_one_is_refused_by_its_name(folder
 def test_without_the_digests_of_the_lines_erased_rows_cannot_be_told_apart(folder):
     edit(folder / "gold.jsonl", without(1))
     edit(folder / "gold.digests.txt", without(1))
-    with pytest.raises(GoldSetError, match=r"and gold\.digests\.txt, which would tell its lines, is not as it was"):
+    with pytest.raises(
+        GoldSetError, match=r"and .*gold\.digests\.txt, which has a digest of each line, were both changed"
+    ):
         read_gold_set(folder, allow_erased=True)
 
 
@@ -226,25 +228,28 @@ def half_a_pair(manifest):
         (lambda manifest: "{", "manifest.json is not JSON"),
         (lambda manifest: "[" * 100_000, "manifest.json is not JSON"),
         (lambda manifest: f'{{"format": 2, "deep": {"[" * 960}{"]" * 960}}}', "manifest.json"),
-        (lambda manifest: "[]", "there is no object that could have the key 'format'"),
-        (broken(format=1), "of format 1, which an earlier version wrote; export the set again"),
-        (broken(format=3), "of format 3; this version reads format 2"),
+        (lambda manifest: "[]", "is not an object, so it cannot have the key 'format'"),
+        (broken(format=1), "has format 1, which an earlier version wrote. Export the set again"),
+        (broken(format=3), "has format 3, but this version reads format 2"),
         (broken(format="2"), "'format' is not a number"),
-        (broken(design="random"), "design 'random', which is not one of uniform, recall, precision"),
+        (broken(design="random"), "design 'random'. It must be one of uniform, recall, precision"),
         (broken(design=...), "has no key 'design'"),
         (broken(finished=1), "'finished' is not true or false"),
-        (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
-        (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is not a file of the folder"),
+        (broken(finished=False), r"does not list gold\.unfinished\.jsonl among its files"),
+        (broken(files={"gold.jsonl": "0", "../other": "0"}), r"lists '\.\./other', which is not a file in the folder"),
         (half_a_pair, "'name' is not a string"),
         (broken(task=...), "has no key 'task'"),
         (broken(corpus={"name": None}), "'name' is not a string"),
         (broken(draws=...), "has no key 'draws'"),
-        (broken(draws=["x"]), "there is no object that could have the key 'frame_size'"),
+        (broken(draws=["x"]), "is not an object, so it cannot have the key 'frame_size'"),
         (broken(detectors=["cld2"]), "'detectors' is not a list of objects"),
         (broken(audit=[]), "'audit' is not an object"),
         (broken(counts={}), "has no key 'by_label'"),
         (broken(counts={"by_label": {"de": True}}), "'de' is not a number"),
-        (broken(counts={"by_label": {"de": 5}}), r"counts by label in .*manifest\.json are not those of gold\.jsonl"),
+        (
+            broken(counts={"by_label": {"de": 5}}),
+            r"label counts in .*manifest\.json do not match the rows of gold\.jsonl",
+        ),
     ],
 )
 def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, told):
@@ -268,7 +273,7 @@ def test_a_manifest_edited_by_hand_or_without_its_digest_is_refused(folder):
     ):
         (folder / "manifest.json").write_text(json.dumps(broken(**changes)(manifest)))
         for allow_erased in (False, True):
-            with pytest.raises(GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: "):
+            with pytest.raises(GoldSetError, match=r"manifest\.json was edited, or an earlier version wrote it: "):
                 read_gold_set(folder, allow_erased=allow_erased)
 
 
@@ -277,8 +282,14 @@ def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path):
         (
             (ROWS[0] | {"label": ""}, "line 2 has an empty id or label"),
             (ROWS[0] | {"id": 5}, "line 2: 'id' is not a string"),
-            (ROWS[0] | {"stratum": "guessed"}, "line 2 has the stratum 'guessed' with the detectors' label 'de'"),
-            (ROWS[0] | {"agreed": None}, "line 2 has the stratum 'agreed' with the detectors' label ''"),
+            (
+                ROWS[0] | {"stratum": "guessed"},
+                "line 2 has the stratum 'guessed', which is impossible with the detectors' label 'de'",
+            ),
+            (
+                ROWS[0] | {"agreed": None},
+                "line 2 has the stratum 'agreed', which is impossible with the detectors' label ''",
+            ),
             ({"id": "1", "label": "de", "stratum": "agreed"}, "line 2 has no key 'asked'"),
         )
     ):
@@ -287,10 +298,10 @@ def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path):
 
 
 def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
-    with pytest.raises(GoldSetError, match=r"There is no folder .*nowhere"):
+    with pytest.raises(GoldSetError, match=r"The folder .*nowhere does not exist"):
         read_gold_set(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(GoldSetError, match=r"is not a gold set, since it has no manifest\.json"):
+    with pytest.raises(GoldSetError, match=r"is not a gold set, because it has no manifest\.json"):
         read_gold_set(tmp_path / "empty")
     (folder / "manifest.json").unlink()
     (folder / "manifest.json").mkdir()

@@ -163,13 +163,15 @@ def test_in_a_precision_set_the_question_is_told_by_the_label_as_bcp_47_writes_i
 
 @pytest.mark.parametrize("design", ["uniform", "recall"])
 def test_a_precision_file_given_as_another_design_is_refused_as_a_whole(run, out, design):
-    with pytest.raises(CommandError, match=r"labels such as not-de in 2 of 199 rows, .* with --design precision\. Not"):
+    with pytest.raises(
+        CommandError, match=r"labels such as not-de in 2 of 199 rows\. .* with --design precision\. Not"
+    ):
         run("".join(f"de\t{key}\n" for key in range(1, 198)) + "not_de\t198\nnot_de\t199\n", design=design)
     with pytest.raises(CommandError, match="import it with --design precision"):
         run(PUBLISHED / "precision_oriented.tsv", design=design)
-    with pytest.raises(CommandError, match="'two words' cannot be a gold set's name"):
+    with pytest.raises(CommandError, match="'two words' is not a valid name of a gold set"):
         run("de\t1\n", design=design, name="two words")
-    with pytest.raises(GoldSetError, match="no such files; the design must be one of uniform, recall, precision"):
+    with pytest.raises(GoldSetError, match=r"cannot be imported\. Choose one of uniform, recall, precision"):
         import_gold(PUBLISHED / "precision_oriented.tsv", out, design="records", name="x")
     assert not out.parent.exists()
     run("de\t1\n", design=design)
@@ -234,7 +236,7 @@ def test_a_write_that_fails_leaves_the_earlier_import_as_it_was(run, out):
 def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, out):
     for content, sentence in (
         (b"", "rows.tsv is empty."),
-        (b"\n \n", "has no row that can be used; it is empty"),
+        (b"\n \n", "has no valid row: it is empty"),
         (b"1\tde\n2\ten\n", "line 1, for one, has a label that is not a language code .* must be label<TAB>id"),
         ("de\t1\n".encode("utf-16"), "line 1, for one, has bytes that are not UTF-8"),
         (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is truncated or damaged, so nothing was imported"),

@@ -190,7 +190,7 @@ def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts
         row["stratum"] = "agreed"
 
     rewrite(posts, "gold.jsonl", change)
-    with pytest.raises(CommandError, match=r"The counts in .*manifest\.json are not those of the rows in gold\.jsonl"):
+    with pytest.raises(CommandError, match=r"The counts in .*manifest\.json do not match the rows of gold\.jsonl"):
         call_command("verify_lots", posts)
     recount(posts)
     status, told = verified(posts)
@@ -252,7 +252,7 @@ def test_a_parquet_file_of_other_rows_is_refused(posts, sets):
     table = pq.read_table(posts / "gold.parquet")
     pq.write_table(table.slice(1), posts / "gold.parquet")
     retell(posts)
-    with pytest.raises(CommandError, match=r"The Parquet files in .* do not hold the rows of gold\.jsonl"):
+    with pytest.raises(CommandError, match=r"The Parquet files in .* do not contain the rows of gold\.jsonl"):
         call_command("verify_lots", posts)
 
 
@@ -374,7 +374,7 @@ def test_no_where_the_secret_was_changed_and_nothing_is_drawn_by_it(records):
 def test_a_file_that_was_changed_since_is_refused_in_a_sentence(records):
     with (records / "lots.jsonl").open("a", encoding="utf-8") as file:
         file.write("{}\n")
-    with pytest.raises(CommandError, match=r"lots\.jsonl is not as it was written"):
+    with pytest.raises(CommandError, match=r"lots\.jsonl is missing or was changed after the export"):
         call_command("verify_lots", records)
 
 
@@ -390,7 +390,7 @@ def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records):
         shaped | {"lot": "test", "how": {"count": 1}, "frame": [["x"]]},
     ):
         rewrite(records, "lots.jsonl", lambda lines, line=line: lines.insert(0, line))
-        with pytest.raises(CommandError, match=r"lots\.jsonl, line 1 is not a draw"):
+        with pytest.raises(CommandError, match=r"lots\.jsonl, line 1 does not describe a random draw"):
             call_command("verify_lots", records)
 
 
@@ -406,7 +406,7 @@ def test_the_digest_of_the_secret_is_in_manifest_and_card_from_the_start_and_the
     assert task.secret not in everything
     gold = task.gold_answers.values_list("item__key", flat=True)
     assert not [key for key in gold if f'"{key}"' in everything]
-    with pytest.raises(CommandError, match=r"does not have the secret of its lots yet.*--tell-secret"):
+    with pytest.raises(CommandError, match=r"does not contain the secret of its random draws yet.*--tell-secret"):
         call_command("verify_lots", before)
     # A closed task keeps its secret until somebody wants it told, and is never opened again after that.
     call_command("export_gold", "crowd", out=out, stdout=io.StringIO())
@@ -447,7 +447,7 @@ def test_a_set_that_was_imported_has_no_lots_to_verify(tmp_path):
     published = tmp_path / "published.tsv"
     published.write_text("".join(f"{label}\t{n}\n" for n, label in enumerate(["de", "en"] * 20)), encoding="utf-8")
     call_command("import_gold", published, out=tmp_path / "gold", design="uniform", name="x", stdout=io.StringIO())
-    with pytest.raises(CommandError, match="has no lots, since the set was imported"):
+    with pytest.raises(CommandError, match="has no random draws to verify, because the set was imported"):
         call_command("verify_lots", tmp_path / "gold")
-    with pytest.raises(CommandError, match="There is no folder"):
+    with pytest.raises(CommandError, match=r"The folder .* does not exist"):
         call_command("verify_lots", tmp_path / "nowhere")

@@ -252,9 +252,9 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
 def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, exporting, tmp_path):
     name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
     for content, sentence in (
-        (b"en\tThank you.\n", "line 1: en is the code of a language, so that a cell may be lacking"),
+        (b"en\tThank you.\n", "line 1: en is a language code, so a cell seems to be missing"),
         (b"xx\tThank you.\twhy\n", "line 1: 'xx' is not a language code"),
-        (b"\n\n", "names no reply"),
+        (b"\n\n", "lists no replies"),
         (b"Yes.\n", "strike.tsv, line 1: write the reply, a tab and the reason"),
         (b"Yes.\tso\nThanks.\t\n", "strike.tsv, line 2: write the reply, a tab and the reason"),
         ("a\tb\nMerci à tous\tpoli\n".encode("latin-1"), "line 2, is not UTF-8"),

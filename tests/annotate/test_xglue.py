@@ -159,16 +159,16 @@ def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is
             tmp_path / "none", "qam", [QA, QA | {"passage": "x" * (benchmarks.LONGEST_CELL + 1)}]
         )
     assert str(refused.value) == (
-        "xglue.qam.en.train, line 2 would have a cell of 131,073 characters; the readers of these files take 131,072 "
-        "at most."
+        "xglue.qam.en.train, line 2 would have a cell of 131,073 characters, but readers of these files accept at "
+        "most 131,072."
     )
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"a\tb\n", "{path}, line 1 has 2 cells, not 3."),
-        (b"a\tb\tc\n\n", "{path}, line 2 has 1 cells, not 3."),
+        (b"a\tb\n", "{path}, line 1 has 2 cells instead of 3."),
+        (b"a\tb\tc\n\n", "{path}, line 2 has 1 cells instead of 3."),
         (b"a\tb\t\xff\n", "{path} is not UTF-8. Save it as UTF-8."),
     ],
 )

@@ -94,9 +94,9 @@ EVALUATE = [
 
 
 VERIFY_LOTS = [
-    ("verify_lots unfinished", None, 1, "unfinished does not have the secret of its lots yet"),
-    ("verify_lots published", None, 1, "has no lots, since the set was imported"),
-    ("verify_lots nowhere", None, 1, "no folder nowhere"),
+    ("verify_lots unfinished", None, 1, "unfinished does not contain the secret of its random draws yet"),
+    ("verify_lots published", None, 1, "has no random draws to verify, because the set was imported"),
+    ("verify_lots nowhere", None, 1, "folder nowhere does not exist"),
     ("verify_lots", None, 2, "Required arguments are missing: FOLDER"),
 ]
 

@@ -49,7 +49,7 @@ FORMATS: dict[str, Format] = {}
 def register(format: Format) -> None:
     """Register a format by name. Raise ValueError if a different format has the same name."""
     if FORMATS.setdefault(format.name, format) is not format:
-        raise ValueError(f"There is already a format named {format.name!r}; give this one another name.")
+        raise ValueError(f"There is already a format named {format.name!r}. Choose another name.")
     if format.layouts:
         LAYOUTS[format.name] = format.layouts
 

@@ -185,8 +185,8 @@ def write_xglue_files(
         for number, cells in enumerate(lines, 1):
             if (longest := max(map(len, cells))) > LONGEST_CELL:
                 raise XglueError(
-                    f"{file}, line {number:,} would have a cell of {longest:,} characters; the readers of these files "
-                    f"take {LONGEST_CELL:,} at most."
+                    f"{file}, line {number:,} would have a cell of {longest:,} characters, but readers of these files "
+                    f"accept at most {LONGEST_CELL:,}."
                 )
     for file, lines in files.items():
         # Readers drop a U+FEFF at the start of a file as a byte order mark. If the first cell starts with U+FEFF, write
@@ -247,14 +247,14 @@ def read_xglue(path: Path, columns: int) -> list[list[str]]:
             for number, cells in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
                 found = cells or [""]
                 if len(found) != columns:
-                    raise XglueError(f"{path}, line {number:,} has {len(found)} cells, not {columns}.")
+                    raise XglueError(f"{path}, line {number:,} has {len(found)} cells instead of {columns}.")
                 rows.append(found)
     except OSError as error:
         raise XglueError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise XglueError(f"{path} is not UTF-8. Save it as UTF-8.") from error
     except csv.Error as error:
-        raise XglueError(f"{path} cannot be read with tabs and without quotes: {error}.") from error
+        raise XglueError(f"{path} cannot be read as a table with tabs and without quotes: {error}.") from error
     return rows
 
 

@@ -239,20 +239,22 @@ def read_struck(path: Path) -> Struck:
             continue
         if len(cells) not in (2, 3) or not all(cells[-2:]):
             raise ExportError(
-                f"{path}, line {number:,}: write the reply, a tab and the reason why it is struck out, or the "
-                "language, the reply and the reason."
+                f"{path}, line {number:,}: write the reply, a tab and the reason for its removal, or the language, the "
+                "reply and the reason."
             )
         if len(cells) == 2 and cells[0] in LANGUAGES:
             raise ExportError(
-                f"{path}, line {number:,}: {cells[0]} is the code of a language, so that a cell may be lacking; write "
-                "the language, the reply and the reason."
+                f"{path}, line {number:,}: {cells[0]} is a language code, so a cell seems to be missing. Write the "
+                "language, the reply and the reason."
             )
         if len(cells) == 3 and cells[0] not in LANGUAGES:
             raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code. Write one such as en.")
         asked = "" if len(cells) == 2 else cells[0], cells[-2]
         reasons[asked], of_line[asked] = cells[-1], number
     if not reasons:
-        raise ExportError(f"{path} names no reply; write lines of a reply, a tab and the reason why it is struck out.")
+        raise ExportError(
+            f"{path} lists no replies. Write one reply per line, followed by a tab and the reason for its removal."
+        )
     return Struck(reasons, of_line)
 
 

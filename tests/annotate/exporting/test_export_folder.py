@@ -48,7 +48,9 @@ def test_an_export_replaces_an_earlier_one_but_a_finished_set_is_not_replaced_by
     assert not [name for name in before if "unfinished" in name]
     assert stat.S_IMODE(out.stat().st_mode) == 0o755
     task.units.filter(pk=task.units.first().pk).update(stage=stages.QUEUED, label="")
-    with pytest.raises(ExportError, match=r"gold holds the finished set of .*, and by now units of the task wait"):
+    with pytest.raises(
+        ExportError, match=r"gold contains the finished set of .*, but some items of the task are waiting"
+    ):
         export(task, out)
     assert files(out) == before
     assert [path.name for path in out.parent.iterdir()] == ["gold"]

@@ -154,12 +154,14 @@ def test_documents_are_in_the_split_that_was_published_and_by_lot_where_shares_a
 
 
 def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_sentence(kept, out, tmp_path):
-    with pytest.raises(CommandError, match="The field split of the records names their splits, and nothing is drawn"):
+    with pytest.raises(
+        CommandError, match="The splits are read from the field split of the records, so no seed is needed"
+    ):
         exported(kept, out, seed="3")
     shutil.copy(ROOT / "fixtures/eurlex/train.jsonl", tmp_path / "acts.jsonl")
     import_acts("unsplit", [tmp_path / "acts.jsonl"])
     task = task_of("unsplit", corpus="unsplit", reuse=True)
-    with pytest.raises(CommandError, match=r"The field split of \S+ is empty, and must be train, dev or test; import"):
+    with pytest.raises(CommandError, match=r"The field split of \S+ is empty\. It must be train, dev or test\. Import"):
         exported(task, out)
     assert not out.exists()
     exported(task, out, splits="train=1")

@@ -66,7 +66,7 @@ def test_a_control_must_not_replace_a_column_of_the_set_or_take_the_name_of_an_o
         assert "taker" not in CONTROLS
         assert name not in OPTIONS or OPTIONS[name].help != EVERY.help
     monkeypatch.setattr(type(CONTROL), "columns", lambda self, task: {"label": {}})
-    with pytest.raises(ValueError, match="'second reader' adds a column named 'label', and the set already has one"):
+    with pytest.raises(ValueError, match="'second reader' adds a column named 'label', but the set already has one"):
         call_command("export_gold", "content", out=str(tmp_path / "set"), verbosity=0)
     assert not (tmp_path / "set").exists()
 

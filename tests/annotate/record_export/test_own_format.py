@@ -69,5 +69,5 @@ def test_a_kind_that_lacks_a_field_of_the_format_is_refused(registered, tmp_path
 
 
 def test_two_formats_cannot_have_one_name(registered):
-    with pytest.raises(ValueError, match="There is already a format named 'lines'; give this one another name"):
+    with pytest.raises(ValueError, match=r"There is already a format named 'lines'\. Choose another name"):
         register(Format("lines", "Other lines", FORMAT.write))

@@ -79,7 +79,9 @@ def test_a_field_named_like_a_column_is_refused(ads, out):
     assert ads.kind.fields == ("query", "title", "description", "stage")
     with pytest.raises(ExportError) as refused:
         export(ads, out)
-    assert str(refused.value).startswith("A field of the records is called 'stage', like a column of every export")
+    assert str(refused.value).startswith(
+        "The records have a field named 'stage', but every export already has a column"
+    )
     assert not out.exists()
 
 

@@ -69,7 +69,7 @@ def test_shares_and_options_that_cannot_be_are_refused_with_a_sentence(ads, make
             "5",
             "--frequent-over can be used only with sets of documents with several labels",
         ),
-        ("task", "seed", "1", "--splits and --seed are for sets of records; one of posts is all for measuring."),
+        ("task", "seed", "1", "--splits and --seed apply only to sets of records. A set of posts has no splits."),
     ):
         with pytest.raises(CommandError) as refused:
             call_command("export_gold", task, out=out, **{option: value})
