@@ -103,15 +103,22 @@ def _plotted(report: Mapping[str, Any]) -> tuple[list[Row], tuple[str, ...]]:
     systems = {report["predictor"]["spelled"]: report["rows"]}
     if comparison.get("other_rows"):
         systems[comparison["other"]["spelled"]] = comparison["other_rows"]
-    rows = []
+    by_name = dict[str, Row]()
     for head in _heads(report, report["rows"]):
         by_system = [_same(head, figures) for figures in systems.values()]
         if MEASURES[head["measure"]].is_share and head["value"] is not None:
-            rows.append(Row(capital(_name(report, head)), "", tuple(map(mark_of, by_system))))
-    compared = len(systems) > 1 and any(row.marks[1] for row in rows)
-    if not compared:
-        rows = [row._replace(marks=row.marks[:1]) for row in rows]
-    return rows, tuple(systems) if compared else ()
+            # If a measure has figures for several sets of posts or labels, plot the first one.
+            whole = {
+                **head,
+                "of": {name: value for name, value in head["of"].items() if name not in ("posts", "labels")},
+            }
+            name = capital(_name(report, whole))
+            by_name.setdefault(name, Row(name, "", tuple(map(mark_of, by_system))))
+    rows = list(by_name.values())
+    compared = [row for row in rows if all(row.marks)] if len(systems) > 1 else []
+    if compared:
+        return compared, tuple(systems)
+    return [row._replace(marks=row.marks[:1]) for row in rows], ()
 
 
 def _same(row: Figure, figures: Sequence[Figure]) -> Figure | None:
