@@ -230,7 +230,7 @@ def account_state(annotator: Any, now: datetime) -> str:
     if not annotator.user.is_active:
         return "locked out"
     if annotator.user.has_usable_password():
-        return "has a password"
+        return "active"
     invite = next(iter(annotator.invites.all()), None)
     if invite is None:
         return "no link yet"

@@ -49,7 +49,7 @@ def test_the_list_says_what_everybody_reads_and_how_they_come_in(desk, person):
     shown = words(desk.get(PEOPLE))
     until = f"{timezone.localtime(ann.invites.get().expires_at):%Y-%m-%d}"
     assert f"ann German 5, English 4 invited, link valid until {until}" in shown
-    assert "bea adjudicates French 5 has a password" in shown
+    assert "bea adjudicates French 5 active" in shown
     assert "manager everything" in shown
     ann.invites.update(expires_at=timezone.now())
     assert "the link expired on" in words(desk.get(PEOPLE))
