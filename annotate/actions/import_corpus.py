@@ -25,7 +25,8 @@ from annotate.actions.action import (
     import_arguments,
     learn,
 )
-from annotate.core.option import Option, words
+from annotate.actions.registry import action_named
+from annotate.core.option import Option, flag, words
 from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
 from annotate.reports.table_formats import as_lines
@@ -92,6 +93,7 @@ OPTIONS = (
     DELIMITER,
     LONGEST_LINE,
     MAX_REJECTS,
+    Option("prelabel", flag, False, help="then have the detectors label the language of each post, as `prelabel` does"),
 )
 
 
@@ -104,7 +106,16 @@ def run(values: Values, progress: Progress) -> Outcome:
         # Report each file at once, because it stays imported even if the next file is refused.
         progress.say(_of_file(file))
     outcome = _summary(name, imported, "record" if manifest_of(name).fields else "post")
-    return outcome if values["encoding"] else replace(outcome, warned=[*outcome.warned, *_guessed(imported)])
+    if not values["encoding"]:
+        outcome = replace(outcome, warned=[*outcome.warned, *_guessed(imported)])
+    return _prelabelled(name, outcome, progress) if values["prelabel"] else outcome
+
+
+def _prelabelled(corpus: str, imported: Outcome, progress: Progress) -> Outcome:
+    """Have the detectors label a corpus that was just imported. Return the outcome of both actions."""
+    votes = action_named("prelabel").perform({"corpus": corpus}, progress)
+    warned = [*imported.warned, *votes.warned]
+    return Outcome([*imported.said, *votes.said], warned, {**imported.data, "votes": votes.data})
 
 
 NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter")  # options that are passed on
@@ -115,7 +126,10 @@ def _terms(values: Values) -> dict[str, Any]:
     format, manifest = values["format"], read_manifest(values["corpus"])
     fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if manifest is None and format not in DOCUMENTS else ())
-    columns = named_columns(values["column"], columns_of(fields or (manifest.fields if manifest else ())))
+    fields_or_posts = fields or (manifest.fields if manifest else ())
+    if values["prelabel"] and fields_or_posts:
+        raise ActionError("--prelabel applies only to posts, because records have a declared language. Remove it.")
+    columns = named_columns(values["column"], columns_of(fields_or_posts))
     return {"fields": fields, "language": language, "declared": labels, "columns": columns}
 
 

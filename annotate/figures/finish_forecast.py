@@ -161,9 +161,11 @@ def forecast_before(
     size: number of posts to draw.
     now: start of the forecast.
 
-    Return the result of forecast_of with an additional key `drawn`. It has a row for each language, with most reading
-    first: the expected numbers of posts, agreed posts, people (posts that annotators label: disputed posts and audits),
-    audits, checks (by adjudicators) and readers.
+    Return the result of forecast_of with two additional keys:
+
+    people: number of annotators who may work in one of the queues.
+    drawn: a row for each language, with most reading first: the expected numbers of posts, agreed posts, people (posts
+        that annotators label: disputed posts and audits), audits, checks (by adjudicators) and readers.
     """
     task.pk = UNSAVED
     now, routes = timezone.localtime(now), Routes.load(task)
@@ -187,7 +189,8 @@ def forecast_before(
     left = [Queue(name, answers, decided=decided) for name, (answers, decided) in sorted(queues.items())]
     missing = {name: round(answers) for name, (answers, _) in queues.items() if answers >= 1}
     result = _forecast(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed, now)
-    return result | {"supposed": supposed, "drawn": drawn}
+    people = set().union(*(able.get(queue, ()) for queue in missing))
+    return result | {"supposed": supposed, "drawn": drawn, "people": len(people)}
 
 
 def _forecast(

@@ -222,7 +222,25 @@ def _left(done: Mapping[str, Any]) -> str:
     return f"Units without a label: {unfinished:,}." if unfinished else "All units are finished."
 
 
-# --- Accounts
+# --- People
+
+
+def workload_table(queues: Rows) -> Table:
+    """Return the table of the work that waits in a task, and of each reader's share of it.
+
+    queues: rows of queue_states
+    """
+
+    def share(row: dict[str, Any]) -> Cell:
+        each = row["missing"] / row["readers"] if row["readers"] else None
+        return Cell(NOT_MEASURED) if each is None else Cell(f"{round(each):,}", each)
+
+    columns = (
+        Column("language", "language", SHORT, lambda row: row["name"]),
+        *numbers({"waiting": "items waiting", "missing": "answers needed", "readers": "annotators"}),
+        Column("share", "answers each", NUMBER, share),
+    )
+    return table("Workload", columns, [row for row in queues if row["waiting"]], slug="workload")
 
 
 def account_state(annotator: Any, now: datetime) -> str:

@@ -299,6 +299,26 @@ def drawn_table(result: Result) -> Table:
     return table("Expected units of this draw", columns, rows, total=[{"language": "", "readers": None, **total}])
 
 
+def draw_headline(result: Result) -> str:
+    """Return a sentence about a draw that has not been made yet: its posts, the work and the date.
+
+    result: a forecast that forecast_before returned
+    """
+    total = {name: round(sum(row[name] for row in result["drawn"])) for name in ("posts", "people", "audits")}
+    read = (
+        f"{many(total['posts'], 'item')}: {total['people'] - total['audits']:,} disputed, {total['audits']:,} audited"
+    )
+    if not result["people"]:
+        return f"{read}. No annotator reads their languages yet; the next step invites some."
+    days = result["all"] and result["all"]["middle"]
+    done = f"done by {_weekday(result, days)}" if days is not None else "no date"
+    return f"{read}, {done} with {many(result['people'], 'annotator')}."
+
+
+def _weekday(result: Result, days: float) -> str:
+    return f"{_day(result, days):%A}" if days < 6 else _date(result, days)
+
+
 def terminal_table(result: Result) -> Table:
     """Return the forecast table for a terminal. It omits the names of languages and the effect of more readers."""
     ends = {"low": "earliest", "middle": "about", "high": "latest"}

@@ -21,9 +21,10 @@ from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
+from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest, Task
-from annotate.pages import inbox
+from annotate.pages import inbox, setup_steps
 from annotate.pages.access import UserRequest, check_right, may, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page
 from annotate.pages.self_service import LEVELS
@@ -64,32 +65,67 @@ def languages(request: UserRequest) -> HttpResponse:
 
 
 def new_accounts(request: UserRequest) -> HttpResponse:
-    """Add one annotator, or many from a table. Only the response to this request shows the invitation links.
+    """Add one annotator, or many. Only the response to this request shows the invitation links.
+
+    ?to=: name of the task that is being set up; the page shows its workload and languages
 
     POST fields:
     username, name, email, language, level, adjudicates: for one annotator; each language has its level
+    people, reads, level: for annotators with the same languages, one per line
     task: name of the task whose members the people become, if any; as ?task= of the form
     table: text of a table
     file: a table as an uploaded file
     """
+    task = Task.objects.filter(name=request.GET.get("to", "")).first()
     if request.method == "GET":
-        return _invitation_form(request, request.GET)
+        return _invitation_form(request, request.GET, task)
     try:
         with transaction.atomic():
             created = work.add_annotators(_rows(request), request.user)
             _join(request, [annotator for annotator, _link in created])
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
-        return _invitation_form(request, request.POST, refusal=error, faults=faults)
+        return _invitation_form(request, request.POST, task, refusal=error, faults=faults)
     for annotator, _link in created:
         log_change(request, annotator, "Added or updated.", ADDITION)
-    return _links(request, created)
+    return _links(request, created, **_setup(task))
 
 
-def _invitation_form(request: UserRequest, values: Mapping[str, str], **context: Any) -> HttpResponse:
+def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None, **context: Any) -> HttpResponse:
+    context |= _setup(task) | {"said": values}
+    if task:
+        return manage_page(request, "new_accounts", **_workload(task, values), **context)
     tasks = Task.objects.filter(is_open=True) if may(request.user, "decide") else ()
-    picker = _picker(_posted_rows(values))
-    return manage_page(request, "new_accounts", said=values, open_tasks=tasks, **picker, **context)
+    return manage_page(request, "new_accounts", open_tasks=tasks, **_picker(_posted_rows(values)), **context)
+
+
+def _setup(task: Task | None) -> dict[str, Any]:
+    """Return the context of the pages that invite people to a task during its set-up."""
+    if task is None:
+        return {}
+    return {
+        "invited_to": task,
+        "steps": setup_steps.steps(setup_steps.PEOPLE, task.draw.corpus.name, task.name),
+    }
+
+
+def _workload(task: Task, values: QueryDict) -> dict[str, Any]:
+    """Return the context of the form for people with the same languages: the task's waiting work and its languages."""
+    queues, chosen = queue_states(task)["queues"], values.getlist("reads")
+    codes = sorted(task.read_in, key=label_name)
+    waiting = [code for code in codes if any(row["queue"] == code and row["waiting"] for row in queues)]
+
+    def choices(codes: list[str]) -> list[tuple[str, str, bool]]:
+        return [(code, label_name(code), code in chosen or waiting == [code]) for code in codes]
+
+    return {
+        "table": overview_report.workload_table(queues),
+        "languages": choices(waiting),
+        "other_languages": choices([code for code in codes if code not in waiting]),
+        "all_languages": " ".join(waiting),
+        "chosen": chosen,
+        "levels": [(level, words) for level, words in LEVELS.items() if level >= task.least_level],
+    }
 
 
 def _join(request: UserRequest, people: list[Annotator]) -> None:
@@ -113,11 +149,10 @@ def _rows(request: UserRequest) -> list[Row]:
     inbox.check_size(request)
     if "username" in posted:
         row = _person(posted, posted["username"])
-        if existing := Annotator.objects.filter(user__username=row.username).first():
-            raise InvalidAnswer(
-                f"The annotator {existing.user.username} already exists. Change the account on its own page."
-            )
+        _check_are_new([row])
         return [row]
+    if "people" in posted:
+        return _group(posted["people"], posted.getlist("reads"), posted.get("level", ""))
     if upload := request.FILES.get("file"):
         if (upload.size or 0) > LARGEST:
             raise BadTable(f"The file is larger than {LARGEST >> 20} MB, the maximum for a table of people.")
@@ -128,6 +163,34 @@ def _rows(request: UserRequest) -> list[Row]:
     if not (pasted := posted.get("table", "")).strip():
         raise BadTable("Choose a file, or paste a table.")
     return read_table(pasted)
+
+
+def _group(lines: str, reads: Iterable[str], level: str) -> list[Row]:
+    """Return the people who read the same languages.
+
+    lines: a user name, or a user name and a name separated by a comma, on each line
+    reads: codes of their languages, one or several in each text
+    level: how well they read them
+    """
+    codes = dict.fromkeys(code for choice in reads for code in choice.split())
+    if not codes:
+        raise InvalidAnswer("Choose the languages that these people read.")
+    people = [line.partition(",") for line in lines.splitlines() if line.strip()]
+    if not people:
+        raise InvalidAnswer("Enter at least one user name.")
+    languages = " ".join(f"{code}:{level}" for code in codes)
+    rows = [read_person(username.strip(), name.strip(), languages) for username, _, name in people]
+    _check_are_new(rows)
+    return rows
+
+
+def _check_are_new(rows: Iterable[Row]) -> None:
+    """Raise InvalidAnswer if one of the people is an annotator already, whose languages the form would replace."""
+    people = Annotator.objects.filter(user__username__in=[row.username for row in rows]).select_related("user")
+    if existing := people.first():
+        raise InvalidAnswer(
+            f"The annotator {existing.user.username} already exists. Change the account on its own page."
+        )
 
 
 def _person(posted: QueryDict, username: str) -> Row:
@@ -187,7 +250,7 @@ def _languages(posted: QueryDict) -> str:
     return " ".join(written)
 
 
-def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]]) -> HttpResponse:
+def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]], **context: Any) -> HttpResponse:
     """Show invitation links, and mail each to its annotator if possible.
 
     created: (annotator, token) tuples; the token is None if the annotator needs no link
@@ -196,7 +259,8 @@ def _links(request: UserRequest, created: Iterable[tuple[Annotator, str | None]]
     # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
     links = [(annotator, request.build_absolute_uri(path) if path else None) for annotator, path in paths]
-    return manage_page(request, "invited", made=links, mailed=mail_summary(sent), days=work.INVITE_DAYS)
+    mailed = mail_summary(sent)
+    return manage_page(request, "invited", made=links, mailed=mailed, days=work.INVITE_DAYS, **context)
 
 
 # --- One account

@@ -3,9 +3,11 @@
 Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from annotate.core.option import written
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task
-from annotate.pages import action_forms, inbox
+from annotate.pages import action_forms, inbox, setup_steps
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
@@ -50,9 +52,10 @@ FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
 POSTS, RECORDS = "posts", "records"
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
-SHOWN |= {"fields", "language", "labels"}
+SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form about the file itself, and those that are not the manager's.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
+LONGEST_NAME = 50  # maximum length of a suggested name, which leaves room for a number
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
@@ -83,13 +86,25 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
         tasks=tasks,
         jobs=Job.objects.open().filter(corpus=name).order_by("pk"),
         deeds=_deeds_for(row),
+        steps=_steps_of(row),
     )
+
+
+def _steps_of(row: Mapping[str, Any]) -> list[setup_steps.Step]:
+    """Return the steps of the corpus's first set-up. The list is empty once something was drawn from the corpus."""
+    if row["draws"] or row["fault"]:
+        return []
+    return setup_steps.steps(setup_steps.DETECTORS if _is_unread(row) else setup_steps.QUESTION, row["corpus"])
+
+
+def _is_unread(row: Mapping[str, Any]) -> bool:
+    return bool(row["holds"] == POSTS and row["voted"] < row["rows"])
 
 
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     """Return the actions that a corpus allows as (URL, link text, is_next_step) tuples."""
-    unread = row["holds"] == POSTS and row["voted"] < row["rows"]
-    actions = [("prelabel", "Prelabel", True)] if unread else []
+    unread = _is_unread(row)
+    actions = [("prelabel", "Label with detectors", True)] if unread else []
     if not row["fault"]:
         actions += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
         actions += [("delete", "Delete", False)] if not row["draws"] else []
@@ -136,6 +151,7 @@ def new_corpus(request: UserRequest) -> HttpResponse:
     preview: present to show the file in another format, without importing it
     holds: posts or records
     corpus, licence, source, format, encoding, delimiter, text_may_leave: options of import_corpus
+    prelabel: present to have the detectors label the posts afterwards
     column-FIELD: name of the file's column that holds FIELD
     fields, language, labels: options of import_corpus that only records have
     """
@@ -177,7 +193,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
         )
     if posted.get("holds") != RECORDS:
         _check_columns(posted, file)
-        return options | {"column": _columns(posted, FIELDS)}
+        return options | {"column": _columns(posted, FIELDS), "prelabel": "prelabel" in posted or None}
     if not posted.get("fields", "").strip():
         raise ActionError(
             "Records need fields that annotators see. Enter the fields' columns in order.", option="fields"
@@ -263,10 +279,12 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
         "said": values,
         "formats": FORMATS,
         "kept": {name: value for name, value in values.items() if name not in OF_FILE},
+        "steps": setup_steps.steps(setup_steps.COLUMNS if values.get("file") else setup_steps.FILE),
     }
     if values.get("file"):
         path = inbox.named(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
+        context |= {"corpus": values.get("corpus") or _corpus_name(path)}
         try:
             file = _File.of(values)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
@@ -281,6 +299,18 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
     context |= {"faults": {option: refusal}, "is_beside": option and "sample" in context}
     status = 200 if "preview" in values else 0  # htmx ignores pages with an error's status
     return manage_page(request, "new_corpus", refusal=refusal, status=status, **context)
+
+
+def _corpus_name(path: Path) -> str:
+    """Return a name for the corpus of a file, which no corpus has yet."""
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", path.name.partition(".")[0]).strip("-").lower()[:LONGEST_NAME] or "corpus"
+    return unused(stem, (row["corpus"] for row in corpora_there()))
+
+
+def unused(stem: str, names: Iterable[str]) -> str:
+    """Return the stem, with a number if it is among the names."""
+    taken = set(names)
+    return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}-{number}") not in taken)
 
 
 def _shown(preview: Sample) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
 from annotate.models import Flag, Job, Task
-from annotate.pages import action_forms
+from annotate.pages import action_forms, setup_steps
 from annotate.pages.access import UserRequest, may, status_of
 from annotate.reports.tables import Table, as_csv
 from annotate.work.accounts import managers, waiting_requests
@@ -249,6 +249,8 @@ def manage(request: UserRequest) -> HttpResponse:
             (job, action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "")
             for job in Job.objects.failed()[:FEW]
         ],
+        unfinished=setup_steps.unfinished(open_tasks, states) if may(request.user, "decide") else [],
+        setup=setup_steps.STEPS,
         now=live_counts(),
         open_tasks=open_tasks,
         counted_at=counted_at,

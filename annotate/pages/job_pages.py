@@ -15,6 +15,8 @@ from django.contrib import messages
 from django.http import FileResponse, Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
+from django_htmx.http import HttpResponseClientRedirect
 
 from annotate.actions import job_worker
 from annotate.actions.action import ActionError
@@ -22,11 +24,11 @@ from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
-from annotate.pages import action_forms, corpus_setup, inbox, shared_reports
+from annotate.pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import report_renderer
-from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
+from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store, shares
 from corpora.storage.layout import read_manifest
 
@@ -122,10 +124,22 @@ def jobs(request: UserRequest) -> HttpResponse:
 
 def job(request: UserRequest, job: Job) -> HttpResponse:
     """Show a job's progress and outcome. Until the job ends, htmx keeps requesting the part that changes."""
+    if request.htmx and job.state == Job.DONE and (url := setup_steps.next_of_job(job)):
+        return _go_on(request, job, url)
     context = _job_context(job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
     return manage_page(request, "job", **context)
+
+
+def _go_on(request: UserRequest, job: Job, url: str) -> HttpResponse:
+    """Lead from the page of a job that has just ended to the next step of the set-up, which shows the outcome."""
+    # The first sentences are the summary. Tables and other details stay on the page of the job.
+    summary = [sentence for sentence in job.said if "\n" not in sentence][: 1 if job.action == "open_task" else 2]
+    details = f"Details and {many(len(job.warned), 'warning')}" if job.warned else "Details"
+    page = reverse("manage-job", args=[job.pk])
+    messages.success(request, format_html('{} <a href="{}">{}</a>', " ".join(summary), page, details))
+    return HttpResponseClientRedirect(url)
 
 
 def _out(job: Job) -> Path:
@@ -171,6 +185,7 @@ def _job_context(job: Job) -> dict[str, Any]:
         "days": shares.DAYS,
         "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
+        "steps": setup_steps.steps_of_job(job),
         "leads_to": _next_links(job) if is_done else [],
         "prelabel": is_done and _is_unread(job),
     }
@@ -228,9 +243,9 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
     links = []
     name = job.given.get("task") or (job.given.get("name") if job.action in ("open_task", "extend_task") else None)
     if name and Task.objects.filter(name=name).exists():
-        links.append((reverse("manage-task", args=[name]), "View the task"))
         if job.action == "open_task":
-            links.append((reverse("manage-new-accounts"), "Invite people"))
+            links.append((setup_steps.people_page(name), "Invite people"))
+        links.append((reverse("manage-task", args=[name]), "View the task"))
         if job.action == "close":
             links.append((action_forms.address("export_gold", task=name), "Export the gold set"))
     if job.action in ("prelabel", "import_corpus", "import_threads", "suggest") and not _is_unread(job):

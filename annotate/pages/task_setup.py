@@ -21,15 +21,16 @@ from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
 from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
 from annotate.kinds.files import KindError
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import tell
 from annotate.kinds.options import OPTIONS
 from annotate.models import Lease, Task, Unit
-from annotate.pages import action_forms, inbox, item_view
+from annotate.pages import action_forms, inbox, item_view, setup_steps
 from annotate.pages.access import UserRequest
+from annotate.pages.corpus_setup import unused
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
@@ -151,6 +152,10 @@ PURPOSES: Mapping[str, str] = {
 }
 
 
+SIZE_HELP = "how many items to draw, in total or per language"
+LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 of the list"
+
+
 def new_task(request: UserRequest) -> HttpResponse:
     """Let the manager choose a corpus and a question and set the task's options, then open the task as a job.
 
@@ -160,9 +165,12 @@ def new_task(request: UserRequest) -> HttpResponse:
     values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
-        return manage_page(
-            request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_kind_choices(corpus) if corpus else []
-        )
+        choices = [row for row in corpora_there() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
+        if not corpus and "corpus" not in values and len(choices) == 1:
+            corpus = choices[0]
+        ways = _kind_choices(corpus) if corpus else []
+        steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"] if corpus else "")
+        return manage_page(request, "new_task_of", choices=choices, corpus=corpus, ways=ways, steps=steps)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
         design = kind.designs[0]
@@ -173,6 +181,7 @@ def new_task(request: UserRequest) -> HttpResponse:
         "slug": values["kind"],
         "design": design,
         "why": PURPOSES[design],
+        "steps": setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]),
     }
     if request.method == "GET":
         entered = earlier or _first_guess(corpus["corpus"], kind, design)
@@ -200,9 +209,23 @@ def _form(
     refusal = context.get("refusal")
     first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title}, refusal)
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
-    # If the design has no default size, the manager must enter one.
-    first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
+    needs_size = not size["size"]
+    first = [_for_design(field, kind, needs_size=needs_size) for field in first]
+    rest = {heading: [_for_design(field, kind) for field in fields] for heading, fields in rest.items()}
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
+
+
+def _for_design(field: action_forms.Field, kind: Kind, *, needs_size: bool = False) -> action_forms.Field:
+    """Return a field whose help text is only about the chosen kind and design.
+
+    needs_size: whether the manager must enter a size, because the design has no default
+    """
+    if field.name == "size":
+        return replace(field, required=needs_size, help=SIZE_HELP)
+    if field.name == "labels" and kind.routing.is_routed:
+        return replace(field, help=LABELS_HELP)
+    option = DRAW_OPTIONS.get(field.name) or OPTIONS.get(field.name)
+    return replace(field, help=option.help) if option else field
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
@@ -211,9 +234,8 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
     The seed is today's date, which shows that nobody chose it for its results.
     """
     stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
-    used_names = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
-    names = [stem, *(f"{stem}-{number}" for number in range(2, len(used_names) + 2))]
-    return {"name": next(name for name in names if name not in used_names), "seed": f"{timezone.localdate():%Y-%m-%d}"}
+    name = unused(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    return {"name": name, "seed": f"{timezone.localdate():%Y-%m-%d}"}
 
 
 def _kind(name_or_file: str) -> Kind:
@@ -282,6 +304,7 @@ def forecast(request: UserRequest) -> HttpResponse:
     all_drawn = f"The corpus contains only {many(stream.posts, 'post')}, fewer than {size:,}, so all are drawn."
     notes = [all_drawn] if size > stream.posts else []
     context = {
+        "headline": progress_report.draw_headline(outlook),
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
         "words": [*notes, *progress_report.forecast_words(outlook)],

@@ -68,9 +68,10 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     for name in task.kind.options:
         assert capfirst(OPTIONS[name].help) in page, name
     assert (
-        "Pause below Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
+        "Pause under accuracy Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)"
+        in page
     )
-    assert re.search(r"Redundancy The number of people who answer each unit. .{20,120} 3 ", page)
+    assert re.search(r"Answers per item The number of people who answer each unit. .{20,120} 3 ", page)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
         ({"rounds": "0"}, "“Rounds” is 0. It must be 1 to 99."),
         ({"rounds": ""}, "“Rounds”: '' is not a whole number."),
         ({"skip_limit": "0"}, "“Skip limit” is 0. It must be 1 to 99."),
-        ({"least_level": "6"}, "“Least level” is 6. It must be 0 to 5."),
+        ({"least_level": "6"}, "“Minimum reading level” is 6. It must be 0 to 5."),
         ({"audit_limit": "many"}, "“Audit limit”: 'many' is not a share. Write it as 0.1, 10% or 1/10."),
         ({"on_conflict": "QUEUED"}, "“On conflict” is 'QUEUED'. It must be one of ADJUDICATION, DISCARDED."),
     ],

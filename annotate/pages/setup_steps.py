@@ -1,0 +1,133 @@
+"""The steps from a file to people at work, which the pages of a set-up show as a stepper.
+
+Nothing about a set-up is stored. Its next step follows from what exists (a file in the inbox, a corpus, votes, a task
+and its annotators), so a set-up survives a reload, and any manager can continue it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from annotate.models import Job, Task
+from annotate.pages import action_forms, inbox
+from corpora.storage.inventory import POSTS, RECORDS, corpora_there
+
+FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)
+# (title, description) of the steps.
+STEPS = (
+    ("File", "A table with a text in each row: CSV, TSV, JSONL or Parquet."),
+    ("Columns and rights", "Choose its columns, and the licence of the texts."),
+    ("Detectors", "Three detectors name the language of each post."),
+    ("Question and sample", "Choose what to ask about how many items, and see a forecast."),
+    ("People", "Invite annotators. They start with the guidelines."),
+)
+# Action -> the step that its job performs.
+STEP_OF = {"import_corpus": DETECTORS, "prelabel": DETECTORS, "open_task": QUESTION}
+MOST = 3  # maximum number of set-ups on the dashboard
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step as the stepper shows it.
+
+    url: the page where a finished step can be looked at or changed, "" if there is none
+    """
+
+    title: str
+    url: str
+    is_done: bool
+    is_current: bool
+
+
+def steps(current: int, corpus: str = "", task: str = "") -> list[Step]:
+    """Return the steps of a set-up.
+
+    current: the number of the step that the page is about
+    corpus, task: names of the corpus and the task, if they exist
+    """
+    corpus_url = reverse("manage-corpus", args=[corpus]) if corpus else ""
+    urls = {
+        FILE: corpus_url or reverse("manage-new-corpus"),
+        COLUMNS: corpus_url,
+        DETECTORS: corpus_url,
+        QUESTION: reverse("manage-task", args=[task]) if task else "",
+    }
+    return [
+        Step(title, urls.get(number, "") if number < current else "", number < current, number == current)
+        for number, (title, _) in enumerate(STEPS)
+    ]
+
+
+def steps_of_job(job: Job) -> list[Step]:
+    """Return the steps for the page of a job. The list is empty if the job is no part of a set-up."""
+    if job.action not in STEP_OF or job.given.get("dry_run"):
+        return []
+    corpus = job.corpus if job.action != "import_corpus" or job.state == Job.DONE else ""
+    return steps(STEP_OF[job.action] + (job.state == Job.DONE), corpus)
+
+
+def next_of_job(job: Job) -> str:
+    """Return the URL of the next step, to which a job leads when it ends.
+
+    It is empty if the job is no part of a set-up, or if the manager has not asked for the next step.
+    """
+    if not steps_of_job(job):
+        return ""
+    if job.action == "open_task":
+        return people_page(job.given["name"])
+    row = next((row for row in corpora_there() if row["corpus"] == job.corpus), None)
+    is_read = row and not row["fault"] and (row["holds"] == RECORDS or row["voted"] == row["rows"])
+    return action_forms.address("open_task", corpus=job.corpus) if is_read else ""
+
+
+def next_of_corpus(row: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the next step for a corpus as (URL, text), or None if there is none.
+
+    row: a row of corpora_there
+    """
+    if row["fault"] or row["holds"] not in (POSTS, RECORDS):
+        return None
+    if row["holds"] == POSTS and row["voted"] < row["rows"]:
+        return action_forms.address("prelabel", corpus=row["corpus"]), "Label with detectors"
+    return action_forms.address("open_task", corpus=row["corpus"]), "Choose a question"
+
+
+def people_page(task: str) -> str:
+    return f"{reverse('manage-new-accounts')}?{urlencode({'to': task})}"
+
+
+# --- Set-ups that can be continued
+
+
+def unfinished(open_tasks: Iterable[Task], states: Mapping[int, Any]) -> list[tuple[str, str, str]]:
+    """Return the set-ups that somebody has begun and not finished, as (name, URL, next step) tuples.
+
+    states: mapping from task to its queue states, as queue_states_of returns it
+    """
+    tasks = [(task.name, people_page(task.name), "Invite people") for task in open_tasks if _is_unread(states[task.pk])]
+    return [*tasks, *_corpora_without_tasks(), *_files_without_corpus()][:MOST]
+
+
+def _is_unread(state: Mapping[str, Any]) -> bool:
+    return any(row["waiting"] for row in state["queues"]) and not any(row["readers"] for row in state["queues"])
+
+
+def _corpora_without_tasks() -> Iterator[tuple[str, str, str]]:
+    jobs = {job.corpus: job.pk for job in Job.objects.open()}
+    for row in sorted(corpora_there(), key=lambda row: str(row["created_at"]), reverse=True):
+        if row["corpus"] in jobs:
+            yield row["corpus"], reverse("manage-job", args=[jobs[row["corpus"]]]), "See the running job"
+        elif not row["draws"] and (link := next_of_corpus(row)):
+            yield row["corpus"], *link
+
+
+def _files_without_corpus() -> Iterator[tuple[str, str, str]]:
+    """Yield the newest file of the inbox if it is a table and no job was started since it was uploaded."""
+    for path in inbox.files()[:1]:
+        uploaded_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        if inbox.holds_rows(path) and not Job.objects.filter(asked_at__gte=uploaded_at).exists():
+            yield path.name, f"{reverse('manage-new-corpus')}?{urlencode({'file': path.name})}", "Choose its columns"

@@ -1,0 +1,169 @@
+"""The steps of a set-up: what comes next, by what there is, and how a set-up that was left is gone on with."""
+
+import os
+import time
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.actions.action import ActionError
+from annotate.actions.registry import by_name
+from annotate.core import stages
+from annotate.models import Annotator, Job
+from annotate.pages import inbox
+from annotate.work import job_store, membership
+from tests.annotate.acts import words
+from tests.annotate.conftest import AGREED, DISPUTED
+
+ROWS = b'{"id": "1", "text": "Where does the train leave?"}\n{"id": "2", "text": "Das weiss ich nicht mehr."}\n'
+FIRST = reverse("manage")
+TIMES = {"began_at": timezone.now(), "ended_at": timezone.now()}
+
+
+@pytest.fixture
+def desk(desk, data_dir):
+    return desk
+
+
+def file(name="posts.jsonl"):
+    path = inbox.folder() / name
+    path.write_bytes(ROWS)
+    return path
+
+
+def imported(**options):
+    given = {"corpus": "july", "files": [str(file())], "licence": "CC0-1.0", **options}
+    return given, by_name()["import_corpus"].perform(given)
+
+
+def finished(action, given, **fields):
+    return Job.objects.create(**{"action": action, "given": given, "state": Job.DONE, **TIMES, **fields})
+
+
+def polled(desk, job):
+    """What the page of a running job is answered when it asks how far the job is."""
+    return desk.get(reverse("manage-job", args=[job.pk]), headers={"HX-Request": "true"})
+
+
+def test_an_empty_installation_shows_the_five_steps_and_the_first_of_them(desk):
+    page = desk.get(FIRST)
+    for step in ("File", "Columns and rights", "Detectors", "Question and sample", "People"):
+        assert f"<b>{step}</b>" in page.text
+    assert f'<a class="primary" href="{reverse("manage-new-corpus")}">Upload a file</a>' in page.text
+    assert "Go on" not in words(page)
+
+
+def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):
+    _, outcome = imported(prelabel=True)
+    assert [sentence.partition(":")[2][:12] for sentence in outcome.said] == [" 2 posts fro", " 2 posts hav"]
+    assert outcome.data["votes"]["posts"] == 2
+    with pytest.raises(ActionError, match="--prelabel applies only to posts"):
+        imported(corpus="ads", fields="text", language="en", prelabel=True)
+
+
+def test_the_page_of_a_job_leads_to_the_next_step_when_the_job_ends(desk):
+    given, outcome = imported()
+    job = finished("import_corpus", given, corpus="july", said=outcome.said, warned=["Beware."])
+    assert "HX-Redirect" not in polled(desk, job)  # the posts are not labelled, so the page asks for that
+    by_name()["prelabel"].perform({"corpus": "july"})
+    assert polled(desk, job)["HX-Redirect"] == f"{reverse('manage-new-task')}?corpus=july"
+    assert "2 posts from 1 new file" in words(page := desk.get(FIRST))
+    assert "Details and 1 warning" in words(page)
+    # Who comes back to a job that has ended stays there, with the next step as the primary button.
+    page = desk.get(reverse("manage-job", args=[job.pk])).text
+    assert f'<a class="primary" href="{reverse("manage-new-task")}?corpus=july">New task</a>' in page
+
+
+def test_a_dry_run_and_a_failed_job_stay_where_they_are(desk, make_task):
+    make_task([DISPUTED], name="t")
+    tried = finished("open_task", {"name": "t", "dry_run": True})
+    failed = finished("open_task", {"name": "t"}, state=Job.FAILED)
+    opened = finished("open_task", {"name": "t"}, said=["Task t: 1 post drawn.", "1\n2"])
+    for job in (tried, failed):
+        assert "HX-Redirect" not in polled(desk, job)
+    assert polled(desk, opened)["HX-Redirect"] == f"{reverse('manage-new-accounts')}?to=t"
+    assert 'aria-current="step"' not in desk.get(reverse("manage-job", args=[tried.pk])).text
+
+
+def test_a_set_up_that_was_left_is_gone_on_with_from_the_first_page(desk, person, make_task):
+    def goes_on():
+        page = desk.get(FIRST).text
+        return page.partition('class="go-on"')[2].partition("</ul>")[0]
+
+    path = file()
+    assert f"{reverse('manage-new-corpus')}?file=posts.jsonl" in goes_on()
+    given, _ = imported()
+    os.utime(path, (time.time() - 60,) * 2)
+    job = job_store.begin("import_corpus", given, corpus="july")
+    assert reverse("manage-job", args=[job.pk]) in goes_on()
+    Job.objects.update(state=Job.DONE, **TIMES)
+    assert "Label with detectors" in goes_on()
+    by_name()["prelabel"].perform({"corpus": "july"})
+    assert "Choose a question" in goes_on()
+    assert goes_on().count("<li>") == 1
+    make_task([DISPUTED], name="unread")
+    assert f"{reverse('manage-new-accounts')}?to=unread" in goes_on()
+    person("ann", "de en fr nl")
+    assert "unread" not in goes_on()
+
+
+def test_a_corpus_is_called_as_its_file_and_never_as_another_corpus(desk):
+    file("July posts (final).jsonl")
+    page = reverse("manage-new-corpus")
+    assert 'name="corpus" value="july-posts-final"' in desk.get(page, {"file": "July posts (final).jsonl"}).text
+    imported()
+    file("july.jsonl")
+    assert 'name="corpus" value="july-2"' in desk.get(page, {"file": "july.jsonl"}).text
+
+
+# --- people
+
+
+def inviting(desk, **fields):
+    return desk.post(f"{reverse('manage-new-accounts')}?to=t", fields)
+
+
+@pytest.fixture
+def waiting(make_task):
+    return make_task([DISPUTED, DISPUTED, AGREED], name="t")
+
+
+def test_people_are_invited_to_a_task_by_its_languages_and_the_work_is_shared(desk, waiting, person):
+    page = desk.get(reverse("manage-new-accounts"), {"to": "t"})
+    codes = set(waiting.units.filter(stage=stages.QUEUED).values_list("language", flat=True))
+    for code in codes:
+        assert f'name="reads" value="{code}"' in page.text
+    links = inviting(desk, people="ann, Ann Lee\nbea\n", reads=[" ".join(codes)], level="5")
+    assert links.text.count("/invite/") == 2
+    assert f'<a class="primary" href="{reverse("manage-task", args=["t"])}">Go to the task</a>' in links.text
+    ann = Annotator.objects.get(user__username="ann")
+    assert (ann.user.get_full_name(), {row.language: row.level for row in ann.languages.all()}) == (
+        "Ann Lee",
+        dict.fromkeys(codes, 5),
+    )
+    row = waiting.units.filter(stage=stages.QUEUED).count()
+    assert f"{row} {row} 2 {row / 2:.0f}" in words(desk.get(reverse("manage-new-accounts"), {"to": "t"}))
+
+
+def test_whoever_is_invited_to_a_task_for_members_becomes_a_member(desk, waiting):
+    membership.open_to(waiting, members_only=True)
+    inviting(desk, people="ann", reads="de", level="5", task="t")
+    assert [member.annotator.user.username for member in waiting.memberships.all()] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"people": "", "reads": "de", "level": "5"}, "Enter at least one user name."),
+        ({"people": "cyd", "level": "5"}, "Choose the languages that these people read."),
+        ({"people": "cyd\nann", "reads": "de", "level": "5"}, "The annotator ann already exists."),
+        ({"people": "cyd", "reads": "de", "level": "9"}, "9"),
+        ({"people": "a b", "reads": "de", "level": "5"}, "is not a valid user name"),
+    ],
+)
+def test_an_invitation_that_is_refused_keeps_what_was_typed_and_makes_nobody(desk, waiting, person, fields, why):
+    person("ann", "de")
+    page = inviting(desk, **fields)
+    assert (page.status_code, why in words(page), Annotator.objects.count()) == (400, True, 1)
+    assert fields["people"] in page.text
