@@ -80,9 +80,7 @@ DEEDS: Mapping[str, Deed] = {
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
-    "evaluate": Deed(
-        "Measure a classifier", "Measure", ("predictions", "gold", "against", "judge", "column"), ("out", "format")
-    ),
+    "evaluate": Deed("Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format")),
 }
 # Options that take either a name or a file. Their fields offer the known names, and also an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
