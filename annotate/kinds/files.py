@@ -22,7 +22,7 @@ from corpora.core.language_codes import add_names, code_of
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 
-__all__ = ["KindError", "kind_of", "read_kind"]
+__all__ = ["KindError", "kind_in", "kind_of", "read_kind", "read_text"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
@@ -123,7 +123,11 @@ def read_kind(path: Path) -> Kind:
 
     Raise KindError if a file is missing or not valid.
     """
-    _check_slug(path)
+    return kind_in(path, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a kind's file. Raise KindError if the file is missing, too long or not UTF-8."""
     try:
         if path.stat().st_size > file_sections.MOST_BYTES:
             raise KindError(f"{path} has more than {file_sections.MOST_BYTES:,} bytes, the maximum for a kind's file.")
@@ -133,7 +137,16 @@ def read_kind(path: Path) -> Kind:
     except UnicodeDecodeError as error:
         line = 1 + error.object[: error.start].count(b"\n")
         raise KindError(f"{path}, line {line}: this is not UTF-8. Save the file as UTF-8.") from error
-    top = read_tables(str(path), text.replace("\r\n", "\n"))
+    return text.replace("\r\n", "\n")
+
+
+def kind_in(path: Path, text: str) -> Kind:
+    """Return the kind that a text defines, as if the file had this text.
+
+    Raise KindError if the text, the name of the file or its guidelines are not valid.
+    """
+    _check_slug(path)
+    top = read_tables(str(path), text)
     kind = _kind(path.stem, top, stored=False)
     texts = file_sections.guidelines(top.table("guidelines"), path.parent)
     file_sections.add(top.table("languages"), kind.languages)
@@ -143,13 +156,13 @@ def read_kind(path: Path) -> Kind:
 def _check_slug(path: Path) -> None:
     slug = path.stem
     if not SLUG.fullmatch(slug):
-        raise KindError(
-            f"{path}: {slug!r} is not a valid name for a kind. Use up to 64 letters (a to z), digits, _ and -, as in "
-            "my_kind.toml."
-        )
+        advice = "Use up to 64 letters (a to z), digits, _ and -, as in my_kind.toml."
+        sentence = f"{slug!r} is not a valid name for a kind. {advice}"
+        raise KindError(f"{path}: {sentence}", sentence, ("slug",))
     built_in = {*MODULES, *(file.stem for file in HERE.glob("*.toml"))}
     if slug in built_in and path.resolve().parent != HERE.resolve():
-        raise KindError(f"{path}: {slug} is the name of a built-in kind. Rename the file.")
+        sentence = f"{slug} is the name of a built-in kind. Rename the file."
+        raise KindError(f"{path}: {sentence}", sentence, ("slug",))
 
 
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:

@@ -25,7 +25,15 @@ WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", i
 
 
 class KindError(ValueError):
-    """A kind's file is not valid. The message states where the problem is, what it is, and what to do."""
+    """A kind's file is not valid. The message states where the problem is, what it is, and what to do.
+
+    sentence: the message without the place
+    path: path of the key; empty if the problem is not at a key
+    """
+
+    def __init__(self, message: str, sentence: str = "", path: Path = ()) -> None:
+        super().__init__(message)
+        self.sentence, self.path = sentence or message, path
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,10 @@ class Source:
 
         If the line is unknown because the key is inside a value, state the line of the innermost known key around it.
         """
-        while path and path not in self.lines:
-            path = path[:-1]
-        return KindError(f"{self.name}, line {self.lines.get(path, 1)}: {sentence}")
+        known_path = path
+        while known_path and known_path not in self.lines:
+            known_path = known_path[:-1]
+        return KindError(f"{self.name}, line {self.lines.get(known_path, 1)}: {sentence}", sentence, path)
 
 
 @dataclass(frozen=True)

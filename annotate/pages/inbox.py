@@ -179,6 +179,15 @@ def keep(upload: _UploadedFile) -> Path:
     raise AssertionError("there is always another number")
 
 
+def write(name: str, text: str) -> Path:
+    """Write a file to the inbox and return its path. A file of this name is replaced."""
+    with NamedTemporaryFile("w", prefix=ARRIVING, dir=folder(), encoding="utf-8", newline="", delete=False) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(file.name).replace(folder() / name)
+
+
 def _sweep() -> None:
     for path in folder().glob(f"{ARRIVING}*"):
         with suppress(FileNotFoundError):

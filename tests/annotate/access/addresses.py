@@ -17,7 +17,7 @@ OF_THE_DESK = (
 )
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
 FORMS_OF_MANAGERS = (
-    *("new-corpus", "new-task", "inbox", "do", "extend"),
+    *("new-corpus", "new-task", "kind-edit", "inbox", "do", "extend"),
     *("new-accounts", "new-manager", "new-route", "route"),
 )
 BUTTONS_OF_MANAGERS = (

@@ -17,6 +17,7 @@ from annotate.actions.commands import call_command
 from annotate.controls.qualification import next_question
 from annotate.core import stages
 from annotate.kinds import Answer
+from annotate.kinds.kind_draft import TEMPLATES
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import inbox
 from annotate.work import accounts, flags, job_store, shares
@@ -153,6 +154,12 @@ class World:
             "manage-do": {"task": task.name},
             "manage-job-share": {"path": "card.md", "days": "30"},
             "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
+            "manage-kind-edit": {
+                "do": "save",
+                "view": "toml",
+                "toml": TEMPLATES["inference"].read_text(),
+                "slug": "mine",
+            },
             "manage-extend": {"size": "20"},
             "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
             "manage-guidelines-preview": {"language": "en", "text": "Read better."},

@@ -1,0 +1,322 @@
+"""The part of a kind's TOML file that the question editor shows as a form.
+
+`read` takes it from the text of a file, and `write` changes the text. The rest stays as it is, including comments.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT
+
+from annotate.kinds.forms import FORMS
+from annotate.kinds.interface_language import ENGLISH
+from annotate.kinds.toml_tables import KindError, read_tables
+
+Texts = dict[str, str]  # language -> text
+TEMPLATES: Mapping[str, Path] = {
+    path.stem: path for path in sorted((Path(__file__).parent / "templates").glob("*.toml"))
+}
+
+CODE = re.compile(r"[\w-]+")
+
+
+@dataclass
+class AnswerRow:
+    """A possible answer. A row without a code and names is empty: it is shown, but not written."""
+
+    code: str = ""
+    key: str = ""
+    names: Texts = field(default_factory=dict)
+    meanings: Texts = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.code or self.names or self.meanings)
+
+    @property
+    def stored_code(self) -> str:
+        """The code, or one made of the English name if there is none."""
+        return self.code or re.sub(r"\W+", "-", self.names.get(ENGLISH, "").lower()).strip("-")
+
+
+@dataclass
+class FieldRow:
+    """A field that people see.
+
+    style: style of the block that the field begins; "" if the field is in the same block as the one above
+    names: display names
+    was: name of the field in the file; "" for a new field
+    """
+
+    name: str = ""
+    style: str = ""
+    names: Texts = field(default_factory=dict)
+    was: str = ""
+
+
+@dataclass
+class Draft:
+    """What the form shows.
+
+    has_base: whether the kind changes a built-in one, whose form, fields and answers are fixed
+    redundancy: number of answers per item, as written; "" for the default
+    languages: languages of the texts, English first
+    """
+
+    titles: Texts = field(default_factory=dict)
+    form: str = ""
+    vocabulary: str = ""
+    fields: list[FieldRow] = field(default_factory=list)
+    answers: list[AnswerRow] = field(default_factory=list)
+    redundancy: str = ""
+    guidelines: Texts = field(default_factory=dict)
+    languages: list[str] = field(default_factory=list)
+    has_base: bool = False
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield the texts that exist by language."""
+        yield self.titles
+        yield from (row.names for row in self.fields)
+        for row in self.answers:
+            yield from (row.names, row.meanings)
+        yield self.guidelines
+
+    @property
+    def lists_answers(self) -> bool:
+        """Whether the possible answers are listed, and not taken from a vocabulary."""
+        return not self.has_base and (self.form not in FORMS or FORMS[self.form].lists)
+
+    @property
+    def needs_vocabulary(self) -> bool:
+        return not self.has_base and self.form in FORMS and "vocabulary" in FORMS[self.form].tables
+
+
+# --- Reading. Values of a wrong type are left out; the reader of kinds' files reports them.
+
+
+def read(text: str) -> Draft:
+    """Return the draft that a text describes. Raise KindError if the text is not TOML."""
+    raw = read_tables("The file", text).raw
+    field_names = _dict(raw.get("fields"))
+    draft = Draft(
+        titles=_texts(raw.get("title")),
+        form=_string(raw.get("form")),
+        vocabulary=_string(_dict(raw.get("vocabulary")).get("name")),
+        fields=[
+            FieldRow(name, _string(block.get("style")) if number == 0 else "", _texts(field_names.get(name)), name)
+            for block in _tables(raw.get("layout"))
+            for number, name in enumerate(_strings(block.get("fields")))
+        ],
+        answers=[
+            AnswerRow(
+                _string(row.get("code")),
+                _string(row.get("key")),
+                _texts(row.get("name")),
+                _texts(row.get("meaning")),
+            )
+            for row in _tables(raw.get("answers"))
+        ],
+        redundancy=str(_dict(raw.get("options")).get("redundancy", "")),
+        guidelines={code: text.strip() for code, text in _texts(raw.get("guidelines")).items()},
+        has_base="base" in raw,
+    )
+    draft.languages = [
+        ENGLISH,
+        *sorted({code for texts in draft.texts() for code in texts if CODE.fullmatch(code)} - {ENGLISH}),
+    ]
+    return draft
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _strings(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _dict(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _tables(value: object) -> list[Mapping[str, Any]]:
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> Texts:
+    """Return a text by language. The file has either an English text, or a table by language."""
+    if isinstance(value, str):
+        return {ENGLISH: value}
+    return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
+
+
+# --- Writing. Only values that differ from the draft are changed, so that the rest keeps its form and its comments.
+
+
+def write(text: str, draft: Draft) -> str:
+    """Return a text that describes the draft, and is otherwise the given text. Raise KindError if that is not TOML."""
+    before = read(text)
+    try:
+        document = tomlkit.parse(text)
+    except (TOMLKitError, RecursionError) as error:
+        raise KindError(f"The editor cannot change this file ({error}). Change it as text.") from error
+    _set(document, "title", draft.titles)
+    if not draft.has_base:
+        _set(document, "form", draft.form)
+        _write_fields(document, draft.fields, [row.name for row in before.fields])
+        _write_answers(document, draft.answers if draft.lists_answers else [])
+        _set_in(document, "vocabulary", {"name": draft.vocabulary} if draft.needs_vocabulary else {}, ["name"])
+        if not draft.needs_vocabulary:
+            document.pop("vocabulary", None)
+    _set_in(document, "options", {"redundancy": _number(draft.redundancy)}, ["redundancy"])
+    changed = {code: text for code, text in draft.guidelines.items() if before.guidelines.get(code) != text}
+    _set_in(
+        document,
+        "guidelines",
+        {code: _lines(text) for code, text in changed.items()},
+        {code for code in before.guidelines if not draft.guidelines.get(code)},
+    )
+    return tomlkit.dumps(document)
+
+
+def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
+    """Set a value, or remove it if it is empty. A dict is a text by language."""
+    current = table.get(key)
+    if isinstance(value, dict):
+        if _texts(current) == value:
+            return
+        if isinstance(current, dict) and value:
+            for code in dict.fromkeys([*current, *value]):
+                _set(current, code, value.get(code, ""))
+            return
+        value = value[ENGLISH] if value.keys() == {ENGLISH} else _inline(value) if value else ""
+    if value in ("", []):
+        table.pop(key, None)
+    elif current != value:
+        table[key] = value
+
+
+def _table(document: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
+    """Return a table of the document; an empty one that is not in the document if there is none."""
+    if isinstance(table := document.get(key), dict):
+        return table
+    document.pop(key, None)
+    return {}
+
+
+def _inline(texts: Texts) -> Any:
+    table = tomlkit.inline_table()
+    table.update(texts)
+    return table
+
+
+def _set_in(document: MutableMapping[str, Any], key: str, values: Mapping[str, Any], names: Collection[str]) -> None:
+    """Set values in a table of the document. A table that becomes empty is removed.
+
+    names: names of further values, which are removed unless they are among the values
+    """
+    table = _table(document, key)
+    for name in dict.fromkeys([*names, *values]):
+        _set(table, name, values.get(name, ""))
+    if table and key not in document:
+        document[key] = table
+    elif not table:
+        document.pop(key, None)
+
+
+def _write_fields(document: MutableMapping[str, Any], rows: Sequence[FieldRow], before: Sequence[str]) -> None:
+    """Write the layout and the names of fields. The keys `apart` and `together` follow fields that were renamed."""
+    blocks: list[dict[str, Any]] = []
+    rows = [row for row in rows if row.name]
+    for row in rows:
+        if row.style or not blocks:
+            blocks.append({"style": row.style, "fields": []})
+        blocks[-1]["fields"].append(row.name)
+    _set_tables(document, "layout", blocks)
+    names = {row.was: row.name for row in rows if row.was}
+    if isinstance(together := document.get("together"), str) and together in before:
+        _set(document, "together", names.get(together, ""))
+    if isinstance(apart := document.get("apart"), list):
+        _set(document, "apart", [names.get(name, name) for name in apart if name in names or name not in before])
+    _set_in(document, "fields", {row.name: row.names for row in rows}, before)
+
+
+def _write_answers(document: MutableMapping[str, Any], rows: Iterable[AnswerRow]) -> None:
+    written = [
+        {"code": row.stored_code, "name": row.names, "meaning": row.meanings, "key": row.key}
+        for row in rows
+        if not row.is_empty
+    ]
+    _set_tables(document, "answers", written)
+
+
+def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set the values of a list of tables. Further values in its tables stay."""
+    if not rows:
+        document.pop(key, None)
+        return
+    if not isinstance(document.get(key), AoT):
+        document.pop(key, None)
+        document[key] = tomlkit.aot()
+    tables = document[key]
+    for row in rows[len(tables) :]:
+        table = tomlkit.table()
+        for name, value in row.items():
+            _set(table, name, value)
+        tables.append(table.add(tomlkit.nl()))
+    del tables[len(rows) :]
+    for table, row in zip(tables, rows, strict=True):
+        for name, value in row.items():
+            _set(table, name, value)
+
+
+def _lines(text: str) -> Any:
+    """Return a text as a TOML string that begins on a line of its own. It contains a line break, so that it is not read
+    as the name of a file.
+    """
+    string = tomlkit.string(f"{text}\n", multiline=True).as_string()
+    return tomlkit.value('"""\n' + string.removeprefix('"""')) if text else ""
+
+
+def _number(written: str) -> int | float | str:
+    for number in (int, float):
+        try:
+            return number(written)
+        except ValueError:
+            continue
+    return written
+
+
+# --- Where the form shows an error.
+
+
+def place_of(path: Sequence[str | int], draft: Draft) -> str:
+    """Return the part of the form that shows an error at a key: such as `title`, `answer-2` or `guidelines-de`.
+
+    "" means that the form does not show the key.
+
+    path: path of the key in the text that was written from the draft
+    """
+    match list(path):
+        case ["slug" | "title" | "form" | "vocabulary" as key, *_]:
+            return key
+        case ["options", *rest] if rest in ([], ["redundancy"]):
+            return "redundancy"
+        case ["guidelines", str(code)] if code in draft.languages:
+            return f"guidelines-{code}"
+        case ["answers", int(index), *_]:
+            written = [number for number, row in enumerate(draft.answers) if not row.is_empty]
+            return f"answer-{written[index]}" if index < len(written) else ""
+        case ["layout", int(index), *_]:
+            begins = [number for number, row in enumerate(draft.fields) if row.name and (row.style or not number)]
+            return f"field-{begins[index]}" if index < len(begins) else ""
+        case ["fields", str(name), *_]:
+            return next((f"field-{number}" for number, row in enumerate(draft.fields) if row.name == name), "")
+        case ["answers" | "layout" as key, *_]:
+            return key
+    return ""

@@ -1,0 +1,344 @@
+"""The question editor: a form for the TOML file of a kind, with a preview. The files are in the inbox."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from zlib import crc32
+
+from django.conf import settings
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import content_disposition_header, urlencode
+from django.utils.translation import get_language, override
+
+from annotate.actions.open_task import ASKED_HERE
+from annotate.core.refusals import NotFound
+from annotate.kinds import KINDS, Kind, kind_draft
+from annotate.kinds.files import HERE, KindError, kind_in, read_kind, read_text
+from annotate.kinds.forms import FORMS
+from annotate.kinds.interface_language import ENGLISH, label_name
+from annotate.kinds.kind import STYLES
+from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
+from annotate.pages import inbox
+from annotate.pages.access import UserRequest
+from annotate.pages.dashboard import manage_page
+from annotate.pages.item_view import rendered
+from annotate.pages.task_setup import languages_of, preview, usual_language
+from annotate.quality.guideline_versions import in_language
+from annotate.work.routes import learn_languages
+from corpora.core.languages import LANGUAGES
+from corpora.models import Vocabulary
+from corpora.storage.inventory import corpora_there
+
+FORM, TOML = "form", "toml"  # the two views of a file
+# Name of a form of answers -> its label. Forms of plug-ins have their names as labels.
+FORM_LABELS = {
+    "choice": "One answer from a list",
+    "grades": "A grade, best first",
+    "labels": "Several concepts of a vocabulary",
+    "pair": "The better of two systems",
+}
+# Template -> its name on the page, in the order of the page.
+TEMPLATE_LABELS = {
+    "sentiment": "Sentiment",
+    "topics": "Topic",
+    "toxicity": "Toxicity",
+    "relevance": "Relevance",
+    "translation_quality": "Translation quality",
+    "inference": "Natural language inference",
+    "comparison": "Pairwise comparison",
+}
+NEW_ANSWER, NEW_FIELD = "answer", "field"
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A file in the editor.
+
+    text: text of the file
+    draft: what the form shows; None if the text is not TOML
+    slug: name of the kind
+    file: name of the file in the inbox that is edited; "" for a new file
+    corpus: name of the corpus for which the question is written; "" if there is none
+    view: FORM or TOML
+    language: language of the preview; "" for the usual one
+    """
+
+    text: str
+    draft: Draft | None
+    slug: str
+    file: str = ""
+    corpus: str = ""
+    view: str = FORM
+    language: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.slug}.toml"
+
+    def kind(self) -> Kind:
+        """Return the kind that the text defines.
+
+        Raise KindError if it is not valid, does not fit the corpus or would replace another file.
+        """
+        learn_languages()
+        path = inbox.folder() / self.name
+        kind = kind_in(path, self.text)
+        if self.name != self.file and path.exists():
+            raise KindError(f"The file {self.name} already exists. Choose another name.", path=("slug",))
+        if corpus := _corpus(self.corpus):
+            for name in kind.fields:
+                if name not in corpus["fields"]:
+                    fields = ", ".join(corpus["fields"]) or "none"
+                    message = f"The corpus {self.corpus} has no field {name}. Its fields: {fields}."
+                    raise KindError(message, path=("fields", name))
+        return kind
+
+
+def edit(request: UserRequest) -> HttpResponse:
+    """Let the manager choose a template, and edit a question and save it to the inbox.
+
+    ?template=: name of a template or of a built-in kind
+    ?file=: name of a file in the inbox
+    ?corpus=: name of the corpus for which the question is written
+
+    POST fields:
+    do: preview, save, download, form or toml (the view), or a change of the form such as add-answer or remove-answer-2
+    """
+    if request.method == "GET":
+        if not request.GET.keys() & {"template", "file"}:
+            corpus = request.GET.get("corpus", "")
+            return manage_page(request, "kind_templates", templates=list(_cards()), corpus=_corpus(corpus))
+        return _page(request, _opened(request.GET.dict()))
+    do = request.POST.get("do", "preview")
+    edited, fault = _posted(request.POST, do)
+    try:
+        kind = None if fault else edited.kind()
+    except KindError as error:
+        kind, fault = None, error
+    if do == "download":
+        headers = {"Content-Disposition": content_disposition_header(True, edited.name) or ""}
+        return HttpResponse(edited.text, content_type="application/toml; charset=utf-8", headers=headers)
+    if do == "save" and kind:
+        path = inbox.write(edited.name, edited.text)
+        query = {"corpus": edited.corpus, "kind": str(path)} if edited.corpus else {}
+        return redirect(f"{reverse('manage-new-task')}?{urlencode(query)}")
+    return _page(request, edited, fault, kind)
+
+
+def _corpus(name: str) -> Mapping[str, Any] | None:
+    """Return the row of a corpus; None if there is no such corpus."""
+    return next((row for row in corpora_there() if name and row["corpus"] == name), None)
+
+
+def _cards() -> Iterator[tuple[str, str, Kind, bool]]:
+    """Yield the name of each template, its label, its kind and whether it is a kind of a published data set."""
+    for name, label in TEMPLATE_LABELS.items():
+        yield name, label, read_kind(TEMPLATES[name]), False
+    for name in ASKED_HERE:
+        if KINDS[name].source:
+            yield name, "", KINDS[name], True
+
+
+# --- Opening
+
+
+def _opened(query: Mapping[str, str]) -> Edited:
+    """Return a file of the inbox, or a template under a name that is not in use."""
+    corpus = query.get("corpus", "")
+    if file := query.get("file"):
+        path = inbox.named(file)
+        text, slug = read_text(path), path.stem
+    else:
+        name = query["template"]
+        if name not in TEMPLATES and not (name in KINDS and KINDS[name].source):
+            raise NotFound(f"There is no template {name!r}.")
+        path = TEMPLATES.get(name, HERE / f"{name}.toml")
+        text, slug = read_text(path), _unused(name if name in TEMPLATES else f"my_{name}")
+    try:
+        draft = kind_draft.read(text)
+    except KindError:
+        return Edited(text, None, slug, file or "", corpus, TOML)
+    # The form shows the texts of files in the same folder, and the texts are saved instead of the files' names.
+    for source in path.parent.glob("*.md"):
+        for code in [code for code, entry in draft.guidelines.items() if entry == source.name]:
+            draft.guidelines[code] = source.read_text(encoding="utf-8-sig", errors="replace").strip()
+    if row := _corpus(corpus) if query.get("template") in TEMPLATES else None:
+        _rename_fields(draft, row["fields"])
+    return Edited(kind_draft.write(text, draft), draft, slug, file or "", corpus)
+
+
+def _unused(stem: str) -> str:
+    used = {path.stem for path in inbox.files()}
+    return next(name for name in (stem, *(f"{stem}_{number}" for number in range(2, 10**6))) if name not in used)
+
+
+def _rename_fields(draft: Draft, names: Collection[str]) -> None:
+    """Rename fields that the corpus does not have to those of its fields that are not shown yet."""
+    unused = iter([name for name in names if name not in {row.name for row in draft.fields}])
+    for row in draft.fields:
+        if row.name not in names:
+            row.name = next(unused, row.name)
+
+
+# --- What was sent
+
+
+def _posted(posted: QueryDict, do: str) -> tuple[Edited, KindError | None]:
+    """Return the file as sent, and why its text is not valid TOML.
+
+    do: a change to make in the form
+    """
+    text = posted.get("toml", "").replace("\r\n", "\n")
+    edited = Edited(
+        text,
+        None,
+        posted.get("slug", "").strip(),
+        posted.get("file", ""),
+        posted.get("corpus", ""),
+        posted.get("view", FORM),
+        posted.get("shown", ""),
+    )
+    try:
+        if edited.view == TOML:
+            draft = kind_draft.read(text)
+            return replace(edited, draft=draft, view=do if do == FORM else TOML), None
+        draft = _draft(posted)
+        _change(draft, do, posted.get("add-language", ""))
+        written = kind_draft.write(text, draft)
+        return replace(edited, text=written, draft=draft, view=do if do == TOML else FORM), None
+    except KindError as error:
+        return replace(edited, view=TOML), error
+
+
+def _draft(posted: QueryDict) -> Draft:
+    languages = list(dict.fromkeys([ENGLISH, *posted.getlist("language")]))
+    columns = {name: [text.strip() for text in texts] for name, texts in posted.lists()}
+
+    def column(name: str) -> list[str]:
+        return columns.get(name, [])
+
+    def texts(name: str, number: int) -> Texts:
+        cells = {code: column(f"{name}-{code}")[number : number + 1] for code in languages}
+        return {code: cell[0] for code, cell in cells.items() if cell and cell[0]}
+
+    fields = zip(column("field"), column("style"), column("was"), strict=False)
+    answers = zip(column("code"), column("key"), strict=False)
+    return Draft(
+        titles=texts("title", 0),
+        form=posted.get("form", ""),
+        vocabulary=posted.get("vocabulary", ""),
+        fields=[FieldRow(name, style, texts("label", row), was) for row, (name, style, was) in enumerate(fields)],
+        answers=[
+            AnswerRow(code, key, texts("name", row), texts("meaning", row)) for row, (code, key) in enumerate(answers)
+        ],
+        redundancy=posted.get("redundancy", "").strip(),
+        guidelines={code: text.replace("\r\n", "\n") for code, text in texts("guidelines", 0).items()},
+        languages=languages,
+        has_base="has_base" in posted,
+    )
+
+
+def _change(draft: Draft, do: str, language: str) -> None:
+    """Add, remove or move a row of the form, or add or remove a language."""
+    verb, _, rest = do.partition("-")
+    noun, _, value = rest.partition("-")
+    rows: dict[str, list[Any]] = {NEW_ANSWER: draft.answers, NEW_FIELD: draft.fields}
+    if noun == "language":
+        code = language if verb == "add" else value
+        draft.languages = [known for known in draft.languages if known != code or code == ENGLISH]
+        if verb == "add" and code in LANGUAGES and code not in draft.languages:
+            draft.languages.append(code)
+        elif verb == "remove" and code != ENGLISH:
+            for texts in draft.texts():
+                texts.pop(code, None)
+    elif noun in rows and verb == "add":
+        rows[noun].append(AnswerRow() if noun == NEW_ANSWER else FieldRow(style=next(iter(STYLES))))
+    elif noun in rows and value.isdecimal() and int(value) < len(rows[noun]):
+        row = rows[noun].pop(int(value))
+        if verb == "down":
+            rows[noun].insert(int(value) + 1, row)
+
+
+# --- Pages
+
+
+def _page(
+    request: UserRequest, edited: Edited, fault: KindError | None = None, kind: Kind | None = None
+) -> HttpResponse:
+    """Show the editor with the preview. If htmx asks for the preview, return only that, and the errors.
+
+    fault: what is wrong; if neither it nor a kind is known, the text is read
+    """
+    if not (fault or kind):
+        try:
+            kind = edited.kind()
+        except KindError as error:
+            fault = error
+    draft = edited.draft
+    place = kind_draft.place_of(fault.path, draft) if fault and draft and edited.view == FORM else ""
+    context = {
+        "edited": edited,
+        "fault": _sentence(fault, place) if fault else "",
+        "place": place,
+        **(_preview(kind, edited.language) if kind else {}),
+    }
+    do = request.POST.get("do", "preview")
+    if request.htmx and do == "preview":
+        places = _places(draft) if draft and edited.view == FORM else ("", "slug")
+        return render(request, "annotate/manage/_kind_preview.html", context | {"is_update": True, "places": places})
+    context |= {
+        "digest": f"{crc32(repr(edited).encode()):x}",
+        "added": do.removeprefix("add-") if do.startswith("add-") else "",
+        **(_form(draft, edited) if draft and edited.view == FORM else {}),
+    }
+    return manage_page(request, "kind_editor", status=400 if do == "save" else 200, **context)
+
+
+def _form(draft: Draft, edited: Edited) -> dict[str, Any]:
+    """Return the context of the form. Each text is a list of (code, name of the language, text) tuples."""
+
+    def cells(*texts: Texts) -> list[tuple[str, ...]]:
+        return [(code, label_name(code), *(text.get(code, "") for text in texts)) for code in draft.languages]
+
+    return {
+        "draft": draft,
+        "titles": cells(draft.titles),
+        "fields": [(row, cells(row.names)) for row in draft.fields],
+        "answers": [(row, cells(row.names, row.meanings)) for row in draft.answers],
+        "guideline_texts": cells(draft.guidelines),
+        "forms": [(name, FORM_LABELS.get(name, name)) for name in FORMS],
+        "styles": [*STYLES.items()],
+        "vocabularies": sorted(set(Vocabulary.objects.values_list("name", flat=True))),
+        "languages": [(code, label_name(code)) for code in draft.languages],
+        "more_languages": sorted((label_name(code), code) for code in LANGUAGES if code not in draft.languages),
+        "corpus_fields": (_corpus(edited.corpus) or {}).get("fields", ()),
+    }
+
+
+def _places(draft: Draft) -> Iterator[str]:
+    """Yield the parts of the form that can show an error."""
+    yield from ("", "slug", "title", "redundancy")
+    yield from () if draft.has_base else ("form", "layout")
+    yield from ["vocabulary"] if draft.needs_vocabulary else ["answers"] if draft.lists_answers else []
+    yield from (f"field-{row}" for row in range(len(draft.fields)))
+    yield from (f"answer-{row}" for row in range(len(draft.answers) if draft.lists_answers else 0))
+    yield from (f"guidelines-{code}" for code in draft.languages)
+
+
+def _sentence(fault: KindError, place: str) -> str:
+    """Return an error as the page shows it: with its line, unless it is shown beside the field."""
+    text = fault.sentence if place else str(fault)
+    text = text.replace(f"{inbox.folder()}/", "")
+    return text[0].upper() + text[1:]
+
+
+def _preview(kind: Kind, language: str) -> dict[str, Any]:
+    """Return the context of the preview, in which the page has the language of the item if it is translated to it."""
+    if language not in languages_of(kind):
+        language = usual_language(kind)
+    is_translated = language in dict(settings.LANGUAGES)
+    with override(language if is_translated else get_language()):
+        html = preview(kind, language, alone=False)
+    return {"preview": html, "guidelines": rendered(in_language(language, kind.guidelines) or ""), "shown": language}
