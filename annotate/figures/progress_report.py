@@ -365,7 +365,7 @@ def forecast_words(result: Result) -> list[str]:
     elif decide["adjudicators"] and (decide["days"]["middle"] is None or decide["days"]["middle"] > last):
         people = are(decide["adjudicators"], "person", "people")
         dates = span(result, decide["days"])
-        sentences.append(f"Adjudication ({people}) takes longest: {dates}.")
+        sentences.append(f"Bottleneck: adjudication ({people}), {dates}.")
     if result["assumed"]:
         sentences.append(
             f"The dates assume {result['assumed']['seconds']:g} seconds per answer and "
@@ -390,12 +390,8 @@ def _in_all(result: Result, served: list[Result]) -> str:
         return f"The finish cannot be predicted: in most simulations, it is later than {BEYOND} from now."
     subject = "All work" if len(served) == len(result["queues"]) else "All work with readers"
     low = _date(result, days["low"])
-    latest = f"between {low} and {_date(result, days['high'])}" if days["high"] is not None else ""
-    range_ = latest or f"not before {low}, without a latest date"
-    return (
-        f"{subject} is expected to be finished about {_date(result, days['middle'])}, and in 90% of the simulations "
-        f"{range_}."
-    )
+    range_ = f"{low} to {_date(result, days['high'])}" if days["high"] is not None else f"from {low}, open end"
+    return f"{subject} finishes about {_date(result, days['middle'])}. 90% range: {range_}."
 
 
 def _more(result: Result, row: Result) -> str:

@@ -199,7 +199,7 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **options)
     printed = " ".join(out.getvalue().split())
-    assert "All work with readers is expected to be finished about" in printed
+    assert "All work with readers finishes about" in printed
     assert "The dates assume 12 seconds per answer and 10 hours per week for each reader" in printed
 
 

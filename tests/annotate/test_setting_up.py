@@ -533,7 +533,7 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     page = foreseen(desk, demo_corpus)
     assert re.search(r"500 items: \d+ disputed, \d+ audited, done by .* with 1 annotator\.", page)
     assert "languages without readers" in page
-    assert "is expected to be finished about" in page
+    assert "finishes about" in page
     assert "all are drawn" not in page
     assert "fewer than 999,999, so all are drawn." in foreseen(desk, demo_corpus, size="999999")
     assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")

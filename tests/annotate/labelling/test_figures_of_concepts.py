@@ -4,6 +4,7 @@ import pytest
 
 from annotate.figures import annotator_statistics
 from annotate.figures.annotator_statistics import MOST_LABELS
+from annotate.figures.item_list import Filter, composition, page_of
 from annotate.models import Judgment
 from corpora.models import Concept
 from tests.annotate.labelling.acts import begun, choose
@@ -48,6 +49,17 @@ def test_of_many_concepts_the_most_used_are_shown_by_name(task, readers, concept
     client.force_login(manager)
     page = client.get(f"/manage/tasks/acts/people/{readers[0].pk}/").text
     assert all(task.kind.name(key) in page for key in labels)
+
+
+def test_items_are_counted_and_found_by_each_of_their_concepts(task, readers, concepts, client, manager):
+    for reader in readers:
+        choose(reader, task, *concepts[:2])
+    unit = task.units.get(stage="LABELLED")
+    assert composition(task)["labels"] == {concepts[0]: 1, concepts[1]: 1}
+    for concept, units in ((concepts[0], [unit]), (concepts[1], [unit]), (concepts[2], [])):
+        assert [found for found, _ in page_of(task, Filter(label=concept), None)[0]] == units
+    client.force_login(manager)
+    assert task.kind.name(concepts[0]) in client.get("/manage/tasks/acts/items/").text
 
 
 def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_chosen(

@@ -73,7 +73,7 @@ def test_forecasts_are_shown_for_all_tasks_and_each_unless_nobody_reads_a_langua
     page = desk.get(own).text
     for text in (table(desk.get(dates).text, "dates"), table(page, "forecast")):
         assert ("German" in text, "earlier" in text) == (True, True)
-    assert "All work is expected to be finished about" in page
+    assert "All work finishes about" in page
     assert "The dates assume 12 seconds per answer" in page
     task.is_open = False
     task.save()

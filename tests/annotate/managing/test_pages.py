@@ -296,6 +296,7 @@ def test_a_long_table_has_a_page_of_its_own_and_of_its_languages_a_few_are_plott
     page = desk.get(address(wide)).text
     assert ('id="progress"' in page, "The 12 languages with the most items, of 31" in page) == (False, True)
     assert 'href="/manage/tasks/task/?table=progress"' in page
+    assert len(page) < 25_000
     alone = desk.get(address(wide), {"table": "progress", "sort": "progress.-units"}).text
     assert (alone.count("<tr"), "<svg xmlns" in alone, "aria-sort" in alone) == (33, False, True)
     assert desk.get(address(wide), {"table": "nothing"}).status_code == 404
