@@ -12,9 +12,8 @@ from annotate.models import Annotator, Membership, Task
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import many
 from annotate.work import membership
+from annotate.work.membership import MEMBERS, OPEN_TO
 from annotate.work.routes import is_language, language_named, unknown_code
-
-EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
 
 
 @action(

@@ -24,7 +24,8 @@ from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.models import AnnotatorLanguage, Task
 from annotate.reports.tables import many
-from annotate.work import task_creation
+from annotate.work import membership, task_creation
+from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
 from annotate.work.task_creation import Progress as Advance
@@ -104,6 +105,14 @@ OPTIONS = (
         group=DRAW,
     ),
     Option("title", default="", help="the task's name as annotators see it", group=QUESTION),
+    Option(
+        "open_to",
+        default=EVERYBODY,
+        choices=OPEN_TO,
+        help="who works on the task: everybody who reads its languages, or the members whom `assay members` or the "
+        "task's page People adds",
+        group=QUESTION,
+    ),
     Option(
         "labels",
         labels,
@@ -191,6 +200,11 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
     draw_options = {name: values[name] for name in design.options if values[name] is not None}
     languages = draw_options.pop("languages", None)
     notes: list[str] = []
+
+    def complete(opened: Opened) -> None:
+        membership.open_to(opened.task, members_only=values["open_to"] == MEMBERS)
+        then(opened)
+
     if languages == ALL and design.asks_each:
         languages, notes = all_languages(corpus.name, values["predictor"])
     opened = task_creation.open_task(
@@ -206,7 +220,7 @@ def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]
         gold=_gold(values),
         suggest_from=values["suggest_from"],
         progress=progress,
-        then=then,
+        then=complete,
         **_fields(values, kind),
     )
     return opened, notes

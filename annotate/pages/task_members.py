@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from annotate.actions.action import ActionError
-from annotate.actions.members import EVERYBODY, MEMBERS, members_action
+from annotate.actions.members import members_action
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
@@ -21,6 +21,7 @@ from annotate.pages.access import UserRequest, may, whole_number
 from annotate.pages.dashboard import done, log_change
 from annotate.work import membership
 from annotate.work.accounts import is_manager
+from annotate.work.membership import EVERYBODY, MEMBERS
 
 ON_A_PAGE = 50
 SEARCH = ("find", "language", "group")  # fields of the search for people to add

@@ -16,6 +16,7 @@ from annotate.models import Annotator, Membership, Task
 from annotate.work.accounts import check_may_change, is_manager
 from annotate.work.queue import close_others
 
+EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
 MOST = 2_000_000_000  # largest quota that every database stores
 
 

@@ -36,6 +36,13 @@ def opened(command="open_task", **options):
     return json.loads(out.getvalue()), err.getvalue()
 
 
+def test_a_task_is_opened_to_its_members_only(demo_corpus):
+    opened(**PRECISION, open_to="members", dry_run=True)
+    assert not Task.objects.exists()
+    opened(**PRECISION, open_to="members")
+    assert Task.objects.get().members_only
+
+
 def check_recheck(audit):
     """Nobody foresees which posts are checked, a dry run neither: it draws by another secret. Takes the number out."""
     if audit:
