@@ -304,7 +304,7 @@ ASKED = {
     "alternative": "explanation/other-tools/",
     "Assay vs Prodigy": "explanation/other-tools/#assay-vs-each-tool",
     "can people mark spans": "how-to/own-kind/",
-    "named entity": "explanation/other-tools/",
+    "named entity": "how-to/own-kind/",
     "stop an annotator": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "too fast": "how-to/campaign/#stop-an-annotator-and-throw-away-the-answers",
     "spam": "how-to/campaign/#careless-annotators",
