@@ -92,7 +92,9 @@ def _check_predictions(values: Values) -> None:
     if is_ranked:
         check_records(corpus, manifest)
     named_columns(values["column"], FIELDS)
-    read_map(values["map"])
+    # A file of languages may add labels, which are known only while it is read.
+    if not values["languages"]:
+        read_map(values["map"])
 
 
 @action(

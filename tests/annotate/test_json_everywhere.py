@@ -83,6 +83,8 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     annotator, task = Annotator.objects.get(user__username="ann"), Task.objects.get()
     judge(annotator, take(annotator, task).pk, Answer("de"))
 
+    told = asked("members", "t", add=["ann"], quota="20")
+    assert (told["open_to"], [row["quota"] for row in told["members"]]) == ("everybody", [20])
     told = asked("status")
     assert told["installation"]["data_folder"] == str(settings.DATA_DIR)
     assert told["people"] == {"annotators": 2, "adjudicators": 1, "invited": 2, "managers": 0}

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[2] / "annotate"
 TEMPLATES = ROOT / "templates"
 # Of reports and cards, and what only a shell shows: in English, whoever reads them.
 IN_ENGLISH = {
+    "_report_end.html",
+    "_report_head.html",
     "_report_section.html",
     "_table.html",
     "_preview_concepts.html",
@@ -102,7 +104,8 @@ OF_OTHERS = {
     *("task_overview", "task_statistics"),
     # pages/
     *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "dashboard"),
-    *("job_pages", "serializers", "task_configuration", "task_reports", "task_setup"),
+    *("flag_pages", "inbox", "job_pages", "kind_editor", "serializers", "shares", "task_configuration"),
+    *("task_members", "task_reports", "task_setup"),
 }
 KINDS = (
     *("concept_kind", "record_kind", "language", "language_questions", "preference_kind", "verify"),
@@ -124,6 +127,8 @@ OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoes
 # Functions in modules of annotators by which managers act.
 OF_MANAGERS = {
     *("check_may_change", "check_grant"),
+    # of members
+    *("quota_of", "check_may_choose"),
     # of languages for which people ask
     *("grant", "refuse", "_decided", "requests"),
     # of flags and notes

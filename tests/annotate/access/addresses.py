@@ -74,6 +74,8 @@ PAGES = {
     **dict.fromkeys(
         [f"manage-{page}" for page in ("languages", "void", *FORMS_OF_MANAGERS)], (MANAGERS_LOOK, MANAGERS_ACT)
     ),
+    # Its corpus has no votes, so the form is refused.
+    "manage-new-task": (MANAGERS_LOOK, (302, 403, 403, 403, 403, 400)),
     **dict.fromkeys(
         [f"manage-{page}" for page in ("lift", "question", "note", "pause", *BUTTONS_OF_MANAGERS)],
         (NO_GET, MANAGERS_ACT),
