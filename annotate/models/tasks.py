@@ -89,7 +89,6 @@ class Tasks(models.QuerySet["Task"]):
 
         is_paused: whether the annotator is paused.
         role, quota: those of the annotator's membership; None without one.
-        answered: number of the annotator's valid answers, counted only if there is a quota.
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
@@ -101,7 +100,7 @@ class Tasks(models.QuerySet["Task"]):
             is_paused=Exists(paused),
             role=Subquery(membership.values("role")),
             quota=Subquery(membership.values("quota")),
-        ).annotate(answered=_answered_under_quota(annotator, OuterRef("pk")))
+        )
 
 
 class Task(_Options, models.Model):
@@ -238,7 +237,10 @@ class Task(_Options, models.Model):
 class Memberships(models.QuerySet["Membership"]):
     def with_answers(self) -> Self:
         """Annotate each membership with `answered`, the number of valid answers; it is 0 without a quota."""
-        return self.annotate(answered=_answered_under_quota(OuterRef("annotator"), OuterRef("task")))
+        answers = apps.get_model("annotate", "Judgment").objects.live().answers()
+        of_member = answers.filter(annotator=OuterRef("annotator"), unit__task=OuterRef("task")).order_by()
+        number = Subquery(of_member.values("unit__task").annotate(number=Count("pk")).values("number"))
+        return self.annotate(answered=Case(When(quota__isnull=False, then=Coalesce(number, 0)), default=0))
 
 
 class Membership(models.Model):
@@ -270,14 +272,6 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator} in {self.task.name}"
-
-
-def _answered_under_quota(annotator: Any, task: Any) -> Case:
-    """Return an expression for the number of an annotator's valid answers in a task, which is 0 without a quota."""
-    answers = apps.get_model("annotate", "Judgment").objects.live().answers()
-    of_task = answers.filter(annotator=annotator, unit__task=task).order_by().values("unit__task")
-    number = Subquery(of_task.annotate(number=Count("pk")).values("number"))
-    return Case(When(quota__isnull=False, then=Coalesce(number, 0)), default=0)
 
 
 class Guidelines(models.Model):

@@ -182,6 +182,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     if any(task.kind.routing.is_routed or UND in task.languages for task in listed):
         rows = {route.language: route for route in _routes()}
     standing = _standing(annotator, listed)
+    answered = _answered(annotator, [pk for pk, (_, _, quota) in standing.items() if quota is not None])
     tested = [task for task in listed if task.test_items]
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
@@ -189,7 +190,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     issued = []
     for task in listed:
         read_in, least_level = set(task.read_in), task.least_level
-        is_paused, role, quota, answered = standing[task.pk]
+        is_paused, role, quota = standing[task.pk]
         works = role != Membership.MANAGER and not (task.members_only and role is None)
         permit = Permit(
             annotator=annotator,
@@ -204,14 +205,14 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
             read_today=read.get(task.pk, 0),
             role=role,
             quota=quota,
-            answered=answered,
+            answered=answered.get(task.pk, 0),
         )
         issued.append(permit)
     return issued
 
 
-Standing = tuple[bool, str | None, int | None, int]  # is_paused, role, quota and answered, see Tasks.for_work
-_STANDING = ("is_paused", "role", "quota", "answered")
+Standing = tuple[bool, str | None, int | None]  # is_paused, role and quota, see Tasks.for_work
+_STANDING = ("is_paused", "role", "quota")
 
 
 def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
@@ -220,6 +221,14 @@ def _standing(annotator: Annotator, tasks: list[Task]) -> dict[int, Standing]:
         return {task.pk: tuple(vars(task)[name] for name in _STANDING) for task in tasks}
     rows = Task.objects.for_work(annotator).filter(pk__in=[task.pk for task in tasks]).order_by()
     return {pk: standing for pk, *standing in rows.values_list("pk", *_STANDING)}
+
+
+def _answered(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
+    """Return the number of an annotator's valid answers in each task, by the task's primary key."""
+    if not tasks:
+        return {}
+    answers = Judgment.objects.live().answers().filter(annotator=annotator, unit__task__in=tasks).order_by()
+    return dict(answers.values_list("unit__task").annotate(Count("pk")))
 
 
 def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:

@@ -110,7 +110,10 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_decided(skipped, ada
     task, good = skipped(), file("id,label,reason\n1,de,known\n")
     for options, sentence in (
         ({"as": "nobody", "list": True}, "There is no annotator 'nobody', or the account is locked"),
-        ({"as": "reader", "list": True}, "reader is not an adjudicator. To make them one, set the column adjudicates"),
+        (
+            {"as": "reader", "list": True},
+            "reader is not an adjudicator of this task. To make them one, use `assay members",
+        ),
         ({"task": "other", "list": True}, "There is no task 'other'; available: task."),
         ({}, "Specify either a FILE of decisions, or --list or --out FILE to list the units to decide"),
         ({"file": "x.csv", "list": True}, "Specify either a FILE of decisions"),

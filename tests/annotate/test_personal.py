@@ -134,7 +134,7 @@ def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make
     assert "German: a manager has not decided yet" in asked.text
     assert take(ann, task) is None
     managers = signed_in(manager)
-    assert "1 language</a> for which people ask" in managers.get("/manage/").text
+    assert "Language requests</a>: 1 open" in managers.get("/manage/").text
     shown = managers.get(page).text
     assert "I grew up there" in shown
     [number] = re.findall('name="grant" value="([0-9]+)"', shown)

@@ -163,7 +163,7 @@ def test_unlock_lets_somebody_log_in_at_once_unless_a_manager_locked_them_out(an
     assert capsys.readouterr().out.startswith("ann was not locked: there were no wrong passwords")
     accounts.set_active([person("out", "de")], False)
     call_command("unlock", "out")
-    assert "A manager has locked the account of out. To unlock it, use the page Accounts." in capsys.readouterr().err
+    assert "A manager has locked the account of out. To unlock it, use the page People." in capsys.readouterr().err
     with pytest.raises(CommandError, match=r"^There is no account 'nobody'\.$"):
         call_command("unlock", "nobody")
 

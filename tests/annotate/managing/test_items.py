@@ -123,7 +123,7 @@ def test_an_items_page_tells_its_votes_and_all_that_happened(task, desk, person)
     skipped = task.units.get(stage="ADJUDICATION")
     settle(person("ada", adjudicates=True), skipped.pk, Answer("de", "I read it"))
     shown = words(desk.get(address(task, skipped)))
-    assert re.search(r"ann skipped .*ada settled as German I read it", shown)
+    assert re.search(r"ann skipped .*ada decided German I read it", shown)
     assert desk.get(f"{address(task)}0/").status_code == 404
 
 
