@@ -4,7 +4,6 @@ agreement_statistics.py computes the figures.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -12,7 +11,7 @@ from django.utils.safestring import SafeString
 from annotate.core.agreement.coefficients import LEAST_OTHERS
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
-from annotate.reports.plots import Mark, Row, forest
+from annotate.reports.plots import Mark, Row, forest, whole_axis
 from annotate.reports.tables import (
     LANGUAGE,
     NUMBER,
@@ -346,7 +345,9 @@ def accuracy(estimate: Mapping[str, Any]) -> str:
 
 # --- Plots
 
-_alphas = partial(forest, counted="units", axis=(0, 100), decimals=True)
+
+def _alphas(rows: Sequence[Row], title: str) -> SafeString:
+    return forest(rows, title=title, counted="units", axis=whole_axis(rows), decimals=True)
 
 
 def agreement_plot(report: Section) -> SafeString:
@@ -357,7 +358,7 @@ def agreement_plot(report: Section) -> SafeString:
     if len(parts) != 1:
         parts[ALL] = report[ALL][key]
     rows = [Row(code, label_name(code) if code != ALL else "", (_mark(measure),)) for code, measure in parts.items()]
-    return _alphas(rows, title=f"Krippendorff’s alpha ({BY[key]})")
+    return _alphas(rows, f"Krippendorff’s alpha ({BY[key]})")
 
 
 def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:
@@ -366,7 +367,7 @@ def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:
         for row in report[ALL]["against_rest"]
         if row["agreement"]["value"] is not None
     ]
-    return _alphas(rows, title="Each annotator against the rest") if rows else NONE
+    return _alphas(rows, "Each annotator against the rest") if rows else NONE
 
 
 def _mark(measure: Section) -> Mark:

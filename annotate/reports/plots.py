@@ -25,7 +25,7 @@ ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
 QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--paper, #fbfaf7)"
 
 # Left edge and width of the plot area in a plot of rows, in percent of the width.
-PLOT, PLOT_WIDTH = 21, 46
+PLOT, PLOT_WIDTH = 25, 42
 LINE_HEIGHT, ROW = 18, 26  # pixels
 NAME = 52  # distance from the start of the code to the start of the name, in pixels
 
@@ -88,32 +88,44 @@ def tick(x: str, label: str, head: int, bottom: int) -> list[SafeString]:
 Letters = tuple[tuple[int, int], tuple[int, int]]
 
 
-def letters_of(labels: Collection[str], wide: int, narrow: int) -> Letters:
-    """Return how to shorten labels on a wide page and on a narrow page, so that they remain distinct.
+def letters_of(heads: Collection[tuple[str, str]], wide: int, narrow: int) -> Letters:
+    """Return how to shorten codes on a wide page, and names on a narrow page, so that they remain distinct.
+
+    A row without a name shows its code on a narrow page too.
 
     Both results are tuples of the maximum number of letters, and how many of these are from the end.
 
+    heads: (code, name) of each row.
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
-    on_wide, on_narrow = ((limit, end_apart(labels, limit, (limit - 1) // 2)) for limit in (wide, narrow))
-    return on_wide, on_narrow
+    codes, names = {label for label, _ in heads}, {name or label for label, name in heads}
+    return (wide, end_apart(codes, wide, (wide - 1) // 2)), (narrow, end_apart(names, narrow, (narrow - 1) // 2))
 
 
 def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: Letters) -> SafeString:
     """Return the head of a row: a line above it, the code and the name. A name that is too long is cut off.
 
+    A narrow page shows only the name.
+
     room: space for the code and the name (percent of the width).
-    letters: how to shorten the code, see `letters_of`.
+    letters: how to shorten the code and the name, see `letters_of`.
     """
     y = height / 2 + 4
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    beside = text(name, NAME, y, font_weight=600, class_="plot-wide")
-    code = code_text(label, y, *letters, **({"fill": QUIET} if name else {"font_weight": 600}))
-    return line + element("svg", code, beside, y=top, width=f"{room}%", height=height)
+    if name:
+        on_wide, on_narrow = letters
+        heads = [
+            text(shortened(label, *on_wide), 0, y, fill=QUIET, class_="plot-wide"),
+            text(name, NAME, y, font_weight=600, class_="plot-wide"),
+            text(shortened(name, *on_narrow), 0, y, font_weight=600, class_="plot-narrow", display="none"),
+        ]
+    else:
+        heads = [code_text(label, y, *letters, font_weight=600)]
+    return line + element("svg", *heads, y=top, width=f"{room}%", height=height)
 
 
 def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int], **attributes: object) -> SafeString:
-    """Return the code of a row, or the person's name if rows are people. If it is too long, its middle is left out.
+    """Return the code of a row without a name. If it is too long, its middle is left out.
 
     Elements of the class plot-narrow are hidden unless a style sheet shows them.
     """
@@ -137,9 +149,9 @@ COUNTS = 78  # right edge of the column of counts, in percent of the width
 SERIES = 20  # height of each series if a row has several, in pixels
 
 # Possible widths of a zoomed axis, which starts at 0 or ends at 100, in percent. TICKS has the distance between ticks
-# for each width.
+# for each width, including those of axes that start below 0.
 ZOOMED = (5, 10, 20, 30, 40, 50)
-TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25}
+TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25, 150: 50, 200: 50}
 MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; an arrow marks each of them
 
 # Shades of stacked bars, from finished to not started. They can be told apart without colour.
@@ -182,8 +194,11 @@ class Row(NamedTuple):
 def axis_of(rows: Iterable[Row]) -> Axis:
     """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals.
 
-    Return (0, 100) if none of them does.
+    Return `whole_axis` if none of them does.
     """
+    rows = list(rows)
+    if (whole := whole_axis(rows))[0] < 0:
+        return whole
     marks = [mark for row in rows for mark in row.marks if mark is not None]
     measured = [(mark.value, mark.low, mark.high) for mark in marks if mark.value is not None]
     for width in ZOOMED if measured else ():
@@ -196,7 +211,14 @@ def axis_of(rows: Iterable[Row]) -> Axis:
             cut = sum(far > outer + 1e-9 for _, far in distances)
             if max(near for near, _ in distances) <= inner and cut <= MOST_CUT * len(measured):
                 return axis
-    return 0, 100
+    return whole
+
+
+def whole_axis(rows: Iterable[Row]) -> Axis:
+    """Return (0, 100), or an axis that starts at -50 or -100 if a value or an interval is below 0."""
+    marks = [mark for row in rows for mark in row.marks if mark is not None and mark.value is not None]
+    lowest = min((min(mark.value, mark.low) for mark in marks if mark.value is not None), default=0)
+    return -100 if lowest < -0.5 else -50 if lowest < 0 else 0, 100
 
 
 def forest(
@@ -229,10 +251,11 @@ def forest(
     parts.append(text("95% interval", "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
-    letters = letters_of({row.label for row in rows}, 24, 9)
+    letters = letters_of([(row.label, row.name) for row in rows], 24, 11)
     for percentage in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (percentage - start) / (end - start):g}%"
-        parts += tick(x, f"{percentage / 100:g}" if decimals else f"{percentage}%", head, bottom)
+        label = f"{percentage / 100:g}" if decimals else f"{percentage}%"
+        parts += tick(x, label.replace("-", "−"), head, bottom)
     for top, row in zip(range(head, bottom, height), rows, strict=True):
         parts.append(_forest_row(row, top, height, axis, letters, decimals=decimals))
     if limit:
@@ -247,8 +270,8 @@ def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -
     for index, name in enumerate(series):
         top = LINE_HEIGHT * len(parts)
         parts.append(legend(_dot(index, 5, top + 9), name, top, room=16))
-    if axis != (0, 100):
-        start, end = axis
+    start, end = axis
+    if start > 0 or end < 100:
         note = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
         parts.append(text(note, f"{PLOT}%", LINE_HEIGHT * len(parts) + 13, fill=QUIET))
     if limit:
@@ -350,7 +373,7 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
     """
     used = [index for index in range(len(parts)) if any(row.counts[index] for row in rows)]
     longest = max((sum(row.counts) for row in rows), default=0) or 1
-    drawn, head, letters = [], 0, letters_of({row.label for row in rows}, 18, 6)
+    drawn, head, letters = [], 0, letters_of([(row.label, row.name) for row in rows], 18, 8)
     for index in used:
         box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(index))
         drawn.append(legend(box, parts[index], head))
@@ -439,7 +462,7 @@ def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str
     for number in range(int(end / step) + 1):
         value = number * step
         parts += tick(f"{PLOT + PLOT_WIDTH * value / end:.4g}%", f"{value:g} {unit}", head, bottom)
-    letters = letters_of({row.label for row in rows}, 18, 6)
+    letters = letters_of([(row.label, row.name) for row in rows], 18, 8)
     parts.extend(
         _range_row(row, top, end, unit, letters) for top, row in zip(range(head, bottom, ROW), rows, strict=True)
     )

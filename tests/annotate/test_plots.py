@@ -25,6 +25,7 @@ from annotate.reports.plots import (
     letters_of,
     ranges,
     stacked,
+    whole_axis,
 )
 from annotate.reports.square_plots import SHADES, heat_map
 from annotate.reports.table_formats import as_lines
@@ -224,7 +225,7 @@ def test_numbers_are_written_so_that_they_say_neither_too_much_nor_too_little():
     ],
 )
 def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages(label, shown):
-    made = code_text(label, 10, *letters_of([label], 24, 9))
+    made = code_text(label, 10, *letters_of([(label, "")], 24, 9))
     assert re.findall(">([^<]+)</text>", made) == shown
     assert [len(words) <= most for words, most in zip(shown, (24, 9), strict=False)] == [True] * len(shown)
     # Alone, without a style sheet, one of them shows.
@@ -234,7 +235,31 @@ def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages
     made = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
     narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', made) if "…" in words]
     assert len({*narrow}) == len(names)
-    assert all(len(words) <= 9 for words in narrow)
+    assert all(len(words) <= 11 for words in narrow)
+
+
+def test_a_narrow_page_shows_the_name_of_a_row_in_place_of_its_code():
+    long = Row("pcm", "Nigerian Pidgin", (Mark(0.5, 0.4, 0.6),))
+    heads = {
+        (each.attrib["class"], each.text)
+        for each in parsed(forest([CZECH, long], title="Recall")).iter(f"{SVG}text")
+        if each.text in ("cs", "Czech", "pcm", "Nigerian Pidgin", "Niger…idgin")
+    }
+    assert heads == {
+        *(("plot-wide", words) for words in ("cs", "Czech", "pcm", "Nigerian Pidgin")),
+        *(("plot-narrow", words) for words in ("Czech", "Niger…idgin")),
+    }
+
+
+def test_the_axis_reaches_below_0_where_a_value_does():
+    below = Row("en", "English", (Mark(-0.3, -0.5, 0.1),))
+    assert [axis_of([row]) for row in (below, CZECH)] == [(-50, 100), (95, 100)]
+    assert whole_axis([below, Row("cs", "", (Mark(0.2, -0.6, 0.6), None))]) == (-100, 100)
+    assert whole_axis([CZECH, Row("bo", "", (Mark(None),))]) == (0, 100)
+    plot = forest([below], title="Alpha", axis=whole_axis([below]), decimals=True)
+    assert circles(plot) == ["13.33%"]
+    assert [words for words in texts(plot) if words in ("−0.5", "0", "0.5", "1")] == ["−0.5", "0", "0.5", "1"]
+    assert not [words for words in texts(plot) if "axis" in words]
 
 
 def test_rows_that_a_terminal_has_no_room_for_can_be_told_apart_and_an_empty_column_takes_none():
@@ -293,7 +318,7 @@ def test_ranges_stand_where_their_quartiles_are():
     said = [each.text for each in plot.iter(f"{SVG}text")]
     assert said[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
     (dot,) = plot.iter(f"{SVG}circle")
-    assert dot.attrib["cx"] == "44%"
+    assert dot.attrib["cx"] == "46%"
     assert "5.0 (2.0–9.0)" in said
     for most in (0.0, 0.04, 7.0, 123.0, 99_999.0):
         assert parsed(ranges([Span("x", "", 0.0, most / 2, most, 1)], title="x")) is not None
