@@ -23,6 +23,7 @@ from annotate.pages.adjudicators import DONE
 from annotate.pages.dashboard import manage_page
 from annotate.pages.flag_pages import CALLED
 from annotate.pages.item_view import record
+from annotate.reports.numbers import percent
 from annotate.work import answer_changes
 from corpora.models import votes_of
 
@@ -80,17 +81,21 @@ def _choices(task: Task, chosen: Filter, counts: dict[str, Any] | None) -> dict[
     if counts is None:
         return {"is_counting": True}
     labels = counts["labels"].most_common(MOST_CHOICES)
-    most = labels[0][1] if labels else 0
     return {
         "states": [(code, words, counts["states"][code]) for code, words in STATES.items() if counts["states"][code]],
         "languages": sorted((label_name(code), code, number) for code, number in counts["languages"].items()),
         "labels": [(label, task.kind.name(label), number) for label, number in labels],
         "labelled": counts["labelled"],
         "distribution": [
-            (task.kind.name(label), number, _query(Filter(label=label)), label == chosen.label)
+            (
+                task.kind.name(label),
+                number,
+                percent(number / counts["labelled"]),
+                _query(Filter(label=label)),
+                label == chosen.label,
+            )
             for label, number in labels[:MOST_LABELS]
         ],
-        "most": most,
         "different": len(counts["labels"]),
     }
 

@@ -108,7 +108,8 @@ def test_the_labels_are_counted_and_led_to(task, desk):
     assert counts["labelled"] == 3
     assert counts["states"].total() == 7
     page = desk.get(address(task))
-    assert "German 3" in words(page)
+    assert "German 3 100.0%" in words(page)
+    assert 'value="3" max="3"' in page.text
     assert '<a href="?label=de">German</a>' in page.text
 
 
