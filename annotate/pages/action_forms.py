@@ -134,6 +134,7 @@ LABELS: Mapping[str, str] = {
     "predictions": "Predictor",
     "against": "Compare with",
     "gold": "Gold set",
+    "map": "Renamed labels",
     "judge": "Machine judge",
     "unfinished": "Accept an unfinished set",
     "as": "Adjudicator",

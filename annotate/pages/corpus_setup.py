@@ -131,7 +131,7 @@ def inbox_page(request: UserRequest) -> HttpResponse:
             inbox.named(name).unlink(missing_ok=True)
             messages.success(request, f"{name} was deleted.")
         for upload in request.FILES.getlist("file"):
-            messages.success(request, f"{inbox.keep(upload).name} was added to the inbox.")
+            messages.success(request, f"{inbox.keep(request, upload).name} was added to the inbox.")
         return redirect("manage-inbox")
     return manage_page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
 
@@ -163,7 +163,7 @@ def new_corpus(request: UserRequest) -> HttpResponse:
         inbox.check_size(request)
         if upload := request.FILES.get("upload-file"):
             inbox.check_kind(upload)
-            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(upload).name})}")
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(request, upload).name})}")
         if not request.POST.get("file"):
             raise InvalidAnswer("Select a file from the inbox, or upload a file.")
         if "preview" not in request.POST:

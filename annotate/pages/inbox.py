@@ -13,6 +13,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http import HttpRequest, QueryDict
@@ -118,7 +119,7 @@ def with_uploads(request: HttpRequest) -> QueryDict:
         name = field.removeprefix("upload-")
         for upload in request.FILES.getlist(field):
             check_kind(upload, ENDINGS.get(name, ""), name)
-            posted.appendlist(name, str(keep(upload)))
+            posted.appendlist(name, str(keep(request, upload)))
     return posted
 
 
@@ -153,11 +154,12 @@ def _may_hold_rows(name: Path, start: bytes) -> bool:
     return is_named or (b"\0" not in start and not start.startswith(b"%PDF"))
 
 
-def keep(upload: _UploadedFile) -> Path:
+def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
-    If the inbox already has a file with the same name and content, return the path of that file. Raise InvalidAnswer if
-    the uploaded file is empty or has an invalid name.
+    If the inbox already has a file with the same name and content, return the path of that file. If it has
+    another file of this name, add a number to the name and say so. Raise InvalidAnswer if the uploaded file is empty or
+    has an invalid name.
     """
     name = Path(upload.name or "").name
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
@@ -173,6 +175,9 @@ def keep(upload: _UploadedFile) -> Path:
         path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
         with suppress(FileExistsError):
             os.link(upload.file.name, path)
+            if number > 1:
+                sentence = f"The inbox already has another file named {name}, so yours was saved as {path.name}."
+                messages.info(request, sentence)
             return path
         if path.stat().st_size == upload.size and digest_of(path) == digest_of(Path(upload.file.name)):
             return path
