@@ -137,6 +137,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         [shown_labels[gold], shown_labels[predicted], round(float(counts[gold, predicted]), 6)]
         for gold, predicted in np.argwhere(counts)
     ]
+    is_weighted = bool((units.weights != 1).any())
     called = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
     errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
@@ -151,7 +152,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "rows": [*system_measures.rows(), *by_scores.get("rows", ()), *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
-        "confusion": {"labels": [shown_labels[index] for index in occurring], "cells": cells},
+        "confusion": {"labels": [shown_labels[index] for index in occurring], "cells": cells, "weighted": is_weighted},
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         **({"names": called} if units.noun == POST else {}),

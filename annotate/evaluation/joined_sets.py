@@ -301,25 +301,41 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
     uniform: the set, joined with a predictor.
     """
     warnings = []
+    if posts := _unchecked_labels(uniform).total():
+        off = ASSUMED * posts / len(uniform.posts)
+        warnings.append(
+            f"{posts:,} labels of the gold set {name} come from a single reader, and no check measures how often "
+            f"such a label is wrong. If {ASSUMED:.0%} of them were wrong, accuracy could be "
+            f"{in_points(round(off, 4))} lower or higher than stated, and the figures for a language with only such "
+            f"labels {in_points(ASSUMED)}."
+        )
+    if _has_unchecked_adjudicators(uniform):
+        warnings.append(
+            f"The error rate of the adjudicators of the gold set {name} is unknown, because no post was decided by "
+            "two adjudicators."
+        )
+    return warnings
+
+
+def check_options(uniform: Uniform) -> list[str]:
+    """Return the options of `open_task` for the checks that the set lacks."""
+    pools = _unchecked_labels(uniform)
+    lacking = {option: pools[pool] > 0 for pool, option in CHECKED_BY.items()}
+    lacking[CHECKED_BY[READ]] |= _has_unchecked_adjudicators(uniform)
+    return [option for option, is_lacking in lacking.items() if is_lacking]
+
+
+def _unchecked_labels(uniform: Uniform) -> Counter[str]:
+    """Return the number of single-annotator labels in each pool whose error rate no check measures."""
     checked = {cell.word for cell in uniform.cells if cell.first}
     pools = Counter[str]()
     for cell, number in uniform.cells.items():
         pools[cell.word] += number if cell.word in CHECKED_BY and cell.word not in checked else 0
-    if posts := pools.total():
-        off = ASSUMED * posts / len(uniform.posts)
-        options = " and ".join(option for pool, option in CHECKED_BY.items() if pools[pool])
-        warnings.append(
-            f"{posts:,} labels of the gold set {name} come from a single reader, and no check measures how often "
-            f"such a label is wrong (open_task {options}). If {ASSUMED:.0%} of them were wrong, accuracy could be "
-            f"{in_points(round(off, 4))} lower or higher than stated, and the figures for a language with only such "
-            f"labels {in_points(ASSUMED)}."
-        )
-    if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
-        warnings.append(
-            f"The error rate of the adjudicators of the gold set {name} is unknown, because no post was decided by "
-            "two adjudicators (this requires open_task --check-share and at least two adjudicators)."
-        )
-    return warnings
+    return pools
+
+
+def _has_unchecked_adjudicators(uniform: Uniform) -> bool:
+    return uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells)
 
 
 def too_little_read(uniform: Uniform) -> str:

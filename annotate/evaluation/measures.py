@@ -398,6 +398,7 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
             weights[label, prediction] += 1.0
     for label, truths in joined.precision.items():
         read |= {key: (truth, label) for key, truth in truths.items() if key not in read}
+    is_weighted = uniform is not None and any(uniform.weights[cell] != 1 for cell in uniform.cells if cell.read)
     cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
     labels = metrics.und_last({label for pair in weights for label in pair})
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
@@ -408,7 +409,7 @@ def confused(joined: Joined, left: Left) -> dict[str, Any]:
         for key, (gold, predicted) in wrong.items()
     ]
     return {
-        "confusion": {"labels": labels, "cells": cells} if cells else None,
+        "confusion": {"labels": labels, "cells": cells, "weighted": is_weighted} if cells else None,
         "errors": errors,
         "error_count": len(errors),
         "error_base": len(read),

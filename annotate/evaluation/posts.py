@@ -16,7 +16,7 @@ from annotate.core.measures.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, join
+from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, check_options, join
 from annotate.evaluation.judge import frame_of_posts, judged_posts, with_certificate
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
@@ -196,6 +196,8 @@ def _figures(
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
         sections.append(("width", [], (WORDS["width"],)))
         commands += [WORDS["further_work"].format(task=task) for task in tasks[:1]]
+    if joined.labelled and (options := check_options(joined.labelled)):
+        commands.append(WORDS["more_checks"].format(options=" and ".join(f"`{option}`" for option in options)))
     if any("false_yes" in row["of"] for row in all_rows):
         sections.append(("false_yes", [], (WORDS["false_yes"],)))
     if "if_wrong" in measures:

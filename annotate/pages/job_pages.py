@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from django.contrib import messages
@@ -19,7 +20,7 @@ from django.utils.html import format_html
 from django_htmx.http import HttpResponseClientRedirect
 
 from annotate.actions import job_worker
-from annotate.actions.action import ActionError
+from annotate.actions.action import Action, ActionError
 from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
@@ -27,7 +28,7 @@ from annotate.models import Job, Task
 from annotate.pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
 from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import done, manage_page, sort_of
-from annotate.reports import report_renderer
+from annotate.reports import main_result, report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store, shares
 from corpora.storage.layout import read_manifest
@@ -35,6 +36,7 @@ from corpora.storage.layout import read_manifest
 # --- Table of jobs and description of their progress
 
 LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
+OUTCOME = 200  # maximum number of characters of an outcome in the table
 DRY_RUN = "This was a dry run"  # how the sentence begins that says so
 KB, MB = (1 << 10, "kB"), (1 << 20, "MB")  # (number of bytes, name of the unit)
 STATES = {"waiting": "queued", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
@@ -46,8 +48,8 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
         return Cell("–") if seconds is None else Cell(duration(seconds), seconds)
 
     def outcome(job: Job) -> str:
-        sentences = " ".join([*job.warned[:1], *job.said[:1]])
-        return action_forms.as_on_page(sentences, by_name()[job.action].options)[:200]
+        sentence = first_sentence([*job.said, *job.warned] if job.state == Job.DONE else [*job.warned, *job.said])
+        return shorten(action_forms.as_on_page(sentence, by_name()[job.action].options), OUTCOME, placeholder="…")
 
     columns = (
         Column("number", "job", SHORT, lambda job: Cell(str(job.pk), job.pk, url=address(job.pk))),
@@ -65,6 +67,13 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
         Column("said", "outcome", SENTENCE, outcome),
     )
     return table("Jobs", columns, jobs, slug="jobs", asked=sort)
+
+
+def first_sentence(texts: Iterable[str]) -> str:
+    """Return the first sentence of the first paragraph that is prose. Titles and tables do not end with a full stop."""
+    paragraphs = (" ".join(paragraph.split()) for text in texts for paragraph in text.split("\n\n"))
+    prose = next((paragraph for paragraph in paragraphs if paragraph.endswith((".", "!", "?"))), "")
+    return next(main_result.caveats([prose]))[0]
 
 
 def _subject(job: Job) -> str:
@@ -183,12 +192,18 @@ def _job_context(job: Job) -> dict[str, Any]:
         "documents": [name for name in _files(job) if shared_reports.is_document(name)],
         "shares": list(shares.open_shares(job)),
         "days": shares.DAYS,
-        "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
+        "report": is_done and job.action == "evaluate" and _report(job, action),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "steps": setup_steps.steps_of_job(job),
         "leads_to": _next_links(job) if is_done else [],
         "prelabel": is_done and _is_unread(job),
     }
+
+
+def _report(job: Job, action: Action) -> dict[str, Any]:
+    """Return the template context for an evaluation report, whose caveats name options by their labels."""
+    warnings = [action_forms.as_on_page(warning, action.options) for warning in job.data["warnings"]]
+    return report_renderer.as_context(job.data | {"warnings": warnings})
 
 
 # Action -> (path in the job's data, label) of the figures that its page shows.

@@ -19,7 +19,7 @@ A report is the dict that `evaluate` writes as JSON. It has these keys:
                 is McNemar's or a paired test.
     reliability optional: {confidence, accuracy, low, high, units} of each bin
     coverage    with reliability: {coverage, accuracy} at each threshold
-    confusion   {labels, cells}
+    confusion   {labels, cells}. weighted: whether the cells count items by their weights
     errors      {id, gold, predicted}; also language, people (share of annotators' answers by label) and fields, if
                 they are known
     told        sentences about the evaluation
@@ -284,6 +284,8 @@ def _reliability(report: dict[str, Any]) -> Section:
 def _confusion(report: dict[str, Any]) -> Section:
     labels, cells = report["confusion"]["labels"], report["confusion"]["cells"]
     totals, names = Counter[str](), report.get("names", {})
+    is_weighted = report["confusion"]["weighted"]
+    counted = f"{'weighted ' * is_weighted}{noun_of(report)}s"
     for gold, _, weight in cells:
         totals[gold] += weight
     rows = [
@@ -295,7 +297,7 @@ def _confusion(report: dict[str, Any]) -> Section:
         Column("gold_name", "name", NAME, lambda row: names.get(row["gold"], "")),
         Column("said", "predicted"),
         Column("said_name", "name", NAME, lambda row: names.get(row["said"], "")),
-        numbered("units", f"{noun_of(report)}s"),
+        numbered("units", counted),
         Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
     )
 
@@ -311,7 +313,8 @@ def _confusion(report: dict[str, Any]) -> Section:
         ]
 
     caption = f"the {len(rows)} most frequent confusions" if len(rows) > 1 else "confusions"
-    return Section("confusion", "Confusions", (), dense(caption, columns, rows), plots=heat_maps)
+    sentences = (f"The numbers are {counted}: an item counts for all items that it represents.",) * is_weighted
+    return Section("confusion", "Confusions", sentences, dense(caption, columns, rows), plots=heat_maps)
 
 
 def top_confusions(cells: Iterable[Confusion], limit: int) -> list[Confusion]:

@@ -22,12 +22,17 @@ def sentence(report: dict[str, Any]) -> str:
 
     If two systems are compared, the sentence also has the difference.
     """
-    heads = [row for row in _heads(report, report["rows"]) if row["value"] is not None]
+    measured = [row for row in report["rows"] if row["value"] is not None]
+    heads = _heads(report, measured) or measured[:1]
     exact = next((row for row in heads[1:] if row["low"] is not None), None)
     # A figure without an interval is followed by the first one that has an interval.
     told = [*heads[:1], *([exact] if exact and heads[0]["low"] is None else [])]
-    figures = "; ".join(_told(report, row) for row in told) or "no main figure was measured"
+    figures = "; ".join(_told(report, row) for row in told) or f"too few items for a main figure ({_items(report)})"
     return f"{report['predictor']['spelled']}: {figures}{_difference(report)}."
+
+
+def _items(report: Mapping[str, Any]) -> int:
+    return sum(gold["rows"] for gold in report["gold"])
 
 
 def _heads(report: Mapping[str, Any], rows: Sequence[Figure]) -> list[Figure]:

@@ -193,7 +193,13 @@ class _Layout(NamedTuple):
             *([numbered("units", f"{self.unit}s")] if any(row["units"] is not None for row in rows) else []),
             NOTES,
         )
-        plotted_rows = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
+        # The plot of the main figures, at the beginning of the report, shows the measures of the head.
+        main = {head["measure"] for head in self.report["head"] if not head["of"]}
+        plotted_rows = [
+            row
+            for row in rows
+            if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST and row["measure"] not in main
+        ]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in plotted_rows]
         tables = dense(many(len(rows), "measure"), columns, rows)
         plots = partial(pictures, marks, "Main measures", f"{self.unit}s")

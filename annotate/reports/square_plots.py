@@ -140,7 +140,7 @@ SHADES = (
     (0.2, 0.85, ON_ACCENT),
     (float("inf"), 1, ON_ACCENT),
 )
-NUMBERED = 26  # maximum number of labels for which a heat map shows numbers in its cells
+NUMBERED = 21  # maximum number of labels for which a heat map shows numbers in its cells
 OTHERS = "others"
 
 

@@ -106,6 +106,7 @@ def report():
         "confusion": {
             "labels": ["cs", "en", "sk", "und"],
             "cells": [["cs", "cs", 1100.0], ["cs", "sk", 40.6], ["en", "en", 52000.0], ["und", "en", 17.0]],
+            "weighted": True,
         },
         "warnings": ["The gold set found is unfinished: 77 of its posts still wait for people.", "Another one."],
     }
@@ -210,7 +211,9 @@ def test_what_a_report_lacks_is_not_mentioned_and_every_number_may_be_unmeasured
     comparison = report["comparison"]
     counted = words(comparison=comparison | {"rows": comparison["rows"][2:3]})
     assert "of 1 figure by label, mine@2 is better in 0 and cld2 is better in 1" in counted
-    assert "A minus B" not in words(comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": []})
+    assert "A minus B" not in words(
+        comparison=comparison | {"rows": []}, confusion={"labels": [], "cells": [], "weighted": False}
+    )
     assert "cld2" not in words(comparison=None)
     nothing = words(rows=[], comparison=None, confusion=None)
     # No example is given that could be read as the result.
@@ -237,8 +240,11 @@ def test_the_sentence_turns_a_loss_round_and_says_if_neither_is_better(report):
         "; 0.4 points more than cld2 [−1.1, 1.9], so neither is shown to be better."
     )
     assert told(low=None, high=None, note="too few").endswith("; not compared with cld2 (too few).")
-    assert evaluation_report.contents(report | {"comparison": None, "head": []}).sentence == (
-        "mine@2: no main figure was measured."
+    # Without a main figure, the first measured one is stated, or that there are too few items.
+    alone = report | {"comparison": None, "head": []}
+    assert evaluation_report.contents(alone).sentence == "mine@2: accuracy 93.4% [92.8, 93.9] on 120,575 posts."
+    assert evaluation_report.contents(alone | {"rows": []}).sentence == (
+        "mine@2: too few items for a main figure (24690)."
     )
 
 

@@ -73,6 +73,8 @@ def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number_until_i
     for content in (ROWS, ROWS, b"other", b"other"):
         desk.post(INBOX, {"file": arrived(content=content)})
     assert lying() == ["posts (2).jsonl", "posts.jsonl"]
+    said = words(desk.get(INBOX))
+    assert said.count("already has another file named posts.jsonl, so yours was saved as posts (2).jsonl.") == 1
     assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
     assert lying() == ["posts (2).jsonl"]
     response = desk.post(INBOX, {"delete": "../secret_key"})
@@ -602,3 +604,10 @@ def test_a_job_that_cannot_run_again_leads_to_its_form(desk, demo_corpus, make_t
     assert "The task 'task' already exists." in words(response)
     assert 'value="7"' in response.text
     assert Job.objects.count() == 1
+
+
+def test_the_list_of_jobs_shows_one_sentence_of_an_outcome():
+    report = "mine, measured on gold\n======================\n\nmine: accuracy 90.0% on\n40 posts. More.\n\n├──┤  1.5"
+    assert job_pages.first_sentence([report, "Report written to out."]) == "mine: accuracy 90.0% on 40 posts."
+    assert job_pages.first_sentence(["The file a.tsv is missing."]) == "The file a.tsv is missing."
+    assert job_pages.first_sentence([]) == ""

@@ -8,7 +8,7 @@ import pytest
 
 from annotate.core.estimation.detector_error import slips_of
 from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
-from annotate.evaluation.joined_sets import unchecked
+from annotate.evaluation.joined_sets import check_options, unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall, share
 from annotate.evaluation.uniform import Cell, Uniform
 from annotate.kinds import Answer
@@ -174,14 +174,19 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
     [sentence] = unchecked("gold", Uniform(read_by_one((10, "de", "de", ""))))
     assert sentence.startswith("10 labels of the gold set gold come from a single reader")
-    assert "(open_task --check-share)" in sentence
+    assert "--" not in sentence
+    assert check_options(Uniform(read_by_one((10, "de", "de", "")))) == ["--check-share"]
     assert not any("one reader" in words for words in unchecked("gold", Uniform(checked(wrong=1))))
     assert unchecked("gold", Uniform({"a": Cell("", "", True, "de", "de")})) == []
 
 
 @pytest.mark.parametrize(
     ("audit_recheck", "check_share", "options"),
-    [(0.0, 1.0, "--audit-recheck"), (1.0, 0.0, "--check-share"), (0.0, 0.0, "--audit-recheck and --check-share")],
+    [
+        (0.0, 1.0, "`--audit-recheck`"),
+        (1.0, 0.0, "`--check-share`"),
+        (0.0, 0.0, "`--audit-recheck` and `--check-share`"),
+    ],
 )
 def test_the_options_are_named_by_which_such_labels_would_be_checked(
     world, make_task, person, audit_recheck, check_share, options
@@ -189,8 +194,9 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
     checks = {"audit_share": 1.0, "audit_recheck": audit_recheck, "check_share": check_share}
     task = read_and_settled(make_task, person, [AGREED, DISPUTED] * 5, **checks)
     world.said |= {f"post-{n}": "de" for n in range(10)}
-    [warning] = [each for each in run(world.subject(), world.export(task))["warnings"] if "single reader" in each]
-    assert f"(open_task {options})" in warning
+    report = run(world.subject(), world.export(task))
+    assert [each for each in report["warnings"] if "single reader" in each and "--" not in each]
+    assert any(f"`assay open_task` and {options}" in note for note in report["words"]["commands"])
 
 
 def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_that_there_are(world, make_task, person):
