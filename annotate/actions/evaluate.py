@@ -105,7 +105,7 @@ OF_ALL = (
         help="also measure these predictions, and compare the two unit by unit",
         group=OTHER,
     ),
-    Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated", group=SETS),
+    Option("gold", Path, required=True, several=True, shown="FOLDER", help="the exported gold sets to measure on", group=SETS),
     Option("unfinished", flag, False, help="accept an unfinished set", group=SETS),
     Option(
         "sequential",

@@ -35,13 +35,13 @@ def corpora_table(rows: Rows) -> Table:
     heads = (
         Column("corpus", "corpus"),
         numbered("rows", "rows"),
-        Column("holds", "of"),
+        Column("holds", "contains"),
         Column("voted", "with votes", NUMBER, lambda row: _votes(row, row["voted"], row["rows"])),
         Column("agreed", "agreed on", NUMBER, lambda row: _votes(row, row["agreed"], row["voted"])),
         Column("licence", "licence", says=lambda row: row["licence"] or NOT_MEASURED),
-        Column("text", "text", NAME, lambda row: "publishable" if row["text_may_leave"] else "not publishable"),
+        Column("text", "text rights", NAME, lambda row: "publishable" if row["text_may_leave"] else "not publishable"),
         *numbers({"draws": "draws"}),
-        Column("predictors", "predictors", NAME, lambda row: ", ".join(row["predictors"])),
+        Column("predictors", "predictions by", NAME, lambda row: ", ".join(row["predictors"])),
         Column("note", "", NOTE, lambda row: row["fault"]),
     )
     return table("Corpora", heads, rows)

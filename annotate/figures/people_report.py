@@ -254,7 +254,7 @@ HEADINGS = (*TIMESHEET[:-1], "active hours")
 def everybody_table(people: Rows, sort: str, address: Address) -> Table:
     heads = (
         Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
-        Column("languages", "reads", SENTENCE, _languages),
+        Column("languages", "reads (level)", SENTENCE, _languages),
         *([Column("groups", "groups", SENTENCE, _groups)] if any(row["groups"] for row in people) else []),
         Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),

@@ -111,14 +111,16 @@ def trend(counts: list[int], title: str) -> SafeString:
 
 
 def progress_plot(progress: dict[str, Any]) -> SafeString:
-    """Return the plot of progress in the FEW languages that have the most units."""
+    """Return the plot of progress in the FEW languages that have the most units. `shares` is its legend."""
     rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))[:FEW]
     parts = [
         Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
         for row in rows
         if any(row[stage] for stage, _ in PARTS)
     ]
-    return stacked(parts, [words for _, words in PARTS], title="Items by language and state") if parts else NONE
+    if not parts:
+        return NONE
+    return stacked(parts, [words for _, words in PARTS], title="Items by language and state", has_legend=False)
 
 
 # --- Queues, and annotators without work
@@ -390,7 +392,7 @@ def _in_all(result: Result, served: list[Result]) -> str:
         return f"The finish cannot be predicted: in most simulations, it is later than {BEYOND} from now."
     subject = "All work" if len(served) == len(result["queues"]) else "All work with readers"
     low = _date(result, days["low"])
-    range_ = f"{low} to {_date(result, days['high'])}" if days["high"] is not None else f"from {low}, open end"
+    range_ = f"{low} to {_date(result, days['high'])}" if days["high"] is not None else f"{low} or later"
     return f"{subject} finishes about {_date(result, days['middle'])}. 90% range: {range_}."
 
 

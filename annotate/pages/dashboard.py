@@ -19,7 +19,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import capfirst
 
 from annotate.actions.registry import by_name
 from annotate.figures import annotator_statistics, progress_report, task_statistics
@@ -128,7 +127,8 @@ def manage_page(
     refusal: error to show; it also sets the HTTP status unless `status` is given
     status: HTTP status
     """
-    context |= {"task": task, "kind": task.kind, **_tabs(request, task)} if task else {"desk": DESK}
+    context |= {"task": task, "kind": task.kind, **_tabs(request, task)} if task else {}
+    context |= {"desk": DESK if request.user.is_staff else ()}
     context = with_address(context, request.path, request.GET.dict())
     if name != "counting" and "csv" in request.GET:
         return downloaded(context, request.GET["csv"])
@@ -246,7 +246,11 @@ def manage(request: UserRequest) -> HttpResponse:
         flags=Flag.objects.open().count(),
         asking=waiting_requests().count(),
         failed=[
-            (job, action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "")
+            (
+                job,
+                action_forms.title_of(job),
+                action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "",
+            )
             for job in Job.objects.failed()[:FEW]
         ],
         unfinished=setup_steps.unfinished(open_tasks, states) if may(request.user, "decide") else [],
@@ -294,7 +298,7 @@ def _task_rows(
             yield row | {
                 "languages": ", ".join(languages[:FEW])
                 + (f" and {len(languages) - FEW} more" if languages[FEW:] else ""),
-                "kind": capfirst(row["kind"].replace("_", " ")),
+                "kind": "" if task.kind.title == row["title"] else task.kind.title,
                 "state": task_statistics.state_of(
                     row, undecided=row["name"] in undecided and bool(row["adjudication"])
                 ),

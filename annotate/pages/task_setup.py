@@ -169,7 +169,7 @@ def new_task(request: UserRequest) -> HttpResponse:
         if not corpus and "corpus" not in values and len(choices) == 1:
             corpus = choices[0]
         ways = _kind_choices(corpus) if corpus else []
-        steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"] if corpus else "")
+        steps = setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]) if corpus else []
         return manage_page(request, "new_task_of", choices=choices, corpus=corpus, ways=ways, steps=steps)
     kind, design = _kind(values["kind"]), values.get("design", "")
     if design not in kind.designs:
@@ -254,7 +254,7 @@ def _kind(name_or_file: str) -> Kind:
 
 
 def _kind_choices(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds that fit a corpus, with their designs.
+    """Return the kinds that fit a corpus, with their designs. Kinds that show fields of its records come first.
 
     They include kinds that files in the inbox define. If such a file is invalid, its entry has the fault instead.
     """
@@ -269,7 +269,7 @@ def _kind_choices(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
         if _fits(kind, corpus):
             designs = [(design, PURPOSES[design]) for design in kind.designs]
             choices.append({"name": name, "given": source, "kind": kind, "designs": designs})
-    return choices
+    return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields)
 
 
 def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:

@@ -366,23 +366,23 @@ class Span:
     count: int
 
 
-def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, description: str = "") -> SafeString:
+def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, has_legend: bool = True) -> SafeString:
     """Plot a stacked bar for each row, all on the same scale.
 
-    The legend omits parts that are empty in every row.
+    has_legend: whether to draw a legend; it omits parts that are empty in every row
     """
     used = [index for index in range(len(parts)) if any(row.counts[index] for row in rows)]
     longest = max((sum(row.counts) for row in rows), default=0) or 1
     drawn, head, letters = [], 0, letters_of([(row.label, row.name) for row in rows], 18, 8)
-    for index in used:
+    for index in used if has_legend else ():
         box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(index))
         drawn.append(legend(box, parts[index], head))
         head += LINE_HEIGHT
-    head += 6
+    head += 6 if has_legend else 0
     bottom = head + ROW * len(rows)
     for top, row in zip(range(head, bottom, ROW), rows, strict=True):
         drawn.append(_stacked_row(row, parts, used, top, longest, letters))
-    return picture_of_rows(title, description, drawn, bottom)
+    return picture_of_rows(title, "", drawn, bottom)
 
 
 def bar(counts: Sequence[int], parts: Sequence[str], *, title: str) -> SafeString:

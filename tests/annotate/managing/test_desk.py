@@ -160,16 +160,16 @@ def test_imported_judgments_are_nobodys_work_here(desk, make_task, person, tmp_p
 
 def test_a_task_s_row_tells_its_state_who_works_and_what_can_be_done(desk, task, make_task, make_records_task, person):
     row = lambda: words(desk.get("/manage/")).split("Finish dates by language")[0]  # noqa: E731
-    assert "0 of 12 settled stalled finish … people 7 days 0 Export Extend Close" in row()
+    assert "0 of 12 settled stalled finish – people in 7 days 0 Export Extend Close" in row()
     answer(person("ann", "de"), task)
-    assert "1 of 12 settled running finish … people 7 days 1" in row()
+    assert "1 of 12 settled running finish – people in 7 days 1" in row()
     closed = desk.post("/manage/tasks/task/settings/switch/", {"open": "no"}, follow=True)
     assert closed.status_code == 200
-    assert "1 of 12 settled closed finish – people 7 days 1 Export Extend" in row()
+    assert "1 of 12 settled closed finish – people in 7 days 1 Export Extend" in row()
     make_task([AGREED], name="agreed")
     assert "1 of 1 settled finished" in row()
     make_records_task(languages=("de", "en"))
-    assert "Qa match · German, English · crowd" in row()
+    assert "German, English · crowd" in row()
 
 
 def test_tasks_are_found_by_words_and_shown_a_page_at_a_time(desk, make_task, monkeypatch):
