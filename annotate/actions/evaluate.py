@@ -66,9 +66,9 @@ OF_ALL = (
         "predictions",
         default="",
         argument=True,
-        help="a file (TSV, CSV, JSONL, Parquet) with the columns id and label (an empty label means a refusal), or id "
-        "and one column of scores per label; a predictor of the corpus, such as langid or mine@2; a folder of "
-        "published files, such as XGLUE's QADSM/en.prediction, or de-en.prediction for balanced sets; a TREC "
+        help="a predictor of the corpus, such as langid or mine@2, or a file (TSV, CSV, JSONL, Parquet) with the "
+        "columns id and label (an empty label means a refusal), or id and a column of scores per label. Also "
+        "accepted: published files, such as XGLUE's QADSM/en.prediction or de-en.prediction for balanced sets; a TREC "
         "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for message-reply "
         "pairs",
         group=PREDICTOR,
@@ -105,7 +105,15 @@ OF_ALL = (
         help="also measure these predictions, and compare the two unit by unit",
         group=OTHER,
     ),
-    Option("gold", Path, required=True, several=True, shown="FOLDER", help="the exported gold sets to measure on", group=SETS),
+    Option(
+        "gold",
+        Path,
+        required=True,
+        several=True,
+        shown="FOLDER",
+        help="the exported gold sets to measure on",
+        group=SETS,
+    ),
     Option("unfinished", flag, False, help="accept an unfinished set", group=SETS),
     Option(
         "sequential",

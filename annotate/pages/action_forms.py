@@ -250,7 +250,7 @@ def form(
     def field_of(option: Option) -> Field:
         field = _field(name, option, values, defaults)
         fault = str(refusal) if option.name == refused else ""
-        return replace(field, help=as_on_page(field.help, action.options), fault=fault)
+        return replace(field, help=as_on_page(field.help, action.options).replace("`", ""), fault=fault)
 
     first = [field_of(options[option_name]) for option_name in deed.first if option_name in options]
     rest: dict[str, list[Field]] = {}
