@@ -35,7 +35,7 @@ def corpora_table(rows: Rows) -> Table:
     heads = (
         Column("corpus", "corpus"),
         numbered("rows", "rows"),
-        Column("holds", "contains"),
+        Column("holds", "kind"),
         Column("voted", "with votes", NUMBER, lambda row: _votes(row, row["voted"], row["rows"])),
         Column("agreed", "agreed on", NUMBER, lambda row: _votes(row, row["agreed"], row["voted"])),
         Column("licence", "licence", says=lambda row: row["licence"] or NOT_MEASURED),
