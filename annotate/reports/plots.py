@@ -304,7 +304,8 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *
 
 
 def _decimal(mark: Mark) -> str:
-    return f"{mark.value:.2f}" + ("" if mark.alone else f" [{mark.low:.2f}, {mark.high:.2f}]")
+    written = f"{mark.value:.2f}" + ("" if mark.alone else f" [{mark.low:.2f}, {mark.high:.2f}]")
+    return written.replace("-", "−")
 
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[SafeString]:

@@ -258,6 +258,7 @@ def test_the_axis_reaches_below_0_where_a_value_does():
     assert whole_axis([CZECH, Row("bo", "", (Mark(None),))]) == (0, 100)
     plot = forest([below], title="Alpha", axis=whole_axis([below]), decimals=True)
     assert circles(plot) == ["13.33%"]
+    assert "−0.30 [−0.50, 0.10]" in texts(plot)
     assert [words for words in texts(plot) if words in ("−0.5", "0", "0.5", "1")] == ["−0.5", "0", "0.5", "1"]
     assert not [words for words in texts(plot) if "axis" in words]
 
