@@ -28,7 +28,7 @@ from annotate.pages.access import UserRequest
 from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
-from corpora.core.records import FIELDS
+from corpora.core.records import FIELDS, RESERVED
 from corpora.core.values import FREE_LICENCES, is_free
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
@@ -56,6 +56,7 @@ SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form about the file itself, and those that are not the manager's.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
 LONGEST_NAME = 50  # maximum length of a suggested name, which leaves room for a number
+LONGEST_FIELD = 24  # maximum length of a suggested field name, which leaves room for a prefix
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
@@ -142,8 +143,9 @@ def inbox_page(request: UserRequest) -> HttpResponse:
 def new_corpus(request: UserRequest) -> HttpResponse:
     """Let the manager choose a file, how it is read and what its columns hold, then start the import.
 
-    GET field:
+    GET fields:
     job: number of an import whose options the form shows again
+    holds: posts or records, which the form preselects
 
     POST fields:
     file: name of a file in the inbox
@@ -163,7 +165,8 @@ def new_corpus(request: UserRequest) -> HttpResponse:
         inbox.check_size(request)
         if upload := request.FILES.get("upload-file"):
             inbox.check_kind(upload)
-            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(request, upload).name})}")
+            query = {"file": inbox.keep(request, upload).name, "holds": request.POST.get("holds", POSTS)}
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode(query)}")
         if not request.POST.get("file"):
             raise InvalidAnswer("Select a file from the inbox, or upload a file.")
         if "preview" not in request.POST:
@@ -198,8 +201,29 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
         raise ActionError(
             "Records need fields that annotators see. Enter the fields' columns in order.", option="fields"
         )
-    options |= {name: posted.get(name, "").strip() for name in ("fields", "language", "labels")}
-    return options | {"column": _columns(posted, ("id", "language", "author", "posted_at", "url"))}
+    options |= {name: posted.get(name, "").strip() for name in ("language", "labels")}
+    column_of = _columns_by_field(posted["fields"].split(), file.sample().columns)
+    renamed = [f"{field}={column}" for field, column in column_of if field != column]
+    named = _columns(posted, ("id", "language", "author", "posted_at", "url"))
+    return options | {"fields": " ".join(field for field, _ in column_of), "column": [*named, *renamed]}
+
+
+def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the fields of records as (name, column) tuples.
+
+    words: what the manager entered, each the name of a column or of a field
+    """
+    columns_by_field = {_field_name(column): column for column in reversed(columns)}
+    chosen = [word if word in columns else columns_by_field.get(word, word) for word in words]
+    return [(_field_name(column), column) for column in chosen]
+
+
+def _field_name(column: str) -> str:
+    """Return a valid name for the field of a column, which is not the name of a column that every corpus has."""
+    name = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")[:LONGEST_FIELD]
+    if name in RESERVED:
+        return "body" if name == "text" else f"{name}_shown"
+    return name if name[:1].isalpha() else f"field_{name}"
 
 
 def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
@@ -279,7 +303,9 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
         "said": values,
         "formats": FORMATS,
         "kept": {name: value for name, value in values.items() if name not in OF_FILE},
-        "steps": setup_steps.steps(setup_steps.COLUMNS if values.get("file") else setup_steps.FILE),
+        "steps": setup_steps.steps(
+            setup_steps.COLUMNS if values.get("file") else setup_steps.FILE, holds=values.get("holds", POSTS)
+        ),
     }
     if values.get("file"):
         path = inbox.named(values["file"])
@@ -292,6 +318,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             preview = file.sample()
             context |= {"sample": _shown(preview), "licences": FREE_LICENCES}
             context["fields"] = _fields(preview, values, refusal)
+            context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:
             # Managers know the file by its name, so show the name instead of its path on the server.
             refusal = refusal or InvalidAnswer(str(error).replace(str(path), path.name))
@@ -315,7 +342,8 @@ def unused(stem: str, names: Iterable[str]) -> str:
 
 def _shown(preview: Sample) -> dict[str, Any]:
     def cell(value: Any) -> str:
-        text = "" if value is None else str(value)
+        # Half of a surrogate pair, which the import rejects, cannot be part of a page.
+        text = "" if value is None else str(value).encode(errors="replace").decode()
         return text if len(text) <= CUT else f"{text[:CUT]}…"
 
     rows = [[row] if isinstance(row, str) else list(map(cell, row)) for row in preview.rows]
@@ -343,6 +371,19 @@ def _fields(
         (field, label(field), field in NEEDED, column(field), refusal if refused == f"column-{field}" else None)
         for field in (*FIELDS, "language", "labels")
     ]
+
+
+def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
+    """Return the fields of records that the form shows: those entered, or all columns without another meaning."""
+    entered = values.get("fields", "")
+    names = {_field_name(column) for column in columns}
+    is_gone = (
+        "preview" in values and not {_field_name(word) for word in entered.split()} | set(entered.split()) <= names
+    )
+    if "fields" in values and not is_gone:
+        return entered
+    others = {_guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
+    return " ".join(dict.fromkeys(_field_name(column) for column in columns if column not in others))
 
 
 def _guess(field: str, columns: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from annotate.actions.action import ActionError
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.pages.access import PageRequest
 from annotate.work.accounts import is_manager
-from corpora.sources.compression import PACKED, SPREADSHEETS, format_of
+from corpora.sources.compression import PACKED, SPREADSHEETS, format_of, is_packed, looks_like_utf16
 from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
 
@@ -138,7 +138,8 @@ def check_kind(upload: _UploadedFile, ending: str = "", option: str = "") -> Non
     upload.seek(0)
     if not ending and not _may_hold_rows(name, start):
         kinds = "JSONL, CSV, TSV or Parquet"
-        raise ActionError(f"{name} was not kept, because it does not contain rows. Upload {kinds}.", option=option)
+        reason = "it is not text" if format_of(name) else "it does not contain rows"
+        raise ActionError(f"{name} was not kept, because {reason}. Upload {kinds}.", option=option)
 
 
 def holds_rows(path: Path) -> bool:
@@ -150,8 +151,10 @@ def holds_rows(path: Path) -> bool:
 def _may_hold_rows(name: Path, start: bytes) -> bool:
     if name.suffix.lower() in (*SPREADSHEETS, *ENDINGS.values()):
         return False
-    is_named = bool(format_of(name)) or name.suffix.lower() in PACKED
-    return is_named or (b"\0" not in start and not start.startswith(b"%PDF"))
+    if format_of(name) == "parquet" or name.suffix.lower() in PACKED:
+        return True
+    is_binary = start.startswith(b"%PDF") or (b"\0" in start and not looks_like_utf16(start))
+    return not is_binary or (bool(format_of(name)) and is_packed(start))
 
 
 def keep(request: HttpRequest, upload: _UploadedFile) -> Path:

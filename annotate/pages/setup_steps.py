@@ -43,12 +43,16 @@ class Step:
     is_current: bool
 
 
-def steps(current: int, corpus: str = "", task: str = "") -> list[Step]:
-    """Return the steps of a set-up.
+def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> list[Step]:
+    """Return the steps of a set-up. Records need no detectors, because their languages are declared.
 
     current: the number of the step that the page is about
     corpus, task: names of the corpus and the task, if they exist
+    holds: POSTS or RECORDS, if the corpus does not exist yet
     """
+    holds = next((row["holds"] for row in corpora_there() if row["corpus"] == corpus), holds)
+    skipped = DETECTORS if holds == RECORDS else None
+    current = COLUMNS if current == skipped else current
     corpus_url = reverse("manage-corpus", args=[corpus]) if corpus else ""
     urls = {
         FILE: corpus_url or reverse("manage-new-corpus"),
@@ -59,6 +63,7 @@ def steps(current: int, corpus: str = "", task: str = "") -> list[Step]:
     return [
         Step(title, urls.get(number, "") if number < current else "", number < current, number == current)
         for number, (title, _) in enumerate(STEPS)
+        if number != skipped
     ]
 
 
@@ -67,7 +72,8 @@ def steps_of_job(job: Job) -> list[Step]:
     if job.action not in STEP_OF or job.given.get("dry_run"):
         return []
     corpus = job.corpus if job.action != "import_corpus" or job.state == Job.DONE else ""
-    return steps(STEP_OF[job.action] + (job.state == Job.DONE), corpus)
+    holds = RECORDS if job.given.get("fields") else POSTS
+    return steps(STEP_OF[job.action] + (job.state == Job.DONE), corpus, holds=holds)
 
 
 def next_of_job(job: Job) -> str:

@@ -55,6 +55,11 @@ _ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
 _DAMAGE = (lzma.LZMAError, zstd.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
+def is_packed(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a compressed file, supported or not."""
+    return start.startswith((*_MAGIC, *_UNSUPPORTED)) or start[1:4] == _SKIPPED
+
+
 def packing_of(path: Path, start: bytes) -> str | None:
     """Return the compression format of a file, or None if it is not compressed.
 

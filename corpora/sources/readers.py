@@ -392,6 +392,7 @@ def _bytes(value: Any) -> int:
 
 
 ROWS = 10
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_INSPECTED = 64 << 20  # number of bytes of a file from which the preview recognizes the encoding
 
 
@@ -415,6 +416,8 @@ def sample(path: Path, format: str, text_format: TextFormat) -> Sample:
     columns = list(dict.fromkeys(filter(None, header_of(path, format, ROWS, text_format))))
     if not columns:
         raise CorpusError(f"The first line of {path} contains no column names.")
+    if _SURROGATE.search("".join(columns)):
+        raise CorpusError(f"The column names of {path} cannot be read. Choose the file's encoding.")
     every_column = Columns({name: name for name in columns}, needed=())
     rows_read = read_rows(path, format, every_column, text_format=text_format)
     rows = [

@@ -158,6 +158,31 @@ def test_records_need_fields_and_are_imported_with_them(desk):
     assert manifest_of("july").fields == ("query", "title")
 
 
+def test_reserved_columns_of_records_become_other_fields_and_the_form_suggests_them(desk):
+    lay("r.csv", b"id;text;Page Title;author\n1;a;b;c\n")
+    page = desk.get(NEW, {"file": "r.csv", "holds": "records"}).text
+    assert 'value="records" checked' in page
+    assert 'name="fields" value="body page_title"' in page
+    assert "Detectors" not in page.partition("</ol>")[0]
+    form = {"file": "r.csv", "holds": "records", "column-text": "", "language": "en", "column-author": "author"}
+    importing(desk, **form, fields="body page_title author")
+    job = Job.objects.get()
+    assert (job.given["fields"], job.given["column"]) == (
+        "body page_title author_shown",
+        ["body=text", "page_title=Page Title", "author_shown=author"],
+    )
+    by_name()["import_corpus"].perform(job.given)
+    assert manifest_of("july").fields == ("body", "page_title", "author_shown")
+    assert "Detectors" not in desk.get(reverse("manage-new-task"), {"corpus": "july"}).text.partition("</ol>")[0]
+
+
+def test_the_way_to_records_keeps_them_preselected(desk):
+    page = desk.get(NEW, {"holds": "records"}).text
+    assert '<input type="hidden" name="holds" value="records">' in page
+    response = desk.post(NEW, {"upload-file": arrived(), "holds": "records"})
+    assert 'value="records" checked' in desk.get(response.url).text
+
+
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
@@ -167,6 +192,7 @@ def test_records_need_fields_and_are_imported_with_them(desk):
         ("t.parquet", b"PAR1", "t.parquet"),
         ("t.jsonl.gz", gzip.compress(ROWS * 1000)[:60], "t.jsonl.gz"),
         ("t.jsonl", "ü".encode("utf-16"), "contains no column names"),
+        ("t.csv", "id,текст\n1,да\n".encode("windows-1251"), "t.csv cannot be read. Choose the file's encoding."),
     ],
 )
 def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, content, why):
@@ -175,6 +201,12 @@ def test_a_file_that_cannot_be_read_is_forecast_anything_is_begun(desk, name, co
     assert (response.status_code, why in words(response)) == (400, True)
     # Where it lies is of no use to anybody, and where the data are is nobody's business.
     assert str(inbox.folder()) not in words(response)
+
+
+def test_half_a_surrogate_pair_in_a_file_is_shown_as_a_question_mark(desk):
+    lay("t.jsonl", b'{"id": "1", "text": "half \\ud83d"}\n')
+    response = desk.get(NEW, {"file": "t.jsonl"})
+    assert (response.status_code, "half ?" in words(response)) == (200, True)
 
 
 def test_a_file_broken_in_the_middle_is_refused_and_nothing_taken(desk):
@@ -425,6 +457,8 @@ def test_what_holds_no_rows_is_neither_kept_nor_offered(desk):
     for address, field in ((NEW, "upload-file"), (reverse("manage-do", args=["evaluate"]), "upload-predictions")):
         response = desk.post(address, {field: arrived("plot.png", png)})
         assert (response.status_code, "it does not contain rows" in words(response), lying()) == (400, True, [])
+    response = desk.post(NEW, {"upload-file": arrived("plot.csv", png)})
+    assert (response.status_code, "because it is not text" in words(response), lying()) == (400, True, [])
     assert "is a spreadsheet. Save it as CSV" in words(desk.post(NEW, {"upload-file": arrived("t.xlsx", b"PK\3\4")}))
     for name, content in (
         ("plot.png", png),
