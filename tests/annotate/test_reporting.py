@@ -248,6 +248,13 @@ def test_the_sentence_turns_a_loss_round_and_says_if_neither_is_better(report):
     )
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_confusions_name_their_unit(form, report):
+    assert "weighted posts" in form(report)
+    report["confusion"]["weighted"] = False
+    assert "weighted posts" not in form(report)
+
+
 def test_a_caveat_is_one_line_with_the_rest_folded(report):
     report["warnings"] = ["It is unfinished. Disputed posts are harder.", "Alone."]
     source = as_html(report)

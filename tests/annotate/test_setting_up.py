@@ -640,6 +640,15 @@ def test_a_job_that_cannot_run_again_leads_to_its_form(desk, demo_corpus, make_t
     assert Job.objects.count() == 1
 
 
+def test_a_refused_map_is_named_as_its_field_is():
+    options = by_name()["evaluate"].options
+    [option] = [option for option in options if option.name == "map"]
+    assert action_forms.as_on_page("--map a=b: a label occurs twice.", options) == (
+        f"“{action_forms.label_of(option)}” a=b: a label occurs twice."
+    )
+    assert action_forms.label_of(option) == "Renamed labels"
+
+
 def test_the_list_of_jobs_shows_one_sentence_of_an_outcome():
     report = "mine, measured on gold\n======================\n\nmine: accuracy 90.0% on\n40 posts. More.\n\n├──┤  1.5"
     assert job_pages.first_sentence([report, "Report written to out."]) == "mine: accuracy 90.0% on 40 posts."
