@@ -7,6 +7,7 @@ from typing import Any
 from annotate.actions.action import FORMAT, MAP, Action, ActionError, Outcome, Progress, Values, column
 from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
+from annotate.evaluation.joined_sets import audit_refusal
 from annotate.evaluation.measurement import checked, evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
@@ -189,6 +190,10 @@ def check(values: Values) -> None:
             option="predictions",
         )
     checked(**_arguments(values))
+    for option in ("predictions", "against"):
+        for folder in values["gold"]:
+            if values[option] and (refusal := audit_refusal(values[option], folder)):
+                raise ActionError(refusal, option=option)
 
 
 def run(values: Values, progress: Progress) -> Outcome:

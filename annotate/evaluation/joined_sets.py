@@ -7,13 +7,16 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from annotate.core.estimation.annotator_error import false_among
-from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together
+from annotate.core.estimation.detector_error import LEAST_READ, LEAST_READ_IN_ALL
+from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together, is_file
 from annotate.evaluation.uniform import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, Uniform
 from annotate.goldsets.gold_set import UNCONFIRMED, GoldRow, GoldSet
-from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
+from annotate.goldsets.set_folder import manifest_of
+from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
 from annotate.kinds.interface_language import is_negative, negative
 from annotate.reports.evaluation_report import texts
 from annotate.reports.numbers import in_points
@@ -23,9 +26,6 @@ from corpora.core.languages import UND
 from corpora.draws.language_draws import within_reach
 from corpora.predictions.prediction_rows import folding
 
-# Where the detectors agreed, people must have read at least this many posts for each label and in total, or all posts
-# if there are fewer. For a predictor that voted, only these audited posts show how often an agreed label is right.
-LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 EQUAL_RATES = (1.0, 1.0)  # the detectors err as often in unresolved audits as in resolved ones (missing at random)
 # For each pool of single-annotator labels, the option that has a share of the pool adjudicated.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
@@ -214,17 +214,42 @@ def _join_uniform(
     short = too_little_read(joined.labelled)
     joined.uniform, joined.is_naive = joined.labelled.as_labelled() if short else joined.labelled, bool(short)
     if short and subject.voted_in(gold):
-        raise EvaluationError(
-            f"{subject.spelled} voted in the gold set {gold.name}, so people must have read at least {LEAST_READ} "
-            f"posts of each label on which the detectors agree and {LEAST_READ_IN_ALL} posts in total, or all if "
-            f"there are fewer. Too few were read for {short}: open the task with a larger audit, or measure a "
-            "predictor that did not vote."
-        )
+        raise EvaluationError(_refused_voter(subject.spelled, gold.name, short))
     if short:
         joined.warnings.append(WORDS["little_read"].format(name=gold.name, short=short, system=subject.spelled))
     joined.tells_read = any(row.stratum for row in gold.rows)
     if not joined.tells_read:
         joined.warnings.append(WORDS["not_telling"].format(name=gold.name))
+
+
+def _refused_voter(predictor: str, name: str, short: str) -> str:
+    return (
+        f"{predictor} voted in the gold set {name}, so people must have read at least {LEAST_READ} posts of each label "
+        f"on which the detectors agree and {LEAST_READ_IN_ALL} posts in total, or all if there are fewer. Too few were "
+        f"read for {short}: open the task with a larger audit, or measure a predictor that did not vote."
+    )
+
+
+def audit_refusal(predictor: str, folder: Path) -> str:
+    """Return why a predictor cannot be measured on a set because it voted and its audit is too small, or "".
+
+    Reads only the manifest, so it checks only the total. `_join_uniform` also checks each label.
+    """
+    manifest = manifest_of(folder)
+    voted = {detector for versions in manifest["detectors"] for detector in versions}
+    is_voter = predictor.partition("@")[0] in voted | {"majority"} and not is_file(predictor)
+    if not (voted and is_voter and DESIGNS[manifest["design"]].population == STREAM and manifest.get("audit")):
+        return ""
+    read = total = 0
+    for row in manifest["audit"]["languages"]:
+        labelled = row["posts"] - row["unresolved"]
+        total += labelled
+        read += labelled if row["contested"] or row["all_read"] else row["audited"]
+    return _refused_voter(predictor, manifest["task"]["name"], short) if (short := _short_in_all(read, total)) else ""
+
+
+def _short_in_all(read: int, total: int) -> str:
+    return f"all labels together ({read:,} of {total:,})" if read < min(total, LEAST_READ_IN_ALL) else ""
 
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
@@ -353,9 +378,7 @@ def too_little_read(uniform: Uniform) -> str:
     if len(short) > NAMED:
         short = [*short[:NAMED], f"and {len(short) - NAMED:,} more"]
     total, read = sum(agreed.values()), sum(uniform.read[label] for label in agreed)
-    if not short and read < min(total, LEAST_READ_IN_ALL):
-        short = [f"all labels together ({read:,} of {total:,})"]
-    return ", ".join(short)
+    return ", ".join(short) or _short_in_all(read, total)
 
 
 def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.core import stages
+from annotate.core.estimation.detector_error import LEAST_READ, LEAST_READ_IN_ALL
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import count
 from annotate.reports.plots import Moment, Parts, Span, bar, columns, ranges, sparkline, stacked, swatch
@@ -306,15 +307,37 @@ def draw_headline(result: Result) -> str:
 
     result: a forecast that forecast_before returned
     """
-    total = {name: round(sum(row[name] for row in result["drawn"])) for name in ("posts", "people", "audits")}
-    read = (
-        f"{many(total['posts'], 'item')}: {total['people'] - total['audits']:,} disputed, {total['audits']:,} audited"
-    )
+    total = {name: round(sum(row[name] for row in result["drawn"])) for name in ("posts", "agreed", "people", "audits")}
+    audits, disputed = total["audits"], total["people"] - total["audits"]
+    read = f"The detectors agree on {total['agreed']:,} of {many(total['posts'], 'post')}; "
+    read += f"people read {audits:,} of them as a check"
+    read += f", and {disputed:,} on which the detectors differ." if disputed else "."
     if not result["people"]:
-        return f"{read}. No annotator reads their languages yet; the next step invites some."
+        return f"{read} No annotator reads their languages yet; the next step invites some."
     days = result["all"] and result["all"]["middle"]
-    done = f"done by {_weekday(result, days)}" if days is not None else "no date"
-    return f"{read}, {done} with {many(result['people'], 'annotator')}."
+    done = f"Done by {_weekday(result, days)}" if days is not None else "No date"
+    return f"{read} {done} with {many(result['people'], 'annotator')}."
+
+
+def audit_warning(result: Result) -> str:
+    """Return a warning if too few audits are expected to measure the predictors that vote, or "".
+
+    result: a forecast that forecast_before returned
+    """
+    agreed, audits = (sum(row[name] for row in result["drawn"]) for name in ("agreed", "audits"))
+    least = min(round(agreed), LEAST_READ_IN_ALL)
+    if round(audits) < least:
+        few = f"{round(audits):,} of at least {least:,}"
+    else:
+        short = [
+            f"{label_name(row['language'])} ({round(row['audits'])} of at least {needed})"
+            for row in result["drawn"]
+            if round(row["audits"]) < (needed := min(round(row["agreed"]), LEAST_READ))
+        ]
+        few = ", ".join(short)
+    if not few:
+        return ""
+    return f"Too few audited items to measure the detectors: {few}. Raise “Audit share” under Advanced."
 
 
 def _weekday(result: Result, days: float) -> str:

@@ -19,8 +19,10 @@ from django.views.decorators.debug import sensitive_variables
 
 from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
+from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
+from annotate.figures.finish_forecast import expected
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest, Task
@@ -106,7 +108,18 @@ def _setup(task: Task | None) -> dict[str, Any]:
     return {
         "invited_to": task,
         "steps": setup_steps.steps(setup_steps.PEOPLE, task.draw.corpus.name, task.name),
+        "unadjudicated": _unadjudicated(task),
     }
+
+
+def _unadjudicated(task: Task) -> int:
+    """Return the number of items that will wait for an adjudicator, 0 if the task has adjudicators."""
+    work = expected(task)
+    if work["adjudicators"]:
+        return 0
+    audit, checks = work["audit"] or {}, work["checks"] or {}
+    waiting = task.units.work().filter(stage=stages.ADJUDICATION).count()
+    return int(waiting + audit.get("recheck", 0) + round(checks.get("chosen", 0)))
 
 
 def _workload(task: Task, values: QueryDict) -> dict[str, Any]:

@@ -303,8 +303,11 @@ def forecast(request: UserRequest) -> HttpResponse:
     unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"]]
     all_drawn = f"The corpus contains only {many(stream.posts, 'post')}, fewer than {size:,}, so all are drawn."
     notes = [all_drawn] if size > stream.posts else []
+    adjudication = outlook["adjudication"]
     context = {
         "headline": progress_report.draw_headline(outlook),
+        "audit_warning": progress_report.audit_warning(outlook),
+        "unadjudicated": 0 if adjudication["adjudicators"] else round(adjudication["chosen"]),
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
         "words": [*notes, *progress_report.forecast_words(outlook)],

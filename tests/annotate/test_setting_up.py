@@ -567,7 +567,8 @@ def foreseen(desk, demo_corpus, **fields):
 def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are_shown(desk, demo_corpus, person):
     person("ann", "de en fr")
     page = foreseen(desk, demo_corpus)
-    assert re.search(r"500 items: \d+ disputed, \d+ audited, done by .* with 1 annotator\.", page)
+    assert re.search(r"agree on \d+ of 500 posts; people read \d+ of them as a check, and \d+ on which ", page)
+    assert re.search(r" Done by .* with 1 annotator\.", page)
     assert "languages without readers" in page
     assert "finishes about" in page
     assert "all are drawn" not in page
@@ -577,6 +578,19 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     assert "The 95% interval of accuracy will be about" in page
     assert "Width of the 95% interval by reading" in page
     assert "→ 15.0%" in page
+
+
+def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudicators(desk, demo_corpus, person):
+    few, least = "Too few audited items to measure the detectors", {"audit_least": "0"}
+    assert f"{few}: 1 of at least 30. Raise “Audit share” under Advanced." in foreseen(
+        desk, demo_corpus, size="50", audit_share="0.02", **least
+    )
+    assert few not in foreseen(desk, demo_corpus, audit_share="1")
+    unadjudicated = "Nobody adjudicates yet: "
+    assert unadjudicated in foreseen(desk, demo_corpus)
+    assert unadjudicated not in foreseen(desk, demo_corpus, audit_recheck="0", check_share="0")
+    person("ada", "de", adjudicates=True)
+    assert unadjudicated not in foreseen(desk, demo_corpus)
 
 
 def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):

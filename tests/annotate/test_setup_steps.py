@@ -146,6 +146,15 @@ def test_people_are_invited_to_a_task_by_its_languages_and_the_work_is_shared(de
     assert f"{row} {row} 2 {row / 2:.0f}" in words(desk.get(reverse("manage-new-accounts"), {"to": "t"}))
 
 
+def test_people_are_asked_to_make_an_adjudicator_if_items_will_wait_for_one(desk, make_task, person):
+    make_task([AGREED] * 20, name="t", audit_share=1.0, audit_recheck=1.0)
+    page = desk.get(reverse("manage-new-accounts"), {"to": "t"})
+    assert "Nobody adjudicates yet: 20 items will wait." in words(page)
+    assert f'<a href="{reverse("manage-people", args=["t"])}">Make somebody an adjudicator</a>' in page.text
+    person("ada", "de", adjudicates=True)
+    assert "Nobody adjudicates" not in words(desk.get(reverse("manage-new-accounts"), {"to": "t"}))
+
+
 def test_whoever_is_invited_to_a_task_for_members_becomes_a_member(desk, waiting):
     membership.open_to(waiting, members_only=True)
     inviting(desk, people="ann", reads="de", level="5", task="t")

@@ -38,6 +38,10 @@ EXPONENT = 0.7
 
 Key = TypeVar("Key", str, tuple[str, ...])  # identifies a stratum
 
+# Where the detectors agreed, people must have read at least this many posts for each label and in total, or all posts
+# if there are fewer. For a predictor that voted, only these audited posts show how often an agreed label is right.
+LEAST_READ, LEAST_READ_IN_ALL = 5, 30
+
 
 def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float], least: float = 0) -> dict[Key, float]:
     """Divide a total among strata in proportion to their weights, within bounds.

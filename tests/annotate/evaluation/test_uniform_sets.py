@@ -7,6 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from annotate.actions.action import ActionError
+from annotate.actions.evaluate import check
+from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.core.estimation.proportions import Guess, Stratum, Turn, jeffreys, stratified
 from annotate.evaluation import measures
@@ -14,6 +17,7 @@ from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.posts import evaluate
 from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
 from annotate.evaluation.uniform import Cell, Uniform
+from annotate.goldsets.set_folder import FORMAT, write_manifest
 from annotate.models import Unit
 from annotate.reports.report_renderer import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import (
@@ -194,6 +198,26 @@ def test_it_is_refused_too_where_too_few_were_read_in_all_and_not_where_all_were
         run(world.subject("cld2", built_in=True), folder)
     read, _ = world.uniform([row for row in table if row[2] == "audited"], "all-read")
     assert accuracy(run(world.subject("cld2", built_in=True), read))["value"] == 1
+
+
+def test_the_form_refuses_a_voter_on_a_small_audit_from_the_manifest_alone(world, tmp_path):
+    def refusal(predictor, audited, **row):
+        row = {"posts": 34, "audited": audited, "unresolved": 0, "contested": False, "all_read": False} | row
+        manifest = {"format": FORMAT, "design": "uniform", "task": {"name": "few"}, "detectors": [{"cld2": "1"}]}
+        write_manifest(tmp_path, manifest | {"audit": {"languages": [row]}, "files": {}})
+        values = by_name()["evaluate"].read({"predictions": predictor, "gold": [str(tmp_path)]})
+        try:
+            check(values)
+        except ActionError as error:
+            return error.option, str(error)
+        return None
+
+    option, words = refusal("cld2", 15)
+    assert option == "predictions"
+    assert words.startswith("cld2 voted in the gold set few")
+    assert "all labels together (15 of 34)" in words
+    assert refusal("majority", 29)
+    assert refusal("cld2", 30) is refusal("mine@2", 15) is refusal("cld2", 15, all_read=True) is None
 
 
 def test_a_predictor_that_did_not_vote_has_naive_figures_alone_where_too_little_was_read(world):
