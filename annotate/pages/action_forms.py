@@ -112,6 +112,7 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 TRY = "dry_run"  # has a button instead of a field
+LONG_HELP = 220  # length of a help text that the form folds after its first sentence
 PREVIEW = "Preview"  # label of this button
 # Option -> label, if the option's name is not one.
 LABELS: Mapping[str, str] = {
@@ -191,6 +192,15 @@ class Field:
     is_file: bool = False
     otherwise: str = ""
     fault: str = ""
+
+    @property
+    def brief_help(self) -> str:
+        """The help, or its first sentence if the help is longer than two lines."""
+        return self.help if len(self.help) <= LONG_HELP else self.help.partition(". ")[0]
+
+    @property
+    def further_help(self) -> str:
+        return self.help[len(self.brief_help) :].removeprefix(". ")
 
 
 def deed_named(name: str) -> tuple[Deed, Action]:

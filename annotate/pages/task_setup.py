@@ -123,13 +123,13 @@ def _permit(kind: Kind, language: str) -> Permit:
 
 
 def _item(kind: Kind, language: str) -> Item:
-    fields = {name: _invented(name, kind.noun, block.style) for block in kind.layout for name in block.fields}
+    fields = {name: _invented(name, block.style) for block in kind.layout for name in block.fields}
     return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
 
 
-def _invented(name: str, noun: str, style: str) -> str:
+def _invented(name: str, style: str) -> str:
     """Return an invented sentence for a field. For a field shown as a document, return a text too long for a window."""
-    sentence = f"The {name.replace('_', ' ')} of an invented {noun}."
+    sentence = f"Example {name.replace('_', ' ')}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
 
