@@ -106,7 +106,11 @@ def click_through(page, address, selector):
 
 def submit(page, **fields):
     for name, value in fields.items():
-        page.fill(f"[name={name}]", value)
+        field = page.locator(f"[name={name}]").first
+        if field.evaluate("field => field.localName") == "select":
+            field.select_option(value)
+        else:
+            field.fill(value)
     page.click("main button.primary")
     page.wait_for_load_state()
 
