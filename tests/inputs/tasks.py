@@ -69,6 +69,8 @@ PEOPLE = [
     ("add_annotators FILE.csv --site localhost:8101", b"", 1, "must begin with http:// or https://"),
     ("add_annotators FILE.csv", b'username,name,languages\nbob,"Bob\n', 1, "Line|CSV"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob\0,de\n", 1, "Line"),
+    ("members none", None, 1, "There is no task 'none'"),
+    ("members posts --add nobody", None, 1, "nobody"),
     ("unlock", None, 2, "Required arguments are missing: NAME"),
     ("unlock ''", None, 1, "There is no account ''"),
     ("unlock anna", None, 0, "anna was not locked"),
