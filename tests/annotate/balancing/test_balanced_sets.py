@@ -79,7 +79,7 @@ def test_manifest_and_card_have_what_was_drawn_and_what_never(sentences, kind, t
     card = card_of(tmp_path / "gold")
     for words in (
         "| de | train.60 | 30 |",
-        "as many documents of one class as of any other, but for those named below, drawn",
+        "as many documents of one class as of any other, but for those named below, randomly drawn",
         "- de, train.60: the class sports has 15 documents, not 30.",
         "| de | 100 | 0 | 0 | 0 |",
         "how often they are wrong is not known",
