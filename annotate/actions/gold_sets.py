@@ -20,12 +20,13 @@ from annotate.reports.tables import NOTE, Column, many, numbers, table
 from annotate.work import closure
 from corpora.core.languages import UND
 
-OF_RECORDS = "The splits of records"
+OF_RECORDS = "Train, dev and test"
 
 
 @action(
     "export_gold",
-    "Write a task's gold set: files of a published format, JSONL, Parquet, manifest and dataset card.",
+    "Write a task's gold set: its labels as JSONL and Parquet, a manifest and a dataset card, and for some kinds also "
+    "the files of a known benchmark.",
     TASK,
     Option(
         "out",

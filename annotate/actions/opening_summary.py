@@ -107,26 +107,37 @@ def _width_lines(interval_widths: dict[str, Any] | None) -> list[str]:
 def lacking(task: Task) -> list[str]:
     """Return warnings about queues that have too few people who may work in them. They say how to find more people."""
     lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
-    warnings = []
+    warnings, exhausted = [], Counter[str]()
     # If there are no annotators at all, nobody can be held up, so do not compute the queue states.
     if lacking and Annotator.objects.exists():
         needed = at_first(task.redundancy, stop_early=task.stop_early)
         for row in queue_states(task)["queues"]:
-            # If a queue has enough readers, something may keep them from working.
-            is_staffed = row["queue"] in lacking and row["readers"] >= needed
-            if is_staffed and (reason := _blocking_reason(task, row, needed)):
+            if row["queue"] not in lacking or row["readers"] < needed:
+                continue
+            # The queue has enough readers. Either something keeps them from working, or they have seen the units.
+            if reason := _blocking_reason(task, row, needed):
                 warnings.append(f"Warning: {reason}")
                 del lacking[row["queue"]]
+            else:
+                exhausted[row["queue"]] = lacking.pop(row["queue"])
+    if exhausted:
+        warnings.append(
+            "Warning: too few readers of these languages have not yet seen the units, in this task or another: "
+            f"{_largest_first(exhausted)}. Invite others."
+        )
     if not lacking:
         return warnings
-    largest_first = sorted(lacking.items(), key=lambda item: (-item[1], item[0]))
-    queues = ", ".join(f"{queue} ({number:,})" for queue, number in largest_first)
     tested = "; they must pass the test first" if task.test_items else ""
-    move = f", or move the units to other queues with `assay reroute {task.name}`"
+    move = ", or reroute the units to other queues"
     advice = tested if task.kind.routing.waits else move
     if task.kind.sensitive:
         advice += "; before reading, they must agree on the task's page to work with distressing content"
-    return [*warnings, f"Warning: units in these queues lack readers: {queues}. Invite some{advice}."]
+    return [*warnings, f"Warning: units in these queues lack readers: {_largest_first(lacking)}. Invite some{advice}."]
+
+
+def _largest_first(queues: Counter[str]) -> str:
+    ordered = sorted(queues.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{queue} ({number:,})" for queue, number in ordered)
 
 
 def _blocking_reason(task: Task, row: dict[str, Any], needed: int) -> str:

@@ -36,7 +36,7 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "sets of posts",
     "sets of records, or of posts that compare two systems",
     "ranked labels of documents",
-    "files of a published format",
+    "files of a known benchmark",
 )
 LOOKS = texts("looks").words
 # Measures that do not have the default range, which is 0 to 1 for shares and 0 to infinity for all other measures.

@@ -24,8 +24,8 @@ _EVERY = (
         people,
         default=1,
         off=1,
-        help="the number of people who answer each unit. If the question is about a post's language, it may be 1.1: a "
-        "second person then answers a tenth of the units",
+        help="the number of people who answer each unit. If the question is about a post's language, it may be 1.1: "
+        "every tenth item is read twice",
         group=ANSWERS,
         least=1,
         most=99,

@@ -23,6 +23,10 @@ from django.contrib.auth.forms import (
 )
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import (
+    get_default_password_validators,
+    password_validators_help_text_html,
+)
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, redirect_to_login
 from django.core.cache import cache
 from django.core.signing import BadSignature, Signer, dumps, loads
@@ -144,6 +148,11 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
 def first_manager(request: HttpRequest, token: str) -> HttpResponse:
     """Let the person who runs the server create the first manager's account."""
     form: UserCreationForm[User] = UserCreationForm(request.POST or None)
+    # A new account has no sessions or API tokens that its password could end.
+    rules = [
+        rule for rule in get_default_password_validators() if not isinstance(rule, accounts.NewPasswordEndsTheRest)
+    ]
+    form.fields["password1"].help_text = password_validators_help_text_html(rules)
     try:
         accounts.check_first_manager(token)
         if form.is_valid():

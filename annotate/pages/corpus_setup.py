@@ -51,6 +51,7 @@ NEEDED = ("id", "text")
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
 POSTS, RECORDS = "posts", "records"
 # Options of import_corpus that the form shows.
+OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence with which exports omit the text
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
 SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form about the file itself, and those that are not the manager's.
@@ -189,6 +190,8 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
     texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
     options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.chosen}
     options["text_may_leave"] = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
+    if options["text_may_leave"] is None and texts["licence"] == OWN_TEXTS:
+        options["text_may_leave"] = False
     if options["text_may_leave"] is None and texts["licence"] and not is_free(texts["licence"]):
         raise ActionError(
             f"The licence {texts['licence']} does not say whether the text may be published. Choose yes or no.",
@@ -316,7 +319,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
-            context |= {"sample": _shown(preview), "licences": FREE_LICENCES}
+            context |= {"sample": _shown(preview), "licences": FREE_LICENCES, "own_texts": OWN_TEXTS}
             context["fields"] = _fields(preview, values, refusal)
             context["record_fields"] = _record_fields(preview.columns, values)
         except CorpusError as error:

@@ -164,7 +164,7 @@ def test_the_command_says_how_many_it_adds_by_language_and_who_is_lacking(make_t
         "This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n"
     )
     if to == "audit":
-        assert "lack readers: fr (3)" in shown.err
+        assert "lack readers: fr (3). Invite some, or reroute the units to other queues." in shown.err
     assert not chosen(task) | checked(task)
     call_command("audit", "task", "--add", "25", "--languages", "de", *option)
     sentence = "20 posts: 20 of de. No more are available, although 25 were requested.\n"

@@ -203,7 +203,7 @@ def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person):
     assert "Nothing to adjudicate" not in home
     make_task([DISPUTED], name="more")
     home = signed_in(ann).get("/").text
-    assert len(re.findall('<button class="primary" autofocus>Continue', home)) == 1
+    assert len(re.findall('<button class="primary" autofocus>Start', home)) == 1
     assert "djudicat" not in home
 
 
@@ -219,6 +219,16 @@ def test_what_one_did_last_comes_first_and_continue_there_has_the_focus(make_tas
     first = page[page.index('<article class="task first"') :]
     assert re.search(r'action="/tasks/june/start/".*?<button class="primary" autofocus>Continue', first, re.S)
     assert (page.count("autofocus"), page.count("Continue"), "<small>" in page) == (1, 1, False)
+
+
+def test_a_language_task_lists_further_languages_only_if_some_have_no_button(make_task, person):
+    task = make_task([DISPUTED] * 4, labels=["de", "en", "nl"])
+    for name, languages, is_listed in (("all", "de en nl", False), ("some", "de en", True)):
+        reader = person(name, languages)
+        judge(reader, take(reader, task).pk, Answer("de"))  # the guidelines come before the first item
+        page = signed_in(reader).post("/tasks/task/start/", follow=True).text
+        assert 'id="choices"' in page
+        assert ('id="picker"' in page) is is_listed
 
 
 def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, make_records_task, as_ann):

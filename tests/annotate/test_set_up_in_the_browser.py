@@ -60,7 +60,7 @@ def come_in(page, link):
     page.fill("[name=new_password1]", "quite a long one")
     page.fill("[name=new_password2]", "quite a long one")
     page.click("main button.primary")
-    page.locator("button:focus", has_text="Continue").wait_for()
+    page.locator("button:focus", has_text="Start").wait_for()
     page.keyboard.press("Enter")
     page.locator("button.primary", has_text="Start").click()  # below the guidelines
     page.wait_for_selector("#post")

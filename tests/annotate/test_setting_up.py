@@ -19,7 +19,7 @@ from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
-from annotate.pages import action_forms, inbox, job_pages
+from annotate.pages import action_forms, corpus_setup, inbox, job_pages
 from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
@@ -295,6 +295,13 @@ def test_an_unknown_licence_is_imported_with_the_answer_to_its_question(desk):
     by_name()["import_corpus"].perform(Job.objects.get().given)
     manifest = manifest_of("july")
     assert (manifest.licence, manifest.text_may_leave) == ("my own", False)
+
+
+def test_own_texts_are_not_published_without_a_further_question(desk):
+    lay()
+    assert corpus_setup.OWN_TEXTS in desk.get(reverse("manage-new-corpus"), {"file": "posts.jsonl"}).text
+    importing(desk, licence=corpus_setup.OWN_TEXTS)
+    assert Job.objects.get().given["text_may_leave"] is False
 
 
 def test_a_name_that_is_taken_and_a_predictor_that_is_missing_are_refused_at_the_form(desk, demo_corpus, make_task):

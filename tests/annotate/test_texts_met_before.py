@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotate.actions.opening_summary import lacking
 from annotate.kinds import Answer
 from annotate.models import Lease, Unit
 from annotate.work.eligible import waiting
@@ -47,6 +48,18 @@ def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, pe
     assert lacking_readers(task, Routes.load(task).readers()) == {}
     assert not hidden.intersection(all_given(ann, task))
     assert hidden == set(all_given(bea, task))
+
+
+def test_a_manager_hears_that_the_readers_have_seen_the_items_in_another_task(make_task, person):
+    task, earlier = make_task([AGREED] * 5, name="later", audit_share=1.0), make_task([DISPUTED] * 5, name="earlier")
+    for unit, other in zip(task.units.all(), earlier.units.all(), strict=True):
+        Unit.objects.filter(pk=other.pk).update(item=unit.item)
+    ann = person("ann", "de")
+    assert lacking(task) == []
+    all_given(ann, earlier)
+    [warning] = lacking(task)
+    assert warning.startswith("Warning: too few readers of these languages have not yet seen the units")
+    assert warning.endswith(": de (5). Invite others.")
 
 
 def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_records_task, person):

@@ -22,7 +22,10 @@ def address(token=None):
 
 def test_the_link_makes_the_first_manager_who_is_logged_in_and_works_once(client):
     link = address()
-    assert client.get(link)["Referrer-Policy"] == "strict-origin"
+    page = client.get(link)
+    assert page["Referrer-Policy"] == "strict-origin"
+    assert "at least" in page.text
+    assert "API tokens" not in page.text
     assert client.post(link, FORM)["Location"] == reverse("manage")
     mo = User.objects.get()
     assert (mo.username, mo.is_superuser, mo.check_password(NEW)) == ("mo", True, True)
