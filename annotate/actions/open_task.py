@@ -266,7 +266,7 @@ def _fields(values: Values, kind: Kind) -> dict[str, Any]:
     answers = values["labels"]
     return {
         "title": values["title"],
-        "labels": listed_codes(kind, chain(*map(codes, answers))) if answers and kind.routing.is_routed else answers,
+        "labels": labels_entered(kind, answers),
         "reuse": values["reuse"],
         "options": {name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
     }
@@ -275,6 +275,11 @@ def _fields(values: Values, kind: Kind) -> dict[str, Any]:
 def _gold(values: Values) -> Sequence[GoldRow]:
     """Return the records with known answers."""
     return read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)) if values["gold"] else ()
+
+
+def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
+    """Return the labels that a manager entered. Languages may be separated by commas; they get their listed codes."""
+    return listed_codes(kind, chain(*map(codes, labels))) if labels and kind.routing.is_routed else labels
 
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:

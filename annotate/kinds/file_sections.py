@@ -145,9 +145,8 @@ def by_language(table: Table, key: str, most: int, language_codes: Collection[st
         _check_language(texts, code, language_codes)
         texts.check_words(code, f"the {key} in {code}", text, most)
     if ENGLISH not in value:
-        raise table.fault(
-            key, f"{key} has no English text, which is the fallback for all other languages. Add {ENGLISH}."
-        )
+        noun = key if key in ("name", "title", "meaning") else "text"
+        raise table.fault(key, f"{key} has no English text. Write the English {noun} too.")
     return {code: text.strip() for code, text in value.items()}
 
 

@@ -20,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_summary
 from annotate.core import stages
+from annotate.core.option import codes as codes_in
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.figures.finish_forecast import expected
@@ -185,7 +186,7 @@ def _group(lines: str, reads: Iterable[str], level: str) -> list[Row]:
     reads: codes of their languages, one or several in each text
     level: how well they read them
     """
-    codes = dict.fromkeys(code for choice in reads for code in choice.split())
+    codes = dict.fromkeys(code for choice in reads for code in codes_in(choice))
     if not codes:
         raise InvalidAnswer("Choose the languages that these people read.")
     people = [line.partition(",") for line in lines.splitlines() if line.strip()]

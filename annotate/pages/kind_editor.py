@@ -290,6 +290,7 @@ def _page(
         return render(request, "annotate/manage/_kind_preview.html", context | {"is_update": True, "places": places})
     context |= {
         "digest": f"{crc32(repr(edited).encode()):x}",
+        "is_refused": do == "save",
         "added": do.removeprefix("add-") if do.startswith("add-") else "",
         **(_form(draft, edited) if draft and edited.view == FORM else {}),
     }

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from annotate.actions.action import ActionError
-from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
+from annotate.actions.open_task import ASKED_HERE, kind_named, labels_entered, not_had
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import plan_report, progress_report
@@ -291,7 +291,7 @@ def forecast(request: UserRequest) -> HttpResponse:
         values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
         options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
-        task = imagined_task(kind, values["labels"], options)
+        task = imagined_task(kind, labels_entered(kind, values["labels"]), options)
         if not size:
             return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})
         stream = stream_of(request.GET.get("corpus", ""), task)
@@ -301,16 +301,16 @@ def forecast(request: UserRequest) -> HttpResponse:
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     interval_widths = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"]]
-    all_drawn = f"The corpus contains only {many(stream.posts, 'post')}, fewer than {size:,}, so all are drawn."
-    notes = [all_drawn] if size > stream.posts else []
     adjudication = outlook["adjudication"]
+    all_drawn = f"The corpus contains only {many(stream.posts, 'item')}, fewer than {size:,}, so all are drawn."
     context = {
         "headline": progress_report.draw_headline(outlook),
         "audit_warning": progress_report.audit_warning(outlook),
         "unadjudicated": 0 if adjudication["adjudicators"] else round(adjudication["chosen"]),
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
-        "words": [*notes, *progress_report.forecast_words(outlook)],
+        "all_drawn": all_drawn if size > stream.posts else "",
+        "words": progress_report.forecast_words(outlook),
         "widths": plan_report.language_table(interval_widths),
         "width_words": plan_report.width_words(interval_widths),
         "curve": plan_report.curve_table(interval_widths),

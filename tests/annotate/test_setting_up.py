@@ -580,6 +580,8 @@ def test_while_a_task_is_set_up_its_draw_its_readers_and_its_expected_widths_are
     assert "finishes about" in page
     assert "all are drawn" not in page
     assert "fewer than 999,999, so all are drawn." in foreseen(desk, demo_corpus, size="999999")
+    assert foreseen(desk, demo_corpus, labels="de, en, fr") == foreseen(desk, demo_corpus, labels="de en fr")
+    assert "of 500 posts" in foreseen(desk, demo_corpus, labels="de, en, fr")
     assert page != foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
     page = foreseen(desk, demo_corpus, size="1000", audit_least="1")
     assert "The 95% interval of accuracy will be about" in page

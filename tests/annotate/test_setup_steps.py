@@ -134,7 +134,7 @@ def test_people_are_invited_to_a_task_by_its_languages_and_the_work_is_shared(de
     codes = set(waiting.units.filter(stage=stages.QUEUED).values_list("language", flat=True))
     for code in codes:
         assert f'name="reads" value="{code}"' in page.text
-    links = inviting(desk, people="ann, Ann Lee\nbea\n", reads=[" ".join(codes)], level="5")
+    links = inviting(desk, people="ann, Ann Lee\nbea\n", reads=[", ".join(codes)], level="5")
     assert links.text.count("/invite/") == 2
     assert f'<a class="primary" href="{reverse("manage-task", args=["t"])}">Go to the task</a>' in links.text
     ann = Annotator.objects.get(user__username="ann")

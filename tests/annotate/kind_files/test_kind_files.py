@@ -28,7 +28,7 @@ WRONG = [
     (mood("[options]", '[sensitive]\nwarning = "It hurts."\na_day = 0\n\n[options]'), "a_day is 0"),
     (
         mood("[options]", '[sensitive]\nwarning = { de = "Es schmerzt." }\n\n[options]'),
-        "warning has no English text, which is the fallback for all other languages. Add en.",
+        "warning has no English text. Write the English text too.",
     ),
     # what must be there, and of which type
     (mood('title = "How content is the reviewer?"\n', ""), "line 1: title is missing"),
@@ -67,7 +67,7 @@ WRONG = [
     (mood('key = "a"', 'key = "Q"'), "line 18: the page uses the key q for Undefined. Choose another key."),
     (mood('de = "Zufrieden"', 'dee = "Zufrieden"'), "line 16: 'dee' is not a language code"),
     (mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'), "line 16: 'zh_cn' is not a language code. Did you mean zh-CN?"),
-    (mood('en = "Content", ', ""), "line 16: name has no English text, which is the fallback for all other languages"),
+    (mood('en = "Content", ', ""), "line 16: name has no English text. Write the English name too."),
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of this kind. Remove it."),
     (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7. It must be 0 to 0.5."),

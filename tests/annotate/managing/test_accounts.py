@@ -275,6 +275,16 @@ def test_a_link_is_marked_whole_and_copied_by_a_button(new_page, manager):
     assert page.evaluate("getSelection().toString()") == page.input_value("#link-1")
 
 
+def test_a_reload_of_the_links_sends_no_form_again(new_page, manager):
+    page = new_page(user=manager)
+    page.goto(NEW)
+    page.fill("#table", HEADER + "eve,Eve Ray,de:5")
+    page.click("text=Invite all of them")
+    page.wait_for_function("location.pathname == '/manage/people/'")
+    assert "/invite/" in page.input_value("#link-1")
+    assert (page.reload().request.method, page.locator("text=Eve Ray").count()) == ("GET", 1)
+
+
 def test_without_a_script_the_link_is_there_and_no_button(new_page, manager):
     page = new_page(user=manager, java_script_enabled=False)
     page.goto(NEW)

@@ -144,6 +144,9 @@ def test_an_error_stands_beside_its_field_and_nothing_is_saved(desk, reviews):
     ):
         response = do(desk, page, "save", **changes)
         assert (response.status_code, [*fault(response)]) == (400, [place]), changes
+        target = f"error-{place}" if place == "answers" else "refused"
+        assert f'<a href="#{target}">' in response.text, changes
+        assert response.text.count('id="refused"') == (place != "answers"), changes
     assert inbox.files() == []
 
 
