@@ -602,6 +602,18 @@ def test_a_forecast_warns_of_an_audit_too_small_to_measure_and_of_missing_adjudi
     assert unadjudicated not in foreseen(desk, demo_corpus)
 
 
+def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_corpus):
+    page = new_page(user=manager)
+    page.goto(f"{reverse('manage-new-task')}?corpus={demo_corpus.name}&kind=language&design=uniform")
+    page.wait_for_selector("text=Enter a size to see")
+    page.fill("[name=size]", "500")
+    page.press("[name=size]", "Tab")
+    page.wait_for_selector(".foreseen .headline")
+    page.reload()
+    page.wait_for_selector(".foreseen .headline")
+    assert page.input_value("[name=size]") == "500"
+
+
 def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):
     kind = KINDS["language"]
     task = imagined_task(kind, (), {})
