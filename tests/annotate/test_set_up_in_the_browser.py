@@ -114,7 +114,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell_in_seventeen_clicks(at_work, 
     page.fill("[name=size]", "60")
     page.fill("[name=labels]", LANGUAGES)
     page.locator("[name=size]").press("Tab")
-    page.wait_for_selector(".headline:has-text('60 items: ')")
+    page.wait_for_selector(".headline:has-text('of 60 posts; ')")
     page.click("summary:has-text('Advanced')")
     page.fill("[name=seed]", "2014")
     page.click("button:has-text('Preview the workload')")
