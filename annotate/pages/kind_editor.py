@@ -112,6 +112,8 @@ def edit(request: UserRequest) -> HttpResponse:
             return manage_page(request, "kind_templates", templates=list(_cards()), corpus=_corpus(corpus))
         return _page(request, _opened(request.GET.dict()))
     do = request.POST.get("do", "preview")
+    if request.htmx and do == "save":  # the preview that follows a change also carries the button that was pressed
+        do = "preview"
     edited, fault = _posted(request.POST, do)
     try:
         kind = None if fault else edited.kind()
@@ -285,7 +287,7 @@ def _page(
         **(_preview(kind, edited.language) if kind else {}),
     }
     do = request.POST.get("do", "preview")
-    if request.htmx and do == "preview":
+    if request.htmx and do in ("preview", "save"):
         places = _places(draft) if draft and edited.view == FORM else ("", "slug")
         return render(request, "annotate/manage/_kind_preview.html", context | {"is_update": True, "places": places})
     context |= {
