@@ -213,7 +213,7 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     ann = person("ann", "de")
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")
-    page.click("button:has-text('Continue')")
+    page.click("main button.primary")
     page.click("button:has-text('Start')")  # below the guidelines
     page.click("button:has-text('German')")
     page.click("button:has-text('Skip')")
