@@ -209,7 +209,7 @@ def test_all_of_it_without_javascript(new_page, make_records_task, ann):
     make_records_task("web_ranking", 4)
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")
-    page.click("button:has-text('Continue')")
+    page.click("main button.primary")
     page.click("button:has-text('Start')")  # below the guidelines
     page.click("button:has-text('Perfect')")
     page.click("button:has-text('Undo')")
