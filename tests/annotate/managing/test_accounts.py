@@ -280,7 +280,7 @@ def test_a_reload_of_the_links_sends_no_form_again(new_page, manager):
     page.goto(NEW)
     page.fill("#table", HEADER + "eve,Eve Ray,de:5")
     page.click("text=Invite all of them")
-    page.wait_for_function("location.pathname == '/manage/people/'")
+    page.wait_for_function("() => location.pathname == '/manage/people/'")
     assert "/invite/" in page.input_value("#link-1")
     assert (page.reload().request.method, page.locator("text=Eve Ray").count()) == ("GET", 1)
 
