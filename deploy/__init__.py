@@ -1,7 +1,7 @@
 """The deployment of Assay, and the masking of secrets in logs.
 
-The path of a link that sets a password contains a secret: an invitation, a password reset, or the link for the first
-manager. Anyone with the secret could use the link, so logs omit it.
+The paths of some links contain a secret: an invitation, a password reset, the link for the first manager, and a shared
+report. Anyone with the secret could use the link, so logs omit it.
 """
 
 import logging
@@ -9,7 +9,7 @@ import re
 import string
 from urllib.parse import quote, unquote
 
-_SECRET_FOLLOWS = re.compile(r"/(?:invite|forgotten|welcome)/")
+_SECRET_FOLLOWS = re.compile(r"/(?:invite|forgotten|shared|welcome)/")
 _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 

@@ -100,6 +100,7 @@ def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path
         ('"GET /invite/abc/ HTTP/1.1" 200', '"GET /invite/... HTTP/1.1" 200'),
         ('"GET /forgotten/MQ/abc/ HTTP/1.1" 302', '"GET /forgotten/... HTTP/1.1" 302'),
         ('"POST /welcome/abc/ HTTP/1.1" 302', '"POST /welcome/... HTTP/1.1" 302'),
+        ('"GET /shared/abc/ HTTP/1.1" 200', '"GET /shared/... HTTP/1.1" 200'),
         ('"GET /%69nvite%2fabc HTTP/1.1"', '"GET /invite/... HTTP/1.1"'),
         ('"GET /%0a/invite/abc HTTP/1.1"', '"GET /%0A/invite/... HTTP/1.1"'),
         ('"GET /forgotten/ HTTP/1.1"', '"GET /forgotten/ HTTP/1.1"'),

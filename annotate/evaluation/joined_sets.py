@@ -236,9 +236,11 @@ def audit_refusal(predictor: str, folder: Path) -> str:
     Reads only the manifest, so it checks only the total. `_join_uniform` also checks each label.
     """
     manifest = manifest_of(folder)
+    if not manifest.get("audit"):
+        return ""
     voted = {detector for versions in manifest["detectors"] for detector in versions}
     is_voter = predictor.partition("@")[0] in voted | {"majority"} and not is_file(predictor)
-    if not (voted and is_voter and DESIGNS[manifest["design"]].population == STREAM and manifest.get("audit")):
+    if not (voted and is_voter and DESIGNS[manifest["design"]].population == STREAM):
         return ""
     read = total = 0
     for row in manifest["audit"]["languages"]:

@@ -66,7 +66,7 @@ def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple
     places = list(_places(units, after, limit))
     matches = Q(pk__in=[place.pk for place in places])
     if chosen.words:
-        named = _with_id(task, chosen.words) if after is None else []
+        named = _with_id(task, units, chosen.words) if after is None else []
         matches = matches & Q(item__text__icontains=chosen.words) | Q(pk__in=named)
     listed = list(Unit.objects.filter(matches).order_by(*Place._fields).select_related("item", "task")[: ON_A_PAGE + 1])
     units_shown = listed[:ON_A_PAGE]
@@ -110,9 +110,9 @@ def _places(units: QuerySet[Unit], after: Place | None, limit: int) -> Iterator[
             return
 
 
-def _with_id(task: Task, key: str) -> list[int]:
+def _with_id(task: Task, units: QuerySet[Unit], key: str) -> list[int]:
     items = Item.objects.filter(corpus__in=task.draws.values("corpus"), key=key)
-    return list(task.units.work().filter(item__in=items).values_list("pk", flat=True))
+    return list(units.filter(item__in=items).values_list("pk", flat=True))
 
 
 def composition(task: Task) -> dict[str, Any]:

@@ -424,6 +424,10 @@ class Migration(migrations.Migration):
                         condition=models.Q(("role__in", ["annotator", "adjudicator", "manager"])),
                         name="known_role_of_member",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(("quota__isnull", True), ("quota__gte", 1), _connector="OR"),
+                        name="quota_above_zero",
+                    ),
                 ],
             },
         ),

@@ -268,6 +268,7 @@ class Membership(models.Model):
             models.CheckConstraint(
                 condition=Q(role__in=["annotator", "adjudicator", "manager"]), name="known_role_of_member"
             ),
+            models.CheckConstraint(condition=Q(quota__isnull=True) | Q(quota__gte=1), name="quota_above_zero"),
         ]
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ import binascii
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
@@ -228,6 +228,11 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
 
 
 # --- Numbers in forms
+
+
+def text_of(values: Mapping[str, str], name: str) -> str:
+    """Return a text from a form or address without NUL, which PostgreSQL does not store; "" if there is none."""
+    return values.get(name, "").replace("\0", "").strip()
 
 
 def whole_number(text: str | None) -> int | None:

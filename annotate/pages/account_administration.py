@@ -28,7 +28,7 @@ from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest, Task
 from annotate.pages import inbox, setup_steps
-from annotate.pages.access import UserRequest, check_right, may, whole_number
+from annotate.pages.access import UserRequest, check_right, may, text_of, whole_number
 from annotate.pages.dashboard import done, log_change, manage_page
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
@@ -79,7 +79,7 @@ def new_accounts(request: UserRequest) -> HttpResponse:
     table: text of a table
     file: a table as an uploaded file
     """
-    task = Task.objects.filter(name=request.GET.get("to", "")).first()
+    task = Task.objects.filter(name=text_of(request.GET, "to")).first()
     if request.method == "GET":
         return _invitation_form(request, request.GET, task)
     try:
@@ -144,11 +144,11 @@ def _workload(task: Task, values: QueryDict) -> dict[str, Any]:
 
 def _join(request: UserRequest, people: list[Annotator]) -> None:
     """Make people members of the task in the form, if it names one."""
-    if not (name := request.POST.get("task", "")):
+    if not (name := text_of(request.POST, "task")):
         return
     check_right(request.user, "decide")
     if (task := Task.objects.filter(name=name).first()) is None:
-        raise InvalidAnswer(f"There is no task {name!r}. Choose another one.")
+        raise InvalidAnswer(f"Task {name!r} does not exist. Choose another task.")
     membership.check_may_choose(request.user, people, task)
     membership.add(task, people)
 

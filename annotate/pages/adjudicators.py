@@ -111,7 +111,6 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
             (judgment, DONE[judgment.kind], kind.name(judgment.seen, language)) for judgment in judgment_list
         ],
         "changes": [(change, kind.name(label, language)) for change, label in zip(changes, labels, strict=True)],
-        "transitions": moves,
         "history": [(move, case_summary.event_text(move)) for move in moves],
     }
 

@@ -34,7 +34,7 @@ from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
 from corpora.sources.text_format import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
-from corpora.storage.inventory import corpora_there
+from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 from corpora.storage.layout import read_manifest
 
 # Field -> other column names that files often use for it. The form preselects a column with one of these names.
@@ -49,9 +49,8 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("id", "text")
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address"}
-POSTS, RECORDS = "posts", "records"
-# Options of import_corpus that the form shows.
 OWN_TEXTS = "Our own texts, not to be published"  # a suggested licence with which exports omit the text
+# Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
 SHOWN |= {"fields", "language", "labels", "prelabel"}
 # Fields of the form about the file itself, and those that are not the manager's.
@@ -337,10 +336,10 @@ def _corpus_name(path: Path) -> str:
     return unused(stem, (row["corpus"] for row in corpora_there()))
 
 
-def unused(stem: str, names: Iterable[str]) -> str:
-    """Return the stem, with a number if it is among the names."""
+def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:
+    """Return the stem, with a number after the mark if it is among the names."""
     taken = set(names)
-    return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}-{number}") not in taken)
+    return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}{mark}{number}") not in taken)
 
 
 def _shown(preview: Sample) -> dict[str, Any]:

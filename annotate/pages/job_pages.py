@@ -26,7 +26,7 @@ from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
-from annotate.pages.access import UserRequest
+from annotate.pages.access import UserRequest, text_of
 from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import main_result, report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
@@ -365,7 +365,7 @@ def _form(
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     first, rest = action_forms.form(name, filled, refusal=refusal)
     # If a link of a task led here, the form is one of the task's pages and does not ask for the task again.
-    task = Task.objects.filter(name=request.GET.get("task", "")).first()
+    task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
     # The first sentence says what the action does, and the others explain it.

@@ -22,6 +22,7 @@ from annotate.kinds.kind import STYLES
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
 from annotate.pages import inbox
 from annotate.pages.access import UserRequest
+from annotate.pages.corpus_setup import unused
 from annotate.pages.dashboard import manage_page
 from annotate.pages.item_view import rendered
 from annotate.pages.task_setup import languages_of, preview, usual_language
@@ -84,6 +85,8 @@ class Edited:
         """
         learn_languages()
         path = inbox.folder() / self.name
+        if path.parent != inbox.folder() or path.name != self.name:
+            raise KindError(f"{self.slug!r} is not a valid name for a kind. Remove the slashes.", path=("slug",))
         kind = kind_in(path, self.text)
         if self.name != self.file and path.exists():
             raise KindError(f"The file {self.name} already exists. Choose another name.", path=("slug",))
@@ -172,16 +175,15 @@ def _opened(query: Mapping[str, str]) -> Edited:
 
 
 def _unused(stem: str) -> str:
-    used = {path.stem for path in inbox.files()}
-    return next(name for name in (stem, *(f"{stem}_{number}" for number in range(2, 10**6))) if name not in used)
+    return unused(stem, (path.stem for path in inbox.files()), "_")
 
 
 def _rename_fields(draft: Draft, names: Collection[str]) -> None:
     """Rename fields that the corpus does not have to those of its fields that are not shown yet."""
-    unused = iter([name for name in names if name not in {row.name for row in draft.fields}])
+    spare = iter([name for name in names if name not in {row.name for row in draft.fields}])
     for row in draft.fields:
         if row.name not in names:
-            row.name = next(unused, row.name)
+            row.name = next(spare, row.name)
 
 
 # --- What was sent

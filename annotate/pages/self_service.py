@@ -22,7 +22,7 @@ from annotate.figures import personal_progress
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Lease, Preferences, Task, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import UserRequest, status_of, whole_number
+from annotate.pages.access import UserRequest, status_of, text_of, whole_number
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.work import accounts, answer_changes
@@ -61,8 +61,8 @@ def answers(request: UserRequest, permit: Permit) -> HttpResponse:
 
 def _listed(request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]) -> HttpResponse:
     query: dict[str, Any] = {
-        "said": request.GET.get("said", "").replace("\x00", ""),
-        "words": request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST],
+        "said": text_of(request.GET, "said"),
+        "words": text_of(request.GET, "q")[:LONGEST],
         "commented": "commented" in request.GET,
     }
     offered = _offered(task)

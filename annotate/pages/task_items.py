@@ -18,7 +18,7 @@ from annotate.figures.item_list import Filter, composition, page_of, place_from
 from annotate.figures.progress_report import PARTS
 from annotate.kinds.interface_language import label_name
 from annotate.models import Flag, Task, Unit
-from annotate.pages.access import UserRequest
+from annotate.pages.access import UserRequest, text_of
 from annotate.pages.adjudicators import DONE
 from annotate.pages.dashboard import manage_page
 from annotate.pages.flag_pages import CALLED
@@ -39,7 +39,7 @@ def items(request: UserRequest, task: Task) -> HttpResponse:
     ?state=, ?language=, ?label=, ?words=: list only the items that match the filter
     ?after=: place after which the page begins
     """
-    chosen = Filter(*(request.GET.get(name, "").replace("\0", "").strip() for name in FILTERS))
+    chosen = Filter(*(text_of(request.GET, name) for name in FILTERS))
     units, following = page_of(task, chosen, place_from(request.GET.get("after", "")))
     try:
         counts, counted_at = figures("items", task, partial(composition, task))

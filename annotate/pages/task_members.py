@@ -17,7 +17,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Membership, Task
-from annotate.pages.access import UserRequest, may, whole_number
+from annotate.pages.access import UserRequest, may, text_of, whole_number
 from annotate.pages.dashboard import done, log_change
 from annotate.work import membership
 from annotate.work.accounts import is_manager
@@ -34,7 +34,7 @@ def context(request: UserRequest, task: Task) -> dict[str, Any]:
     ?find=, ?language=, ?group=: search for people to add: words of their names, a language that they read, a group
     """
     page = Paginator(task.memberships.order_by("pk"), ON_A_PAGE).get_page(request.GET.get("members"))
-    search = {name: request.GET.get(name, "").replace("\x00", "").strip() for name in SEARCH}
+    search = {name: text_of(request.GET, name) for name in SEARCH}
     is_asked = request.GET.keys() & set(SEARCH)
     found = membership.candidates(task, search["find"], search["language"], search["group"]) if is_asked else None
     return {
@@ -68,7 +68,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     if act not in ("add", "change", "remove"):
         raise InvalidAnswer("The form does not say what to do. Reload the page.")
     if act == "add" and "everybody" in posted:
-        people = list(membership.candidates(task, *(posted.get(name, "").strip() for name in SEARCH)))
+        people = list(membership.candidates(task, *(text_of(posted, name) for name in SEARCH)))
     else:
         keys = [key for text in posted.getlist("person") if (key := whole_number(text)) is not None]
         people = list(Annotator.objects.filter(pk__in=keys).select_related("user"))

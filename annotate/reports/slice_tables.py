@@ -138,7 +138,7 @@ def sections_of(
         report,
         cell,
         report.get("names", {}),
-        "item" if report["unit"] == "unit" else report["unit"],
+        noun_of(report),
         report.get("form", ""),
     )
     grouped = dict[str, tuple[Mapping[str, Any], list[dict[str, Any]]]]()

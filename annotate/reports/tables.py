@@ -22,8 +22,8 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from corpora.core.records import FORMULA
 
-# Kinds of columns. A terminal omits columns of the kind `name` if there is no room, shortens `digest`, and lists each
-# `note` below the table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
+# Kinds of columns. A terminal omits columns of the kind `name` if there is no room, and lists each `note` below the
+# table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "short", "sentence"
 FEW = 12  # maximum number of rows of a folded table that a page contains; a browser loads longer ones when asked
 BEGINNING = 140  # maximum number of characters of a text in a cell

@@ -125,7 +125,7 @@ def invite_first_manager() -> str:
     path = _first_manager_file()
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(_digest(token))
+        file.write(token_digest(token))
     return token
 
 
@@ -136,7 +136,7 @@ def check_first_manager(token: str) -> None:
         digest, age = path.read_text(), time.time() - path.stat().st_mtime
     except FileNotFoundError:
         digest, age = "", 0.0
-    is_valid = secrets.compare_digest(digest, _digest(token)) and age < FIRST_MANAGER_HOURS * 3600
+    is_valid = secrets.compare_digest(digest, token_digest(token)) and age < FIRST_MANAGER_HOURS * 3600
     if not is_valid or managers().exists():
         raise NotFound(_("This link has been used or has expired. Restart the server to get a new one, or log in."))
 
@@ -192,7 +192,7 @@ def check_may_change(by: User | None, users: Iterable[User]) -> None:
         )
 
 
-def _digest(token: str) -> str:
+def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -202,7 +202,7 @@ def invite(annotator: Annotator) -> str:
     now = timezone.now()
     annotator.invites.filter(used_at=None, revoked_at=None).update(revoked_at=now)
     token = secrets.token_urlsafe(32)
-    annotator.invites.create(digest=_digest(token), expires_at=now + timedelta(days=INVITE_DAYS))
+    annotator.invites.create(digest=token_digest(token), expires_at=now + timedelta(days=INVITE_DAYS))
     return token
 
 
@@ -215,7 +215,7 @@ def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
 
 def find_invite(token: str) -> Invite:
     working = Invite.objects.filter(used_at=None, revoked_at=None, expires_at__gt=timezone.now())
-    working = working.filter(digest=_digest(token), annotator__user__is_active=True)
+    working = working.filter(digest=token_digest(token), annotator__user__is_active=True)
     if not (invite_found := working.select_related("annotator__user").first()):
         raise NotFound(_("This invitation has been used, has expired, or was revoked. Ask the manager for a new one."))
     return invite_found

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed
-from annotate.models import Annotator, Membership, Task
+from annotate.models import Annotator, Lease, Membership, Task
 from annotate.work.accounts import check_may_change, is_manager
 from annotate.work.queue import close_others
 
@@ -20,10 +20,18 @@ EVERYBODY, MEMBERS = OPEN_TO = ("everybody", "members")
 MOST = 2_000_000_000  # largest quota that every database stores
 
 
+@transaction.atomic
 def open_to(task: Task, *, members_only: bool) -> bool:
-    """Open a task to everybody who reads its languages, or to its members only. Return whether this changed it."""
+    """Open a task to everybody who reads its languages, or to its members only. Return whether this changed it.
+
+    Units that people have open who may no longer work on the task are returned.
+    """
     changed = Task.objects.filter(pk=task.pk).exclude(members_only=members_only).update(members_only=members_only)
     task.members_only = members_only
+    if changed and members_only:
+        leases = Lease.objects.filter(unit__task=task, closed_at=None)
+        holders = Annotator.objects.filter(pk__in=leases.values("annotator")).exclude(memberships__task=task)
+        _release(_locked(holders), task)
     return bool(changed)
 
 
@@ -35,12 +43,12 @@ def quota_of(task: Task, text: str) -> int | None:
     written = text.strip().replace(",", "")
     if written in ("", "none"):
         return None
-    digits, is_share = written.removesuffix("%").strip(), written.endswith("%")
+    digits, is_share = written.removesuffix("%").strip().lstrip("0"), written.endswith("%")
     if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits[:12]) <= (100 if is_share else MOST):
         raise InvalidAnswer(
             f"{text!r} is not a quota. Enter a number of answers such as 200, a share such as 25%, or none."
         )
-    return ceil(answers_asked(task) * int(digits) / 100) if is_share else int(digits)
+    return max(1, ceil(answers_asked(task) * int(digits) / 100)) if is_share else int(digits)
 
 
 def answers_asked(task: Task) -> int:
@@ -81,11 +89,10 @@ def add(
 
     Returns how many people are new members, and how many members were changed.
     """
-    listed = list(people)
+    listed = _locked(people)
     members = {member.annotator_id: member for member in task.memberships.filter(annotator__in=listed)}
     added = changed = 0
     for person in listed:
-        person.one_at_a_time()  # so that an answer that is being stored is stored first
         member = members.get(person.pk) or Membership(task=task, annotator=person)
         before = member.role, member.quota
         member.role = role or member.role
@@ -94,9 +101,9 @@ def add(
         is_changed = before != (member.role, member.quota)
         added, changed = added + (member.pk is None), changed + (member.pk is not None and is_changed)
         if member.pk is None or is_changed:
+            members[person.pk] = member
             member.save()
-        if member.role == Membership.MANAGER:
-            _release(person, task)
+    _release([person for person in listed if members[person.pk].role == Membership.MANAGER], task)
     return added, changed
 
 
@@ -106,30 +113,38 @@ def remove(task: Task, people: Iterable[Annotator]) -> int:
 
     Answers that they gave remain. Returns the number of memberships ended.
     """
-    ended = 0
+    ended = task.memberships.filter(annotator__in=_locked(people))
+    leaving = [member.annotator for member in ended.select_related("annotator")]
+    ended.delete()
+    if task.members_only:
+        _release(leaving, task)
+    return len(leaving)
+
+
+def _locked(people: Iterable[Annotator]) -> list[Annotator]:
+    """Lock people in the same order everywhere, so that answers that are being stored are stored first."""
+    listed = sorted(people, key=lambda person: person.pk)
+    for person in listed:
+        person.one_at_a_time()
+    return listed
+
+
+def _release(people: Iterable[Annotator], task: Task) -> None:
+    """Return the open units of people. This must be the last step of a transaction, see queue.close."""
     for person in people:
-        person.one_at_a_time()  # so that an answer that is being stored is stored first
-        number, _ = task.memberships.filter(annotator=person).delete()
-        ended += number
-        if number and task.members_only:
-            _release(person, task)
-    return ended
-
-
-def _release(person: Annotator, task: Task) -> None:
-    close_others([], person, task, "released")
+        close_others([], person, task, "released")
 
 
 # --- finding people
 
 
 def groups() -> QuerySet[Group]:
-    """Return the groups of people. Groups with permissions are for the admin, so they are not among them."""
+    """Return the groups of people. Groups with permissions belong to the admin and are excluded."""
     return Group.objects.filter(permissions=None).order_by("name")
 
 
 def candidates(task: Task, words: str = "", language: str = "", group: str = "") -> QuerySet[Annotator]:
-    """Return the active annotators who are no members of a task yet.
+    """Return the active annotators who are not yet members of a task.
 
     words: each of these words must occur in the user name or the name.
     language: only readers of this language, at the task's minimum level.

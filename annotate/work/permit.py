@@ -88,7 +88,7 @@ class Permit:
 
     @property
     def may_have_seen(self) -> bool:
-        """Whether the annotator could have seen other people's answers, in their present or an earlier role."""
+        """Whether the annotator could have seen other people's answers, because they adjudicate here or elsewhere."""
         return self.annotator.adjudicates or self.adjudicates
 
     @property

@@ -1,6 +1,5 @@
 """Links through which anybody can read a single report or card, until they expire or a manager withdraws them."""
 
-import hashlib
 import secrets
 from datetime import timedelta
 
@@ -10,13 +9,10 @@ from django.utils import timezone
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Job, Share
+from annotate.work.accounts import token_digest
 
-DAYS = 30  # by default, a link works for so many days
+DAYS = 30  # default lifetime of a link (days)
 MOST_DAYS = 365
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def share(job: Job, path: str, by: User, days: int | None = DAYS) -> str:
@@ -28,19 +24,22 @@ def share(job: Job, path: str, by: User, days: int | None = DAYS) -> str:
     if days is None or not 1 <= days <= MOST_DAYS:
         raise InvalidAnswer(f"A link works for 1 to {MOST_DAYS} days. Enter a number of days in this range.")
     token = secrets.token_urlsafe(32)
-    job.shares.create(path=path, by=by, digest=_digest(token), expires_at=timezone.now() + timedelta(days=days))
+    job.shares.create(path=path, by=by, digest=token_digest(token), expires_at=timezone.now() + timedelta(days=days))
     return token
 
 
 def open_shares(job: Job) -> QuerySet[Share]:
     """Return the links to a job's files that still work, newest first."""
-    return job.shares.filter(withdrawn_at=None, expires_at__gt=timezone.now()).select_related("by")
+    return _working().filter(job=job).select_related("by")
 
 
 def find(token: str) -> Share | None:
     """Return the share to which a token belongs, or None if there is none or its link no longer works."""
-    working = Share.objects.filter(digest=_digest(token), withdrawn_at=None, expires_at__gt=timezone.now())
-    return working.select_related("job").first()
+    return _working().filter(digest=token_digest(token)).select_related("job").first()
+
+
+def _working() -> QuerySet[Share]:
+    return Share.objects.filter(withdrawn_at=None, expires_at__gt=timezone.now())
 
 
 def withdraw(job: Job, number: int) -> None:

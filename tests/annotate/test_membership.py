@@ -44,6 +44,15 @@ def test_a_task_for_members_gives_nobody_else_units(task, readers):
     assert able(task) == {ann.pk}
 
 
+def test_a_task_that_closes_to_its_members_takes_back_the_units_of_others(task, readers):
+    ann, bea = readers
+    membership.add(task, [ann])
+    own, other = take(ann, task), take(bea, task)
+    membership.open_to(task, members_only=True)
+    assert list(Lease.objects.filter(closed_at=None)) == [own]
+    assert Lease.objects.get(pk=other.pk).outcome == "released"
+
+
 def test_members_need_the_language_too(task, person):
     fay = person("fay", "fr")
     membership.add(task, [fay])
@@ -170,7 +179,13 @@ def test_a_quota_is_a_number_a_share_or_none(task, text, quota):
     assert membership.quota_of(task, text) == quota
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "many", "101%", "1.5", "9" * 13, "²"])
+def test_a_share_of_no_answers_is_one_answer(make_task):
+    assert membership.quota_of(make_task([]), "25%") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "many", "101%", "1.5", "9" * 13, "0" * 12 + "9" * 13, "0" * 12 + "1999%", "²"]
+)
 def test_what_is_not_a_quota_is_refused(task, text):
     with pytest.raises(refusals.InvalidAnswer):
         membership.quota_of(task, text)

@@ -51,7 +51,7 @@ def test_an_empty_installation_shows_the_five_steps_and_the_first_of_them(desk):
     for step in ("File", "Columns and rights", "Detectors", "Question and sample", "People"):
         assert f"<b>{step}</b>" in page.text
     assert f'<a class="primary" href="{reverse("manage-new-corpus")}">Upload a file</a>' in page.text
-    assert "Go on" not in words(page)
+    assert "Continue setup" not in words(page)
 
 
 def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):

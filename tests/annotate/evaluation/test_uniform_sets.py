@@ -13,7 +13,7 @@ from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.core.estimation.proportions import Guess, Stratum, Turn, jeffreys, stratified
 from annotate.evaluation import measures
-from annotate.evaluation.joined_sets import Joined
+from annotate.evaluation.joined_sets import Joined, audit_refusal
 from annotate.evaluation.posts import evaluate
 from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
 from annotate.evaluation.uniform import Cell, Uniform
@@ -218,6 +218,8 @@ def test_the_form_refuses_a_voter_on_a_small_audit_from_the_manifest_alone(world
     assert "all labels together (15 of 34)" in words
     assert refusal("majority", 29)
     assert refusal("cld2", 30) is refusal("mine@2", 15) is refusal("cld2", 15, all_read=True) is None
+    write_manifest(tmp_path, {"format": FORMAT, "files": {}})  # as a set of pairs, which has no panel and no audit
+    assert audit_refusal("cld2", tmp_path) == ""
 
 
 def test_a_predictor_that_did_not_vote_has_naive_figures_alone_where_too_little_was_read(world):

@@ -195,6 +195,15 @@ def test_another_file_is_not_replaced(desk):
     assert desk.get(EDITOR, {"file": "../secret_key"}).status_code == 404
 
 
+@pytest.mark.parametrize("slug", ["../beyond", "beyond/it", "/tmp/beyond"])
+def test_no_file_is_written_outside_the_inbox(desk, slug):
+    page = desk.get(EDITOR, {"template": "sentiment"})
+    before = sorted(inbox.folder().parent.rglob("*.toml"))
+    assert [*fault(do(desk, page, "save", slug=slug))] == ["slug"]
+    assert [*fault(do(desk, page, "save", slug=slug, file=f"{slug}.toml"))] == ["slug"]
+    assert sorted(inbox.folder().parent.rglob("*.toml")) == before
+
+
 def test_a_file_that_is_not_toml_is_opened_as_text(desk):
     inbox.write("broken.toml", "title = [")
     page = desk.get(EDITOR, {"file": "broken.toml"})
