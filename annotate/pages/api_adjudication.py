@@ -185,7 +185,7 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
         "outcome": None if hidden else details["label"],
         "votes": dict(details.get("votes", ())),
         "judgments": [judgment for judgment, *_ in details.get("judgments", ())],
-        "history": details.get("transitions", []),
+        "history": [move for move, _ in details.get("history", ())],
         "posts": details.get("posts", []),
         "searches": dict(details["searches"]),
     }

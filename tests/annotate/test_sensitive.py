@@ -106,7 +106,7 @@ def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a
     )
     people = client.get(f"{page}people/").text
     assert "Not agreed: bea." in people
-    assert "at most 7 on one day" in people
+    assert "at most 7 items a day" in people
     interventions.agree(bea, task.name)
     interventions.withdraw(bea, task.name)
     people = client.get(f"{page}people/").text
