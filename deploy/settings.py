@@ -158,7 +158,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
-ROOT_URLCONF = "deploy.urls"
+ROOT_URLCONF = "annotate.urls"
 WSGI_APPLICATION = "deploy.wsgi.application"
 
 TEMPLATES = [
@@ -315,7 +315,7 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     ) from error
 
 # Managers' uploads are written directly to the data folder.
-FILE_UPLOAD_HANDLERS = ["annotate.pages.inbox.ToInbox"]
+FILE_UPLOAD_HANDLERS = ["annotate.manager_pages.inbox.ToInbox"]
 UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # maximum size of a file (bytes)
 
 STATIC_URL = "static/"

@@ -20,7 +20,8 @@ FLOORS = (
     ("annotate.evaluation",),
     ("annotate.actions",),
     ("annotate.notebook", "annotate.pages"),
-    ("annotate.management",),
+    ("annotate.api", "annotate.manager_pages"),
+    ("annotate.management", "annotate.urls"),
 )
 # Where Django looks for what stands elsewhere.
 HANDLES = {"annotate.admin", "annotate.apps", "annotate.migrations", "annotate.templatetags"}

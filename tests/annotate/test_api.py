@@ -269,7 +269,7 @@ def test_the_documentation_needs_no_other_host(client, ann):
 def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch):
     client.force_login(person("eve", "de").user)
     client.raise_request_exception = False
-    monkeypatch.setattr("annotate.pages.api.open_permits", None)
+    monkeypatch.setattr("annotate.api.annotation_api.open_permits", None)
     answer = client.get("/api/v1/tasks/")
     assert answer.status_code == 500
     assert answer.json()["code"] == "server_error"

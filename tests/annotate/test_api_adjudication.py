@@ -54,7 +54,7 @@ def test_the_list_and_the_dossier_have_what_the_pages_say(skipped, program):
 
 
 def test_the_list_is_cut_to_a_language_and_into_pages(skipped, program, monkeypatch):
-    monkeypatch.setattr("annotate.pages.api_adjudication.PER_PAGE", 1)
+    monkeypatch.setattr("annotate.api.adjudication_api.PER_PAGE", 1)
     task = skipped(2)
     pages = [[row["unit"] for row in program.get(f"{LIST}?language=de&page={page}").json()["units"]] for page in (1, 2)]
     assert pages == [[unit.pk] for unit in task.units.order_by("position")]

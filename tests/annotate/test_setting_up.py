@@ -18,8 +18,8 @@ from annotate.core import stages
 from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
+from annotate.manager_pages import action_forms, corpus_setup, inbox, job_pages
 from annotate.models import Job
-from annotate.pages import action_forms, corpus_setup, inbox, job_pages
 from annotate.work import job_store
 from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of

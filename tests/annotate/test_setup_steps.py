@@ -10,8 +10,8 @@ from django.utils import timezone
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.core import stages
+from annotate.manager_pages import inbox
 from annotate.models import Annotator, Job
-from annotate.pages import inbox
 from annotate.work import job_store, membership
 from tests.annotate.acts import words
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -19,6 +19,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.commands import ActionCommand, call_command, command_named
 from annotate.actions.registry import COMMANDS
 from annotate.actions.registry import MODULES as NAMES
+from annotate.api import annotation_api
 from annotate.core import refusals, stages
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
 from annotate.kinds.concept_kind import VOCABULARY_KEYS
@@ -28,7 +29,6 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
-from annotate.pages import api
 from annotate.pages.middleware import OTHER_CODES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
 
@@ -233,7 +233,7 @@ def test_the_reference_has_every_address_of_the_api_with_what_is_sent_and_got():
     text = page_text("reference/api")
     told = {request.partition(" ")[2] for request in cells(text) if request.startswith(("GET ", "POST "))}
     hidden = {"", "schema/"}
-    routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in addresses(api.urlpatterns)}
+    routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in addresses(annotation_api.urlpatterns)}
     assert hidden < routes
     assert told == {f"/api/v1/{route}" for route in routes - hidden}
     assert all(f"`/api/v1/{route}`" in text for route in hidden)

@@ -18,8 +18,8 @@ from annotate.controls.qualification import next_question
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.kinds.kind_draft import TEMPLATES
+from annotate.manager_pages import inbox
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
-from annotate.pages import inbox
 from annotate.work import accounts, flags, job_store, shares
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle

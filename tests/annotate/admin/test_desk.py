@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
-import deploy.urls  # noqa: F401 - it loads the admin's pages
+import annotate.urls  # noqa: F401 - it loads the admin's pages
 from annotate.actions.commands import call_command
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer

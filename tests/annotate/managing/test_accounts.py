@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
+from annotate.manager_pages import account_administration as pages
 from annotate.models import Annotator
-from annotate.pages import account_administration as pages
 from annotate.work import accounts
 from tests.annotate.acts import words
 

@@ -16,8 +16,8 @@ from annotate.figures.annotator_statistics import at_work_now, everybody, timesh
 from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
+from annotate.manager_pages import dashboard
 from annotate.models import Judgment
-from annotate.pages import dashboard
 from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take

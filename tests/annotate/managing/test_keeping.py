@@ -8,7 +8,7 @@ import pytest
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import figure_cache
 from annotate.kinds import Answer
-from annotate.pages import task_reports
+from annotate.manager_pages import task_reports
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED

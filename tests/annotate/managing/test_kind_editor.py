@@ -12,8 +12,8 @@ from annotate.actions.registry import by_name
 from annotate.kinds import Answer
 from annotate.kinds.files import read_kind
 from annotate.kinds.kind_draft import TEMPLATES
+from annotate.manager_pages import inbox
 from annotate.models import Job, Judgment, Task
-from annotate.pages import inbox
 from annotate.work import interventions
 from annotate.work.judgments import judge
 from annotate.work.queue import take

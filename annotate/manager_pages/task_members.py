@@ -16,9 +16,9 @@ from annotate.actions.members import members_action
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages.dashboard import done, log_change
 from annotate.models import Annotator, Membership, Task
 from annotate.pages.access import UserRequest, may, text_of, whole_number
-from annotate.pages.dashboard import done, log_change
 from annotate.work import membership
 from annotate.work.accounts import is_manager
 from annotate.work.membership import EVERYBODY, MEMBERS

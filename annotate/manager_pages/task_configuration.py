@@ -25,11 +25,11 @@ from annotate.figures.queue_states import queues_by_use
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages import action_forms
+from annotate.manager_pages.action_forms import Field, label_of
+from annotate.manager_pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
 from annotate.models import Guidelines, LanguageRoute, Task
-from annotate.pages import action_forms
 from annotate.pages.access import UserRequest, may, status_of
-from annotate.pages.action_forms import Field, label_of
-from annotate.pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
 from annotate.pages.item_view import markdown, rendered
 from annotate.quality.guideline_versions import ENGLISH, current, new_version, newest_of, versions
 from annotate.reports.tables import Table, many

@@ -17,11 +17,11 @@ from annotate.figures.figure_cache import BeingCountedError, figures
 from annotate.figures.item_list import Filter, composition, page_of, place_from
 from annotate.figures.progress_report import PARTS
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages.dashboard import manage_page
+from annotate.manager_pages.flag_pages import CALLED
 from annotate.models import Flag, Task, Unit
 from annotate.pages.access import UserRequest, text_of
 from annotate.pages.adjudicators import DONE
-from annotate.pages.dashboard import manage_page
-from annotate.pages.flag_pages import CALLED
 from annotate.pages.item_view import record
 from annotate.reports.numbers import percent
 from annotate.work import answer_changes

@@ -19,16 +19,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from annotate.controls import qualification
-from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.figures import personal_progress
-from annotate.kinds import Answer, Kind
-from annotate.kinds.concept_kind import version_of
-from annotate.kinds.kind import ENGLISH
-from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
-from annotate.pages import concept_picker
-from annotate.pages.concept_picker import Listing
-from annotate.pages.serializers import (
+from annotate.api.serializers import (
     OPTIONAL,
     AnsweredSerializer,
     AnswerSerializer,
@@ -49,6 +40,15 @@ from annotate.pages.serializers import (
     string,
     strings,
 )
+from annotate.controls import qualification
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import personal_progress
+from annotate.kinds import Answer, Kind
+from annotate.kinds.concept_kind import version_of
+from annotate.kinds.kind import ENGLISH
+from annotate.models import Annotator, Flag, Judgment, Lease, Task, Trial
+from annotate.pages import concept_picker
+from annotate.pages.concept_picker import Listing
 from annotate.work import answer_changes, flags, judgments, queue
 from annotate.work.permit import Permit, acting, open_permits, permit_of
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -261,7 +261,7 @@ urlpatterns = [
     path("schema/", Schema.as_view(), name="api-schema"),
     path("tasks/", tasks, name="api-tasks"),
     path("tasks/<slug:task>/", task_in_full, name="api-task"),
-    path("tasks/<slug:task>/adjudication/", include("annotate.pages.api_adjudication")),
+    path("tasks/<slug:task>/adjudication/", include("annotate.api.adjudication_api")),
     path("tasks/<slug:task>/concepts/", concepts, name="api-concepts"),
     path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
     path("tasks/<slug:task>/next/", take, name="api-next"),

@@ -12,8 +12,8 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from annotate.manager_pages import action_forms, inbox
 from annotate.models import Job, Task
-from annotate.pages import action_forms, inbox
 from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 
 FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)

@@ -35,11 +35,11 @@ from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import Panel, panels
+from annotate.manager_pages import task_members
+from annotate.manager_pages.action_forms import address
+from annotate.manager_pages.dashboard import FEW, done, manage_page, shows_figures, sort_of
 from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
-from annotate.pages import task_members
 from annotate.pages.access import UserRequest, may
-from annotate.pages.action_forms import address
-from annotate.pages.dashboard import FEW, done, manage_page, shows_figures, sort_of
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
 from annotate.reports.tables import Cell, Table, many
 from annotate.work import interventions

@@ -20,12 +20,12 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import ENGLISH, label_name
 from annotate.kinds.kind import STYLES
 from annotate.kinds.kind_draft import TEMPLATES, AnswerRow, Draft, FieldRow, Texts
-from annotate.pages import inbox
+from annotate.manager_pages import inbox
+from annotate.manager_pages.corpus_setup import unused
+from annotate.manager_pages.dashboard import manage_page
+from annotate.manager_pages.task_setup import languages_of, preview, usual_language
 from annotate.pages.access import UserRequest
-from annotate.pages.corpus_setup import unused
-from annotate.pages.dashboard import manage_page
 from annotate.pages.item_view import rendered
-from annotate.pages.task_setup import languages_of, preview, usual_language
 from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES

@@ -27,11 +27,12 @@ from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import tell
 from annotate.kinds.options import OPTIONS
+from annotate.manager_pages import action_forms, inbox, setup_steps
+from annotate.manager_pages.corpus_setup import unused
+from annotate.manager_pages.dashboard import manage_page
 from annotate.models import Lease, Task, Unit
-from annotate.pages import action_forms, inbox, item_view, setup_steps
+from annotate.pages import item_view
 from annotate.pages.access import UserRequest
-from annotate.pages.corpus_setup import unused
-from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
 from annotate.work.permit import Permit

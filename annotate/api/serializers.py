@@ -1,7 +1,7 @@
 """Serializers for annotators in the API.
 
 They omit votes, a unit's queue and stage, and other people's judgments, which annotators must not see. The serializers
-for adjudicators are in api_adjudication.py.
+for adjudicators are in adjudication_api.py.
 """
 
 # Django REST framework has no types.

@@ -1,28 +1,25 @@
-"""URL patterns of the pages, with the right that each page requires and the HTTP methods that it allows.
+"""URL patterns of the site, with the right that each page requires and the HTTP methods that it allows.
 
-The URL patterns of the API are in api.py.
+The URL patterns of the API are in the package api.
 """
 
 from collections.abc import Collection
 
+from django.contrib import admin
 from django.contrib.auth import views as auth
+from django.contrib.auth.decorators import login_not_required
+from django.templatetags.static import static
 from django.urls import URLPattern, include, path, re_path
 from django.views.decorators.http import require_http_methods
+from django.views.generic import RedirectView
 
-from annotate.manual import views
-from annotate.pages import (
-    account,
+from annotate.manager_pages import (
     account_administration,
-    adjudicators,
-    annotators,
     corpus_setup,
     dashboard,
     flag_pages,
     job_pages,
     kind_editor,
-    middleware,
-    qualification_test,
-    self_service,
     shared_reports,
     task_configuration,
     task_items,
@@ -30,7 +27,17 @@ from annotate.pages import (
     task_reports,
     task_setup,
 )
+from annotate.manual import views
+from annotate.pages import account, adjudicators, annotators, middleware, qualification_test, self_service
 from annotate.pages.access import View, with_permit, with_right
+
+handler400 = "annotate.pages.middleware.bad_request"
+handler404 = "annotate.pages.middleware.page_not_found"
+handler500 = "annotate.pages.middleware.server_error"
+
+# This is called here rather than in AppConfig.ready, so that commands that serve no pages need not load the admin. They
+# start in two thirds of the time without it.
+admin.autodiscover()
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PERMIT = "permit"  # the user must be an annotator, and the view receives their permit for the task
@@ -161,6 +168,9 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
 ]
 
 urlpatterns = [
+    path("admin/", admin.site.urls),
+    # Browsers request this icon for pages of other packages, namely the admin and the API documentation.
+    path("favicon.ico", login_not_required(RedirectView.as_view(url=static("annotate/icon.svg")))),
     *OF_ANNOTATORS,
     path("tasks/<slug:task>/", include(IN_A_TASK)),
     path("tasks/<slug:task>/qualification/<str:language>/", include(OF_A_TEST)),
@@ -172,5 +182,5 @@ urlpatterns = [
     path("docs/", views.index, name="docs"),
     re_path(r"^docs/(?P<file>.+\.[a-z]+)$", views.file, name="docs-file"),
     path("docs/<path:page>/", views.page, name="docs-page"),
-    path("api/v1/", include("annotate.pages.api")),
+    path("api/v1/", include("annotate.api.annotation_api")),
 ]

@@ -15,11 +15,7 @@ from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.pages import adjudicators
-from annotate.pages.item_view import sides_of
-from annotate.pages.serializers import (
+from annotate.api.serializers import (
     OPTIONAL,
     SETS,
     SEVERAL,
@@ -36,6 +32,10 @@ from annotate.pages.serializers import (
     strings,
     text_of,
 )
+from annotate.core.refusals import NotFound
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.pages import adjudicators
+from annotate.pages.item_view import sides_of
 from annotate.reports.tables import many
 from annotate.work import adjudication
 from annotate.work.routes import is_language, unknown_code

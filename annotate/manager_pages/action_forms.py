@@ -20,9 +20,9 @@ from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import NotFound
+from annotate.manager_pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
-from annotate.pages.inbox import ENDINGS, files, folder, holds_rows
 from annotate.work import job_store
 from corpora.models import Corpus, Vocabulary
 from corpora.sources.text_format import DELIMITERS, ENCODINGS

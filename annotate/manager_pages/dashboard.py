@@ -27,8 +27,8 @@ from annotate.figures.overview_report import managers_table
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages import action_forms, setup_steps
 from annotate.models import Flag, Job, Task
-from annotate.pages import action_forms, setup_steps
 from annotate.pages.access import UserRequest, may, status_of
 from annotate.reports.tables import Table, as_csv
 from annotate.work.accounts import managers, waiting_requests

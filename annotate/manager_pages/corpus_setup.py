@@ -22,10 +22,10 @@ from annotate.actions.registry import by_name
 from annotate.core.option import written
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
+from annotate.manager_pages import action_forms, inbox, setup_steps
+from annotate.manager_pages.dashboard import manage_page, sort_of
 from annotate.models import Job, Task
-from annotate.pages import action_forms, inbox, setup_steps
 from annotate.pages.access import UserRequest
-from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
 from corpora.core.records import FIELDS, RESERVED

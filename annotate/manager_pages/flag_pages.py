@@ -18,10 +18,10 @@ from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures.figure_cache import forget
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages.dashboard import done, manage_page
 from annotate.models import Flag, Judgment, Task
 from annotate.pages.access import UserRequest, may, whole_number
 from annotate.pages.adjudicators import DONE
-from annotate.pages.dashboard import done, manage_page
 from annotate.work import flags
 
 ON_A_PAGE = 25

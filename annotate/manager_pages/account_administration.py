@@ -26,10 +26,10 @@ from annotate.figures import overview_report
 from annotate.figures.finish_forecast import expected
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
+from annotate.manager_pages import inbox, setup_steps
+from annotate.manager_pages.dashboard import done, log_change, manage_page
 from annotate.models import Annotator, LanguageRequest, Task
-from annotate.pages import inbox, setup_steps
 from annotate.pages.access import UserRequest, check_right, may, text_of, whole_number
-from annotate.pages.dashboard import done, log_change, manage_page
 from annotate.pages.self_service import LEVELS
 from annotate.reports.tables import many
 from annotate.work import accounts as work

@@ -24,10 +24,10 @@ from annotate.actions.action import Action, ActionError
 from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
 from annotate.core.refusals import NotFound
+from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
+from annotate.manager_pages.dashboard import done, manage_page, sort_of
 from annotate.models import Job, Task
-from annotate.pages import action_forms, corpus_setup, inbox, setup_steps, shared_reports
 from annotate.pages.access import UserRequest, text_of
-from annotate.pages.dashboard import done, manage_page, sort_of
 from annotate.reports import main_result, report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import job_store, shares
