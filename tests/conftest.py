@@ -235,7 +235,8 @@ _chance = random.Random()
 
 @pytest.fixture(scope="session", autouse=True)
 def _chance_is_the_same_in_every_run():
-    """The secrets of tasks and the pseudonyms, which decide what lots draw. Each module and each test begins anew."""
+    """The secrets of tasks and the pseudonyms, which decide what lots draw. Each module and each test begins anew, in
+    whatever folder it is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(secrets, "token_hex", lambda size=32: _chance.randbytes(size).hex())
         yield
@@ -243,12 +244,12 @@ def _chance_is_the_same_in_every_run():
 
 @pytest.fixture(scope="module", autouse=True)
 def _chance_of_a_module(request):
-    _chance.seed(request.module.__name__)
+    _chance.seed(request.module.__name__.rpartition(".")[2])
 
 
 @pytest.fixture(autouse=True)
 def _chance_of_a_test(request):
-    _chance.seed(request.node.nodeid)
+    _chance.seed(request.node.nodeid.rpartition("/")[2])
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from corpora.core.voters import VOTERS
 from corpora.models import Item
 from corpora.predictions.predictor_labels import Predictor
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.exporting.acts import with_manifest
+from tests.annotate.goldsets.acts import with_manifest
 
 
 class World:

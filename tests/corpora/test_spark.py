@@ -23,9 +23,9 @@ from corpora.storage.inventory import declared_counts
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of
 from corpora.votes.vote_run import prelabel
 from tests.corpora.conftest import as_jsonl
+from tests.corpora.draws.test_draw_by_language import MINE, corpus_of, stream
+from tests.corpora.draws.test_draw_filtered import import_filtered
 from tests.corpora.on_disk import bytes_of
-from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
-from tests.corpora.test_draw_filtered import import_filtered
 from tests.running import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

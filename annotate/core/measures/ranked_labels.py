@@ -91,7 +91,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
 
     The intervals are those of classification.py. If the values are sparse (`_is_sparse`), the Bayesian bootstrap is
     used instead. Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents of
-    tests/annotate/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of samples.
+    tests/annotate/core/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of samples.
     Intervals of paired differences covered the true difference in 94.8% to 95.5%.
 
     Return UNKNOWN for each mean if there are no documents.

@@ -29,8 +29,8 @@ from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.access.addresses import NEW_PASSWORD, OF_A_TASK, QUERIES, WHO
 from tests.annotate.acts import answer, begin
+from tests.annotate.concepts import acts as labelling
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
-from tests.annotate.labelling import acts as labelling
 
 
 class World:

@@ -11,7 +11,7 @@ from annotate.actions.commands import call_command
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.formats import benchmarks
-from tests.annotate.balancing.acts import ROOT, SENTENCES
+from tests.annotate.balanced_draws.acts import ROOT, SENTENCES
 from tests.annotate.evaluation.figures import as_percent, figures, in_three_forms, refusal
 
 pytestmark = pytest.mark.django_db

@@ -3,8 +3,8 @@
 from annotate.kinds import Answer
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
-from tests.annotate.exporting.told import json_lines
-from tests.annotate.test_xglue import HARD
+from tests.annotate.goldsets.set_contents import json_lines
+from tests.annotate.goldsets.test_xglue import HARD
 
 LANGUAGES = ("en", "de", "fr")
 EXAMPLE = {"query": "cheap *flights*", "title": "Flights for less", "description": "Book\nnow, fly later."}

@@ -13,7 +13,7 @@ from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
 from annotate.quality import agreement_statistics as agreeing
 from annotate.quality.guideline_versions import current
-from tests.annotate.exporting.told import card_of, json_lines
+from tests.annotate.goldsets.set_contents import card_of, json_lines
 from tests.annotate.record_export.records import LANGUAGES, rows_of
 
 

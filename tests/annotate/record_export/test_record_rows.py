@@ -21,7 +21,7 @@ from annotate.work.interventions import void
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from annotate.work.routing import decide
-from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike
+from tests.annotate.goldsets.set_contents import card_of, everything_in, files, json_lines, jsonlike
 from tests.annotate.record_export.records import (
     EXAMPLE,
     FIELDS,

@@ -12,9 +12,9 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
 from corpora.storage.layout import manifest_of, write_manifest
-from tests.annotate.exporting.told import card_of, everything_in, files
+from tests.annotate.goldsets.set_contents import card_of, everything_in, files
+from tests.annotate.goldsets.test_xglue import as_written, published_reader
 from tests.annotate.record_export.records import FIELDS, LANGUAGES, record, rows_of
-from tests.annotate.test_xglue import as_written, published_reader
 
 pytestmark = pytest.mark.slow
 

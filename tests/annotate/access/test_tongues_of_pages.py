@@ -1,0 +1,158 @@
+"""Every page in every language: what stays English, and that no sentence is left out."""
+
+import re
+from html.parser import HTMLParser
+
+import polib
+import pytest
+from django.conf import settings
+from django.conf.locale import LANG_INFO
+from knox.models import AuthToken
+
+from annotate.kinds.language_questions import SEARCHES
+from annotate.management.commands import write_catalogs as catalogs
+from annotate.models import Flag, Guidelines, Judgment, Note, Task
+from corpora.core.languages import LANGUAGES
+from corpora.models import Item
+from tests.annotate.access.addresses import PAGES
+from tests.annotate.access.conftest import begin_world, world  # noqa: F401 - fixtures
+from tests.annotate.browser.test_for_everybody import NO_PAGES
+from tests.annotate.pages.test_tongues import GERMAN, frame
+
+pytestmark = [pytest.mark.on_sqlite, pytest.mark.slow]
+
+
+def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(world):  # noqa: F811
+    managers = [name for name, (asked, _) in PAGES.items() if name.startswith("manage") and asked[-1] == 200]
+    for name in (*managers, "docs", "docs-page", "admin:index"):
+        page = world.client("manager", headers=GERMAN).get(world.address(name))
+        assert (page.status_code, page["Content-Language"]) == (200, "en"), name
+        assert name in NO_PAGES or 'lang="en' in page.text[:300], name
+        page.getvalue()  # which closes those that are files
+    told = world.client("guest", headers=GERMAN).get("/api/v1/tasks/").json()
+    assert told == {"code": "not_allowed", "detail": "You are not an annotator. The manager can make you one."}
+    nothing = world.client("ann", headers=GERMAN).post(
+        "/api/v1/leases/999999/skip/", {}, content_type="application/json"
+    )
+    assert nothing.json()["detail"] == "You do not have this item."
+
+
+def test_errors_and_refusals_are_pages_in_the_language_of_the_person(world, monkeypatch):  # noqa: F811
+    ann = world.client("ann", headers=GERMAN, raise_request_exception=False)
+    assert "Seite nicht gefunden" in ann.get("/nothing/").text
+    refused = world.client("guest", headers=GERMAN).get(world.address("queue"))
+    assert "Ihr Konto ist nicht zum Annotieren eingerichtet." in refused.text
+    monkeypatch.setattr("annotate.pages.annotators.home", None)
+    monkeypatch.setattr("annotate.pages.annotators.personal_progress.own_progress", None)
+    broken = ann.get(world.address("queue"))
+    assert (broken.status_code, "Hier ist etwas schiefgegangen." in broken.text) == (500, True)
+    assert frame(broken.text) == ("de", "ltr")
+
+
+# --- in an invented language each sentence is in brackets
+
+INVENTED = "ht"
+
+
+@pytest.fixture
+def invented(tmp_path, settings, monkeypatch):
+    """A language whose every sentence of ours is the English one in brackets."""
+    folder = tmp_path / INVENTED / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    made = polib.POFile()
+    made.metadata = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=2; plural=(n != 1);"}
+    for each in catalogs.messages():
+        if each.context:
+            continue
+        forms = {0: f"⟦{each.words}⟧", 1: f"⟦{each.plural}⟧"} if each.plural else {}
+        words = "" if forms else f"⟦{each.words}⟧"
+        made.append(polib.POEntry(msgid=each.words, msgid_plural=each.plural, msgstr=words, msgstr_plural=forms))
+    made.save_as_mofile(str(folder / "django.mo"))
+    settings.LANGUAGES = [*settings.LANGUAGES, (INVENTED, "Invented")]
+    settings.LOCALE_PATHS = [str(tmp_path)]
+    monkeypatch.setitem(LANG_INFO, INVENTED, LANG_INFO["en"] | {"code": INVENTED})
+    return {"Accept-Language": INVENTED}
+
+
+class Text(HTMLParser):
+    """The words that a page shows, or has read out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found, self.hidden = "", 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.hidden += tag in ("script", "style", "head")
+        spoken = [value for name, value in attrs if name in ("aria-label", "placeholder", "title", "alt") and value]
+        self.found += "".join(f" {value} " for value in spoken)
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style", "head")
+        self.found += "" if tag in ("kbd", "code", "a") else "\n"
+
+    def handle_data(self, data):
+        self.found += "" if self.hidden else data
+
+
+def outside(text: str) -> list[str]:
+    """The words outside of all brackets."""
+    depth, left = 0, ""
+    for letter in text:
+        depth += (letter == "⟦") - (letter == "⟧")
+        left += " " if depth or letter == "⟧" else letter
+    assert depth == 0
+    return re.findall(r"[^\W\d_]{2,}", left.casefold())
+
+
+def of_data(people) -> set[str]:
+    """Words that are no page's: of texts, people, tasks, guidelines, kinds, languages and places of the web."""
+    texts = ["Assay", "Token", "langid", "cld", "fasttext", "pk", *people, *(name for name, _address in SEARCHES)]
+    for task in Task.objects.all():
+        kind = task.kind
+        texts += [task.title, task.name, kind.title, *kind.fields, *task.labels, *task.languages]
+        # Where a kind says nothing in a language of the pages, that of the record comes first.
+        said = [*kind.wording.field_names.values()]
+        said += [words for each in kind.answers.values() for words in (each.names, each.meanings)]
+        texts += [text for words in said for text in words.values()]
+        texts += kind.sensitive.warnings.values() if kind.sensitive else []
+    texts += Guidelines.objects.values_list("text", flat=True)
+    texts += Note.objects.values_list("text", flat=True)
+    texts += [f"{words} {reply}" for words, reply in Flag.objects.values_list("words", "reply")]
+    texts += [f"{text} {fields}" for text, fields in Item.objects.values_list("text", "fields")]
+    texts += [f"{reason} {comment}" for reason, comment in Judgment.objects.values_list("reason", "comment")]
+    texts += [f"{code} {each.autonym}" for code, each in LANGUAGES.items()]
+    texts += [LANG_INFO[code]["name_local"] for code, _name in settings.LANGUAGES]
+    texts += AuthToken.objects.values_list("token_key", flat=True)
+    return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text.casefold())}
+
+
+# Whose pages are walked: of annotators, adjudicators and whoever is not logged in; `answers` has what `history` has,
+# without texts that are cut within a word. Forms of passwords, whose fields Django names, have its catalogs.
+WALKED = {
+    "nobody": ("login",),
+    "guest": ("home", "account", "queue"),
+    "ann": (
+        *("home", "account", "languages", "queue", "sheet", "answers", "change", "consent"),
+        *("guidelines", "qualification"),
+    ),
+    "ada": ("home", "adjudication", "adjudicate"),
+}
+
+
+def test_no_word_of_a_page_is_in_english_where_another_language_is_spoken(world, invented):  # noqa: F811
+    data, left = of_data(world.who), {}
+    for who, names in WALKED.items():
+        client = world.client(who, headers=invented)
+        for name in names:
+            page = client.get(world.address(name)).text
+            assert frame(page)[0] == INVENTED
+            shown = re.sub("annotator-[0-9a-f]{8}", "", Text(page).found)  # a pseudonym
+            if found := sorted(set(outside(shown)) - data):
+                left[who, name] = found
+    assert left == {}
+
+
+def test_words_outside_of_brackets_are_found():
+    page = '<body><p title="A title">⟦In <b>⟦German⟧</b>⟧ left</p><script>over</script><img alt="⟦seen⟧">'
+    assert outside(Text(page).found) == ["title", "left"]

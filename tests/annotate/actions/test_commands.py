@@ -1,0 +1,316 @@
+import re
+import socket
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError
+from django.db import connection
+from django.urls import reverse
+from knox.models import AuthToken
+
+from annotate.actions.commands import call_command
+from annotate.core import stages
+from annotate.core.estimation.proportions import jeffreys
+from annotate.kinds import Answer
+from annotate.management import demo
+from annotate.management.commands import serve
+from annotate.models import Annotator, Judgment, Pause, Task, Transition
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
+from corpora.models import Corpus
+from deploy import settings as deployed
+from tests.annotate.acts import say, settle
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.corpus import POSTS
+from tests.annotate.goldsets.acts import with_manifest
+from tests.running import DATA, assay
+
+pytestmark = pytest.mark.on_sqlite
+
+
+# --- tokens
+
+
+def test_a_token_is_printed_once_and_works_and_none_is_made_for_people_unknown_or_locked_out(
+    person, make_task, capsys, client
+):
+    person("ann", "de")
+    make_task([DISPUTED])
+    call_command("create_token", "ann")
+    token = capsys.readouterr().out.strip()
+    reply = client.get(reverse("api-tasks"), headers={"Authorization": f"Token {token}"})
+    assert [task["name"] for task in reply.json()] == ["task"]
+    assert token not in map(str, AuthToken.objects.values().get().values())
+    User.objects.filter(username="ann").update(is_active=False)
+    for name in ("ann", "nobody"):
+        with pytest.raises(CommandError, match=f"There is no active account '{name}'"):
+            call_command("create_token", name)
+    assert AuthToken.objects.count() == 1
+
+
+# --- rerouting
+
+
+def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, capsys):
+    task = make_task([DISPUTED, ("fr", "fr he", "he"), DISPUTED])
+    person("ben", "en")
+    call_command("reroute", "task")
+    assert capsys.readouterr().out == "Moved: 2 to the queue of the next language, 1 to adjudication.\n"
+    ended = [("ADJUDICATION", "fr"), ("QUEUED", "en"), ("QUEUED", "en")]
+    assert sorted(task.units.values_list("stage", "language")) == ended
+    moves = Transition.objects.count()
+    call_command("reroute", "task")
+    assert "Moved: 0 to the queue" in capsys.readouterr().out
+    assert Transition.objects.count() == moves
+    for command in ("reroute", "audit"):
+        with pytest.raises(CommandError, match="There is no task 'none'; available: task"):
+            call_command(command, "none")
+
+
+def test_reroute_counts_no_decoy_since_no_adjudicator_sees_it(make_task, capsys):
+    task = make_task([DISPUTED] * 3, asked="de", decoys=2)
+    call_command("reroute", "task")
+    assert capsys.readouterr().out == "Moved: 0 to the queue of the next language, 1 to adjudication.\n"
+    assert list(task.units.order_by("position").values_list("stage", flat=True)) == [
+        stages.ADJUDICATION,
+        stages.DISCARDED,
+        stages.DISCARDED,
+    ]
+
+
+def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, person, capsys, tmp_path):
+    task = make_task([DISPUTED, DISPUTED], rounds=1)
+    with_manifest()
+    both = person("both", "de", adjudicates=True)
+    for told in (
+        "1 post is waiting for an adjudicator who has not read it",
+        "2 posts are waiting for .* who has not read them",
+    ):
+        skip(both, take(both, task).pk)
+        for command, options in (("reroute", {}), ("export_gold", {"out": tmp_path / "gold"})):
+            call_command(command, "task", **options)
+            assert re.search(f"{told}. Make another person an adjudicator.\n", capsys.readouterr().err)
+    person("ada", adjudicates=True)
+    call_command("reroute", "task")
+    assert capsys.readouterr().err == ""
+
+
+# --- the audit
+
+
+@pytest.fixture
+def audited(make_task, person):
+    """German was wrong in two of four audited posts; the rest of it waits for what the audit says."""
+    task = make_task([AGREED] * 10, audit_least=4, audit_recheck=0, audit_limit=0.6)
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    for label in ("fr", "fr", "de", "de"):
+        unit = say(ann, task, label)
+        if label == "fr":
+            settle(ada, unit, label)
+    return task
+
+
+def test_audit_prints_what_was_found_and_contests_what_is_over_the_limit_once(audited, capsys):
+    def run(**options):
+        call_command("audit", "task", **options)
+        return capsys.readouterr().out
+
+    low, high = (f"{100 * end:.1f}" for end in jeffreys(2, 4))
+    printed = run()
+    assert re.search(rf"^de +German +10 +4 of 4 +50\.0% \[{low}, {high}\]$", printed, re.MULTILINE)
+    assert "The detectors agree on 10 posts. People read 4 of these" in printed
+    assert "No language with unread posts and a finished audit is over the limit of 60%.\n" in printed
+    assert "No post was decided by a single reader.\n" in printed
+    assert "nothing was sent to people" in run(contest=True)
+    task = Task.objects.get()
+    task.audit_limit = 0.05
+    task.save()
+    printed = run()
+    assert "* de: more than 5% may be wrong\n" in printed
+    assert "Over the limit of 5%: de. To have people label these, run `assay audit task --contest`.\n" in printed
+    assert run(contest=True) == "Sent to people: 6 of de.\n"
+    assert audited.units.filter(stage="QUEUED").count() == 6
+    assert "nothing was sent to people" in run(contest=True)
+
+
+def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
+    task = make_task([AGREED])
+    nothing = "Task task: No post was chosen for an audit"
+    for options, sentence in (({}, nothing), ({"contest": True}, "nothing was sent to people")):
+        call_command("audit", "task", **options)
+        assert sentence in capsys.readouterr().out
+    assert task.units.get().stage == "AGREED"
+    make_task([DISPUTED], name="bare", asked="de")
+    call_command("audit", "bare")
+    assert capsys.readouterr().out.startswith("Task bare: No decoys are hidden among the posts")
+
+
+def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(make_task, person, capsys):
+    task = make_task([DISPUTED] * 3, asked="de", decoys=2)
+    ann = person("ann", "de")
+    call_command("audit", "task")
+    assert "hidden among the other posts.\nNo reader has answered a decoy yet.\n" in capsys.readouterr().out
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
+    assert "\nReaders answered Yes in 2 of 2 answers to decoys.\n" in told
+    with pytest.raises(CommandError, match="Cannot contest labels of task task: none of them come from the detectors"):
+        call_command("audit", "task", "--contest")
+
+
+# --- the demo
+
+
+@pytest.fixture
+def demo_data(prelabelled, demo_corpus):
+    """The demo's corpus as the demo itself makes it, so that the command finds the slow part done."""
+    demo_corpus.delete()
+
+
+def with_statistics(*args, **options):
+    """PostgreSQL plans poorly without them, and autovacuum sees nothing of a test's transaction."""
+    call_command(*args, **options)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+
+
+@pytest.mark.slow
+def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
+    demo_data, data_dir, capsys, client, monkeypatch
+):
+    monkeypatch.setattr(demo, "CROWD_WORK", 3)  # enough to begin with
+    monkeypatch.setattr(demo, "call_command", with_statistics)
+    told = demo.set_up(8000)
+    assert "nobody reads it" not in capsys.readouterr().err
+    password = re.search(r"the password  (\S+)  as", told)[1]
+    for name in ("anna", "yusuf", "ada", "oliver", "manager"):
+        assert client.post("/login/", {"username": name, "password": password}).status_code == 302, name
+    task, precision, *crowd = Task.objects.order_by("pk")
+    assert [each.name for each in crowd] == list(demo.CROWD)
+    for each in crowd:
+        assert set(each.units.filter(honeypot=False).values_list("stage", flat=True)) >= {"LABELLED", "QUEUED"}
+    # Somebody has been paused for the manager to see to.
+    assert set(Pause.objects.values_list("annotator__user__username", flat=True)) == {demo.CARELESS}
+    assert task.units.count() == demo.SIZE
+    for begun in (
+        {"stage": "ADJUDICATION"},
+        {"audited": True, "stage": "LABELLED"},
+        {"audited": True, "stage": "QUEUED"},
+    ):
+        assert task.units.filter(**begun).exists(), begun
+    assert sorted(precision.labels) == sorted(demo.VERIFIED)
+    assert precision.units.exclude(known_answer="").exists()
+    before = Judgment.objects.count()
+    anna = Annotator.objects.get(user__username="anna")
+    judgment = judge(anna, take(anna, task).pk, Answer("de"))
+    yusuf = User.objects.get(username="yusuf")
+    yusuf.set_password("his own long password")
+    yusuf.save()
+    anna.languages.filter(language="nl").delete()
+
+    again = demo.set_up(8000)
+    assert f"the password  {password}  as" in again
+    assert f"{POSTS.name}: already imported." in capsys.readouterr().out
+    assert Judgment.objects.latest("pk") == judgment
+    assert Judgment.objects.count() == before + 1
+    assert list(Task.objects.order_by("pk")) == [task, precision, *crowd]
+    assert task.units.count() == demo.SIZE
+    sent = {"username": "yusuf", "password": "his own long password"}
+    assert client.post("/login/", sent).status_code == 302
+    assert not anna.languages.filter(language="nl").exists()
+    assert (data_dir / "demo_password").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("there", [lambda: User.objects.create_user("ann"), lambda: Corpus.objects.create(name="mine")])
+def test_the_demo_does_not_stand_among_real_people_and_texts(db, data_dir, there):
+    there()
+    with pytest.raises(CommandError, match=r"do not belong to a demo.*`ASSAY_DATA_DIR=demo-data assay serve --demo`"):
+        demo.set_up(8000)
+    assert User.objects.count() + Corpus.objects.count() == 1
+    assert list(data_dir.iterdir()) == []
+
+
+def test_serving_prints_an_address_that_is_answered_and_links_begin_with_it(
+    db, data_dir, capsys, monkeypatch, settings
+):
+    monkeypatch.setattr(serve, "serve", lambda *how: None)
+
+    def printed(**options):
+        call_command("serve", **options)
+        return capsys.readouterr().out
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert f"Open http://localhost:{port}/welcome/" in printed(port=port)
+    monkeypatch.setattr(deployed, "DATA_DIR", data_dir)
+    assert deployed.served_address() == f"http://localhost:{port}"
+    settings.SITE_ASSUMED = settings.HOSTS_ASSUMED = False
+    settings.SITE = "https://assay.example.org"
+    assert "Open https://assay.example.org/welcome/" in printed(port=port)
+    for hosts in (["assay.example.org", "10.0.0.7"], ["localhost", "x.org"]):
+        settings.ALLOWED_HOSTS = hosts[::-1] if "localhost" in hosts else hosts
+        assert f"Serving http://{hosts[0]}:0/ with" in printed(host="0.0.0.0", port=0)
+
+
+def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, monkeypatch, settings):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
+    settings.HOSTS_ASSUMED = True
+    for host, named in (("0.0.0.0", "assay.example.org"), ("127.0.0.9", "127.0.0.9")):
+        with pytest.raises(CommandError, match=rf"--host {host} requires ASSAY_HOSTS, .*=localhost,{re.escape(named)}"):
+            call_command("serve", demo=True, host=host, port=0)
+    assert (served, list(data_dir.iterdir())) == ([], [])
+    for host in ("localhost", "127.0.0.1"):  # for this machine alone
+        call_command("serve", host=host, port=0)
+    settings.HOSTS_ASSUMED = False
+    call_command("serve", host="0.0.0.0", port=0)
+    assert served == [(host, 0, None, 4) for host in ("localhost", "127.0.0.1", "0.0.0.0")]
+
+
+def test_serving_says_when_its_port_cannot_be_used_and_sets_nothing_up(db, data_dir):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"Port {port} of 127.0.0.1 cannot be used .* --port 8001"):
+            call_command("serve", demo=True, port=port)
+    for port in (-1, 65536):
+        with pytest.raises(CommandError, match=f"Port {port} of 127.0.0.1 cannot be used"):
+            call_command("serve", port=port)
+    assert list(data_dir.iterdir()) == []
+    assert not User.objects.exists()
+
+
+# --- settings from the environment
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({"DATABASE_URL": "postgresql://x:y@h:port/x"}, r"DATABASE_URL cannot be read"),
+        (
+            {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"},
+            r"The database cannot be used: .*127\.0\.0\.1.*refus",
+        ),
+        ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, r"The database cannot be used: .*"),
+        ({"ASSAY_DEBUG": "yes"}, r"ASSAY_DEBUG is 'yes'\. It must be 1 or 0\."),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_and_no_traceback_unless_somebody_asks_for_it(tmp_path, environment, sentence):
+    done = assay(tmp_path, "django", "migrate", **environment)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert re.search(sentence, done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert not list((tmp_path / DATA).glob("*.sqlite3"))
+
+
+@pytest.mark.slow
+def test_a_slash_at_the_end_of_the_sites_address_is_not_doubled(installed):
+    made = assay(installed, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")
+    assert "Log in at https://assay.example.org/ with the password" in made.stdout

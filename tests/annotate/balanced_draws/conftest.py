@@ -1,0 +1,29 @@
+"""A kind that asks for the topic of a sentence, the sentences, and people who read them."""
+
+import pytest
+
+from tests.annotate.balanced_draws.acts import SENTENCES, import_sentences
+
+
+@pytest.fixture
+def kind(tmp_path):
+    """The path of its file."""
+    path = tmp_path / "sentence_topic.toml"
+    path.write_text(SENTENCES, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(import_sentences)
+
+
+@pytest.fixture
+def sentences(begin, data_dir, db):
+    """The corpus of the fixtures, sib; for tests that do not commit."""
+    begin(data_dir)
+
+
+@pytest.fixture
+def readers(person):
+    return [person(f"reader{number}", "de en fr ja") for number in range(3)]

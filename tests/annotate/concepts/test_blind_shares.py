@@ -1,0 +1,93 @@
+"""For a share of people and documents nothing is suggested, so that what is chosen with and without can be compared."""
+
+from itertools import combinations
+
+import pytest
+
+from annotate.controls import concept_suggestions
+from annotate.controls.concept_suggestions import is_blind, shown_to
+from annotate.core.estimation.proportions import proportion
+from annotate.kinds import Answer
+from annotate.models import Annotator, Suggestion
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from tests.annotate.concepts.acts import begun
+from tests.annotate.goldsets.set_contents import json_lines
+from tests.annotate.told_sets import of_lots, rewrite, tell, verified
+
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
+
+PEOPLE, DOCUMENTS = 20, 50
+A_CONCEPT = "1004"
+
+
+BEGUN = begun
+
+
+@pytest.fixture
+def lots(task):
+    """Whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
+    task.secret = "secret 3"
+    units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
+    # Pseudonyms are made by chance; with these the same lots fall in every run.
+    people = [Annotator(pseudonym=f"person-{number}") for number in range(PEOPLE)]
+    return [[is_blind(annotator.pseudonym, task, unit.item.key) for unit in units] for annotator in people]
+
+
+def holds(hits, total, share):
+    interval = proportion(hits, total)
+    return interval.low <= share <= interval.high
+
+
+def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots, monkeypatch):
+    assert len(lots) * len(lots[0]) == 1000
+    assert holds(sum(map(sum, lots)), 1000, concept_suggestions.BLIND_SHARE)
+    # No person and no document is blind always or never, and whether one person is says nothing of another.
+    for row in (*lots, *zip(*lots, strict=True)):
+        assert 0 < sum(row) < len(row)
+    both = sum(sum(map(min, first, second)) for first, second in combinations(lots, 2))
+    pairs = PEOPLE * (PEOPLE - 1) // 2 * DOCUMENTS
+    # A lot is in 19 pairs, so they are worth no more than the 1,000 lots.
+    assert holds(both / pairs * 1000, 1000, 0.2**2)
+    for share, blind in ((0.0, False), (1.0, True)):
+        monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", share)
+        assert {is_blind(f"person-{number}", task, "a") for number in range(9)} == {blind}
+
+
+def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
+    ann = readers[0]
+    ann.pseudonym = "person-1"
+    ann.save()
+    seen = []
+    for _ in range(12):
+        lease = take(ann, task)
+        Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
+        first = shown_to(ann, lease.unit)
+        judge(ann, lease.pk, Answer(A_CONCEPT))
+        again = undo(ann, task)
+        assert (again.unit_id, shown_to(ann, again.unit)) == (lease.unit_id, first)
+        judge(ann, again.pk, Answer(A_CONCEPT))
+        seen.append(tuple(first))
+    assert set(seen) == {(), (A_CONCEPT,)}
+
+
+def test_from_whom_suggestions_were_kept_is_verified_from_the_folder(task, readers, tmp_path):
+    for reader in readers:
+        for _ in range(12):
+            lease = take(reader, task)
+            Suggestion.objects.get_or_create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
+            judge(reader, lease.pk, Answer(A_CONCEPT))
+    folder = tmp_path / "gold"
+    tell(task, folder)
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (0, {"blind": (36, 0)})
+
+    def change(rows):
+        judgment = next(row for row in rows if row["judgments"])["judgments"][0]
+        judgment["suggestions_shown"] = not judgment["suggestions_shown"]
+
+    files = [path for path in sorted(folder.glob("*.jsonl")) if path.name != "lots.jsonl"]
+    rewrite(folder, next(path.name for path in files if any(row["judgments"] for row in json_lines(path))), change)
+    status, outcome = verified(folder)
+    assert (status, of_lots(outcome)) == (1, {"blind": (36, 1)})

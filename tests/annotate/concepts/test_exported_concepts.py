@@ -1,0 +1,257 @@
+"""Exported sets of documents with several concepts: the published folders, rows, buckets, and what is refused."""
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from functools import partial
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError
+
+from annotate.core.draws.splits import SPLITS
+from annotate.kinds import Answer
+from annotate.models import Suggestion
+from annotate.work import adjudication
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from corpora.models import Item
+from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
+from tests.annotate.goldsets.set_contents import json_lines, jsonlike
+
+pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.on_sqlite]
+RENAMED = {"document_type": "type", "eurovoc_concepts": "concepts"}
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "gold"
+
+
+BEGUN = partial(begun, "kept", reuse=True)
+
+
+@pytest.fixture
+def kept(corpus):
+    return corpus
+
+
+def exported(task, out, **options):
+    """What the command says."""
+    return command("export_gold", task.name, out=str(out), **options)
+
+
+def manifest_in(out):
+    return json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+
+
+def rows_in(out, name="gold.jsonl"):
+    return {row["id"]: row for row in json_lines(out / name)}
+
+
+def bytes_in(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def as_published(split):
+    """Id -> act, as EURLEX57K has it, from the lines in which acts are passed on today."""
+    lines = (ROOT / f"fixtures/eurlex/{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    acts = ({RENAMED.get(key, key): value for key, value in json.loads(line).items()} for line in lines)
+    return {act["celex_id"]: act for act in acts}
+
+
+def read_as_published(folder, split, descriptors):
+    """Text and concepts of each act, by the steps of the published reader (lmtc-eurlex57k, json_loader.py, lmtc.py)."""
+    acts = {}
+    for path in sorted((folder / split).glob("*.json")):
+        # It names no encoding; ASCII is read in any.
+        data = json.loads(path.read_bytes().decode("ascii"))
+        sections = [data["header"], data["recitals"], *data["main_body"], *data["attachments"]]
+        terms = [descriptors[concept]["label"] for concept in data["concepts"]]
+        assert terms
+        assert all(terms)
+        acts[path.stem] = ("\n".join(sections), data["concepts"])
+    return acts
+
+
+# --- the published folders
+
+
+def test_the_published_reader_loads_every_act_with_the_concepts_that_came_in(kept, out, tmp_path):
+    exported(kept, out)
+    folder = out / "EURLEX57K"
+    descriptors = json.loads((folder / "EURLEX57K.json").read_bytes().decode("ascii"))
+    for split in SPLITS:
+        acts = as_published(split)
+        read = read_as_published(folder, split, descriptors)
+        assert {key: concepts for key, (_, concepts) in read.items()} == {
+            key: act["concepts"] for key, act in acts.items()
+        }
+        assert all(acts[key]["recitals"] in text for key, (text, _) in read.items())
+        for key, act in acts.items():
+            written = json.loads((folder / split / f"{key}.json").read_bytes())
+            assert (written, list(written)) == (act, list(act))
+    schemes = str(EUROVOC / "schemes.json")
+    output = command("import_vocabulary", "eurovoc", folder / "EURLEX57K.json", schemes=schemes)
+    assert "the files are equal to version 1, so nothing was changed." in output
+    # Imported and exported again, the folders are the same to the byte; and so is another export.
+    import_acts("again", [folder / split for split in SPLITS])
+    exported(task_of("again", corpus="again", reuse=True), tmp_path / "again")
+    first = bytes_in(out)
+    assert len(bytes_in(folder)) == 60 + 2
+    assert bytes_in(tmp_path / "again/EURLEX57K") == bytes_in(folder)
+    exported(kept, out)
+    assert bytes_in(out) == first
+
+
+def test_sha256sum_checks_the_acts_and_a_set_with_a_changed_or_another_file_is_refused(kept, out):
+    exported(kept, out)
+    folder = out / "EURLEX57K"
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    files = [name for name in manifest_in(out)["files"] if name.startswith("EURLEX57K/")]
+    assert files == ["EURLEX57K/EURLEX57K.json", "EURLEX57K/SHA256SUMS"]
+    (folder / "train/mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"holds files that are not part of the export: EURLEX57K/train/mine\.txt"):
+        exported(kept, out)
+    act = next((folder / "test").iterdir())
+    act.write_bytes(act.read_bytes().replace(b"the", b"teh", 1))
+    with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} has changed since it was written"):
+        command("evaluate", gold=[str(out)], predictions=str(out))
+
+
+def test_where_the_licence_keeps_the_texts_there_are_descriptors_and_no_acts(out):
+    import_acts("closed", licence="proprietary", text_may_leave=False)
+    said = exported(task_of("closed", corpus="closed", reuse=True), out)
+    assert "The files of EURLEX57K hold the texts of the acts, which the licence keeps here; there are descrip" in said
+    assert sorted(path.name for path in (out / "EURLEX57K").iterdir()) == ["EURLEX57K.json"]
+    row = next(iter(rows_in(out).values()))
+    assert row["concepts"] == row["declared"]
+    assert not {"title", "main_body", "type", "url"} & row.keys()
+
+
+def test_ids_that_cannot_be_names_of_files_have_no_acts(kept, out):
+    key = min(as_published("train"))
+    Item.objects.filter(key=key).update(key=f"../{key}")
+    said = exported(kept, out)
+    assert f"'../{key}' cannot be a file's name; no acts are written." in said
+    assert [path.name for path in (out / "EURLEX57K").iterdir()] == ["EURLEX57K.json"]
+
+
+# --- splits, buckets and counts
+
+
+def test_documents_are_in_the_split_that_was_published_and_by_lot_where_shares_are_given(kept, out):
+    exported(kept, out)
+    assert {key: row["split"] for key, row in rows_in(out).items()} == {
+        key: split for split in SPLITS for key in as_published(split)
+    }
+    assert manifest_in(out)["splits"] == {"field": "split", "off": {}}
+    exported(kept, out, splits="train=0.5,dev=0.2,test=0.3", seed="3")
+    assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 30, "dev": 12, "test": 18}
+    assert manifest_in(out)["splits"]["seed"] == "3"
+
+
+def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_sentence(kept, out, tmp_path):
+    with pytest.raises(
+        CommandError, match="The splits are read from the field split of the records, so no seed is needed"
+    ):
+        exported(kept, out, seed="3")
+    shutil.copy(ROOT / "fixtures/eurlex/train.jsonl", tmp_path / "acts.jsonl")
+    import_acts("unsplit", [tmp_path / "acts.jsonl"])
+    task = task_of("unsplit", corpus="unsplit", reuse=True)
+    with pytest.raises(CommandError, match=r"The field split of \S+ is empty\. It must be train, dev or test\. Import"):
+        exported(task, out)
+    assert not out.exists()
+    exported(task, out, splits="train=1")
+    assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 20}
+
+
+def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kept, out):
+    exported(kept, out, frequent_over=2)
+    acts = {split: as_published(split).values() for split in SPLITS}
+    counts = {split: Counter(key for act in acts[split] for key in act["concepts"]) for split in SPLITS}
+    published = manifest_in(out)["published"]
+    used = set().union(*counts.values())
+    train = counts["train"]
+    assert published["frequent_over"] == 2
+    assert published["buckets"] == {
+        "frequent": sorted(key for key in used if train[key] > 2),
+        "few": sorted(key for key in used if 1 <= train[key] <= 2),
+        "zero": sorted(key for key in used if not train[key]),
+    }
+    assert all(published["buckets"].values())
+    assert published["splits"] == {"train": 20, "dev": 20, "test": 20}
+    assert published["files"] == {"EURLEX57K/EURLEX57K.json": 549, "EURLEX57K/SHA256SUMS": 60}
+    vocabulary = {"name": "eurovoc", "version": 1, "sha256": kept.vocabulary.sha256, "concepts": 549}
+    assert published["vocabulary"] == vocabulary
+    heads, *lines = (line.split("\t") for line in (out / "labels.tsv").read_text(encoding="utf-8").splitlines())
+    assert heads == ["id", "label", "train", "dev", "test", "bucket"]
+    assert {key: tuple(map(int, numbers)) for key, _, *numbers, _ in lines} == {
+        key: tuple(counts[split][key] for split in SPLITS) for key in used
+    }
+    assert all(key in published["buckets"][bucket] for key, *_, bucket in lines)
+    descriptors = json.loads((EUROVOC / "concepts.json").read_text(encoding="utf-8"))
+    assert all(label == descriptors[key]["label"].strip() for key, label, *_ in lines)
+    # The card counts labels by split and bucket, and names the most frequent alone.
+    card = (out / "README.md").read_text(encoding="utf-8")
+    concepts = manifest_in(out)["concepts"]
+    mean = sum(len(act["concepts"]) for act in acts["train"]) / 20
+    assert f"| train | 20 | {len(train)} | {mean:.2f} | 100.0% |" in card
+    assert f"| zero | in none of them, and in dev or test | {concepts['buckets']['zero']} |" in card
+    assert [pair["splits"] for pair in concepts["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
+    assert all(0 < pair["low"] < pair["high"] < 1 and 0 < pair["value"] < 1 for pair in concepts["apart"])
+    assert f"| train and dev | {concepts['apart'][0]['value']:.3f} | {concepts['apart'][0]['low']:.3f} to " in card
+    assert card.split("The most frequent labels")[1].split("## How")[0].count("\n| ") == 1 + 20
+    assert len(card) < 6000
+    # JSON lines and Parquet have the same lists.
+    parquet = [row for split in SPLITS for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist()]
+    assert {row["id"]: jsonlike(row) for row in parquet} == rows_in(out)
+    assert all(isinstance(row["concepts"], list) and row["concepts"] for row in rows_in(out).values())
+
+
+# --- what people chose
+
+
+@pytest.mark.usefixtures("suggestions_for_all")
+def test_rows_have_who_chose_which_concept_and_what_led_to_it(readers, person, plain, out):
+    one, two, three, four = plain[:4]
+    task = task_of()
+    lease = take(readers[0], task)
+    Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
+    ways = {one: "searched", two: "suggested"}
+    judge(readers[0], lease.pk, Answer(" ".join(sorted([one, two, three])), ways=ways))
+    choose(readers[1], task, one, two)
+    choose(readers[2], task, two, four)
+    undone = take(readers[0], task)
+    undo(readers[0], task, judge(readers[0], undone.pk, Answer(one)).pk)
+    for reader, key in zip(readers, plain, strict=False):
+        disputed = choose(reader, task, key).unit
+    ada = person("ada", "en", adjudicates=True)
+    adjudication.settle(ada, disputed.pk, Answer(" ".join(sorted([three, four])), reason="as titled"))
+    assert "58 documents still wait for people" in exported(task, out)
+    rows = rows_in(out, "gold.unfinished.jsonl")
+    row = rows[lease.unit.item.key]
+    assert row["concepts"] == sorted([one, two])
+    votes = {two: 3, one: 2} | dict.fromkeys(sorted([three, four]), 1)
+    assert row["support"] == [{"concept": key, "votes": number, "asked": 3} for key, number in votes.items()]
+    assert row["declared"] == lease.unit.item.declared
+    expected = {one: ("searched", None), two: ("suggested", 2), three: (None, None)}
+    chosen = row["judgments"][0]["concepts"]
+    assert {each["concept"]: (each["way"], each["rank"]) for each in chosen} == expected
+    settled = rows[disputed.item.key]
+    assert settled["concepts"] == sorted([three, four])
+    support = {(each["concept"], each["votes"], each["asked"]) for each in settled["support"]}
+    assert support == {(key, 1, 3) for key in plain[:3]}
+    assert not {"dawid_skene", "posterior", "soft_labels"} & row.keys()
+    counts = manifest_in(out)["counts"]
+    assert counts["by_source"] == {"adjudicator": 1, "people": 1}
+    assert counts["by_votes"] == {"2 of 3": 1, "3 of 3": 1}
+    assert counts["left_out"] == {"unfinished": 58}
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "| 3 of 3 | 1 |\n| 2 of 3 | 1 |" in card
+    assert "People gave the labels of 1 document so, and adjudicators those of 1." in card
+    # Acts of an unfinished set are not taken for those of a finished one.
+    folders = {path.name for path in (out / "EURLEX57K").iterdir() if path.is_dir()}
+    assert folders == {f"{row['split']}.unfinished" for row in rows.values()}

@@ -1,0 +1,233 @@
+"""The audit of a filter, from the corpus to the cards: both sides are read mixed, and told apart afterwards."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotate.actions.commands import call_command
+from annotate.controls import filter_precision
+from annotate.controls.filter_precision import OLD_FILTER, filter_words
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work import interventions
+from annotate.work.judgments import judge, skip
+from annotate.work.queue import take
+from corpora.draws.part_draws import DROPPED, IDS
+from tests.annotate.programs import Program
+from tests.corpora.draws.test_draw_filtered import import_filtered
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture
+def audited(tmp_path, capsys):
+    """audited(kept=6, dropped=4) opens a task that audits the filter, in which one person is asked of each pair."""
+
+    import_filtered(tmp_path)
+
+    def make(kept=6, dropped=4, **options):
+        given = {"redundancy": 1, "stop_early": False, "languages": ["en"], "sets": f"kept {kept} dropped {dropped}"}
+        call_command(
+            "open_task",
+            "audit",
+            corpus="talk",
+            kind="toxic_pairs",
+            seed="1",
+            **given | options,
+        )
+        capsys.readouterr()
+        return Task.objects.get(name="audit")
+
+    return make
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "en")
+
+
+def dropped_of(task):
+    return {key for draw in task.draws.all() for key in draw.parameters[IDS][DROPPED]}
+
+
+def read_all(task, annotator, is_toxic):
+    """The annotator answers or skips whatever they are given; is_toxic: id -> whether, None to skip."""
+    interventions.agree(annotator, task.name)
+    while lease := take(annotator, task):
+        said = is_toxic(lease.unit.item.key)
+        if said is None:
+            skip(annotator, lease.pk)
+        else:
+            judge(annotator, lease.pk, Answer("toxic" if said else "not-toxic"))
+
+
+def test_a_task_is_opened_from_both_sides_and_each_is_counted_by_itself(audited, ann):
+    with pytest.raises(Exception, match="--size is not an option of toxic_pairs tasks drawn by the filtered design"):
+        audited(size=5)
+    task = audited()
+    dropped = dropped_of(task)
+    assert (task.units.count(), len(dropped)) == (10, 4)
+    assert {draw.design for draw in task.draws.all()} == {"filtered"}
+    # A unit's row says nothing of its side.
+    columns = ("predicted", "agreed_label", "known_answer", "redundancy", "honeypot", "asked", "stage")
+    of_dropped, of_kept = (
+        set(units.values_list(*columns))
+        for units in (task.units.filter(item__key__in=dropped), task.units.exclude(item__key__in=dropped))
+    )
+    assert of_dropped == of_kept
+    assert len(of_kept) == 1
+    found = filter_precision.report(task)  # before anybody has read
+    assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
+    assert "is not known, because too few pairs were read." in " ".join(filter_words(found))
+    read_all(task, ann, lambda key: key in dropped)
+    found = filter_precision.report(task)
+    assert [found["kept"][key] for key in ("read", "found")] == [6, 0]
+    assert [found["dropped"][key] for key in ("read", "found")] == [4, 4]
+    assert (found["dropped"]["share"]["value"], found["recall"]["high"]) == (1, 1)
+    words = " ".join(filter_words(found))
+    assert re.search(
+        r"None of the 6 kept pairs with a label is toxic, so at most \d\d\.\d\d% of all kept pairs are\.", words
+    )
+    assert "is at least" in words
+
+
+def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, ann):
+    task = audited(kept=60, dropped=4, skip_limit=1, on_conflict=stages.DISCARDED)
+    dropped, kept = dropped_of(task), []
+
+    def said(key):
+        if key in dropped:
+            return True
+        kept.append(key)
+        return None if len(kept) <= 10 else False
+
+    task.kind_file = task.kind_file.replace("a_day = 50", "a_day = 100")
+    task.save()
+    read_all(task, ann, said)
+    found = filter_precision.report(task)
+    assert (found["kept"]["read"], found["kept"]["unresolved"]) == (50, 10)
+    assert found["kept"]["share"]["low"] == 0
+    assert found["kept"]["share"]["high"] > 10 / 60
+    assert found["recall"]["low"] < 0.5
+    assert "10 pairs of the audit have no label" in " ".join(filter_words(found))
+
+
+def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
+    task = audited(dropped=10**6)
+    read_all(task, ann, lambda key: True)
+    found = filter_precision.report(task)["dropped"]
+    assert found["read"] == found["pairs"] > 4
+    assert found["share"]["low"] == found["share"]["high"] == 1
+
+
+def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager, client, tmp_path, capsys):
+    task = audited()
+    dropped = dropped_of(task)
+    read_all(task, ann, lambda key: key in dropped)
+    told = filter_words(filter_precision.report(task))
+    capsys.readouterr()
+    call_command("audit", "audit")
+    command = capsys.readouterr().out
+    client.force_login(manager)
+    page = client.get("/manage/tasks/audit/quality/").content.decode()
+    call_command("export_gold", "audit", out=tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
+    assert manifest["filter_audit"] == json.loads(json.dumps(filter_precision.report(task)))
+    call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
+    cards = [(tmp_path / folder / "README.md").read_text() for folder in ("gold", "pairs")]
+    for sentence in told:
+        assert sentence in command
+        assert all(sentence in card for card in cards)
+        assert sentence in page
+    rows = [json.loads(line) for line in (tmp_path / "gold" / "gold.jsonl").read_text().splitlines()]
+    chances = next(iter(task.draws.all())).parameters["chances"]
+    assert {row["id"]: row["chance"] for row in rows} == pytest.approx(
+        {row["id"]: chances["dropped" if row["id"] in dropped else "kept"] for row in rows}
+    )
+
+
+def test_an_audit_of_an_earlier_filter_says_so_wherever_it_is_told(audited, ann, tmp_path, capsys):
+    task = audited()
+    dropped = dropped_of(task)
+    read_all(task, ann, lambda key: key in dropped)
+    assert filter_precision.report(task)["is_current"]
+    scores = tmp_path / "other.tsv"
+    scores.write_text("".join(f"{key}\t0.9\n" for key in sorted(keys(task))[:2]), encoding="utf-8")
+    call_command("import_scores", "talk", scores, name="other", threshold="0.5", of="pair")
+    assert "Earlier draws (1) audit the old filter" in capsys.readouterr().err
+    assert not filter_precision.report(task)["is_current"]
+    call_command("audit", "audit")
+    assert OLD_FILTER in capsys.readouterr().out
+    call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
+    assert f"Task audit: {OLD_FILTER}" in (tmp_path / "pairs" / "README.md").read_text()
+
+
+def test_a_card_tells_of_audits_that_somebody_read_each_with_its_table(audited, ann, tmp_path):
+    task = audited()
+    call_command("export_pairs", "talk", out=tmp_path / "before", seed="1")
+    assert "What people found" not in (tmp_path / "before" / "README.md").read_text()
+    read_all(task, ann, lambda key: True)
+    call_command(
+        "open_task", "again", corpus="talk", kind="toxic_pairs", seed="2", sets="kept 3 dropped 2", languages=["en"]
+    )
+    call_command("export_pairs", "talk", out=tmp_path / "after", seed="1")
+    card = (tmp_path / "after" / "README.md").read_text()
+    assert re.search(r"\nTask audit: [^\n]+\n\n\| language \|", card)
+    assert "Task again" not in card
+
+
+# --- nothing tells which is which
+
+
+def shape(value):
+    """What there is of an answer, without what it says."""
+    if isinstance(value, dict):
+        return {key: shape(each) for key, each in value.items()}
+    return type(value).__name__
+
+
+def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, ann, client):
+    task = audited(kept=8, dropped=8)
+    dropped = dropped_of(task)
+    interventions.agree(ann, task.name)
+    program = Program(client, ann)
+    client.force_login(ann.user)
+    seen = []
+    for _ in range(16):
+        with CaptureQueriesContext(connection) as asked:
+            reply = program.post(f"tasks/{task.name}/next/")
+        lease = reply.json()["lease"]
+        unit = task.units.get(leases=lease["id"])
+        page = client.get(f"/tasks/{task.name}/")
+        text = page.content.decode()
+        assert unit.item.key not in text + reply.content.decode()
+        assert not re.search(r"\b(kept|dropped|filter|detoxify)\b", page_without(text, unit))
+        statements = [re.sub(r"\d+|'[^']*'", "?", each["sql"]) for each in asked.captured_queries]
+        with CaptureQueriesContext(connection) as answering:
+            done = program.post(f"leases/{lease['id']}/judge/", label="not-toxic")
+        answers = [re.sub(r"\d+|'[^']*'", "?", each["sql"]) for each in answering.captured_queries]
+        headers = {name: value for name, value in reply.headers.items() if name not in ("Content-Length", "Expires")}
+        seen.append((unit.item.key in dropped, shape(reply.json()), headers, statements, answers, done.status_code))
+    of_dropped, of_kept = ([row[1:] for row in seen if row[0] is side] for side in (True, False))
+    assert len(of_dropped) == len(of_kept) == 8
+    # Of both sides the same is told, in the same way; the first and the last of all are another matter.
+    assert of_dropped[1] == of_kept[1] == of_dropped[-2] == of_kept[-2]
+    sides = [row[0] for row in seen]
+    assert sides not in (sorted(sides), sorted(sides, reverse=True))
+
+
+def page_without(text, unit):
+    """A page's words without those of the pair, of guidelines and of scripts."""
+    text = re.sub(r'(?s)<details id="guidelines".*?</details>', "", text)
+    for field in unit.item.fields.values():
+        for line in field.splitlines():
+            text = text.replace(line, "")
+    return re.sub(r"(?s)<article.*?</article>|<script.*?</script>", "", text)
+
+
+def keys(task):
+    return task.units.values_list("item__key", flat=True)

@@ -1,0 +1,173 @@
+"""The folder of a set: what is replaced, what is left alone, and of which moment it is."""
+
+import os
+import shutil
+import stat
+import threading
+from itertools import cycle
+
+import pytest
+from django.core.management import CommandError
+from django.db import connection
+
+from annotate.actions.commands import call_command
+from annotate.core import stages
+from annotate.goldsets import exporter
+from annotate.goldsets.exporter import ExportError, export
+from annotate.kinds import Answer
+from annotate.models import Judgment, Task
+from annotate.work.judgments import judge
+from annotate.work.queue import take
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.corpus import SMALL
+from tests.annotate.goldsets.acts import finish, no_file_longer_than, with_manifest
+from tests.annotate.goldsets.set_contents import files
+from tests.together import HANGS
+
+pytestmark = pytest.mark.both_databases
+
+
+def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_one(task, people, out):
+    export(task, out)
+    (out / "notes").mkdir()
+    (out / "analysis.py").write_text("mine")
+    before = {path.name for path in out.iterdir()}
+    with pytest.raises(ExportError, match=r"holds files that are not part of the export: analysis\.py, notes\."):
+        export(task, out)
+    assert {path.name for path in out.iterdir()} == before
+    assert (out / "analysis.py").read_text() == "mine"
+
+
+def test_an_export_replaces_an_earlier_one_but_a_finished_set_is_not_replaced_by_an_unfinished_one(task, people, out):
+    export(task, out)
+    assert "gold.unfinished.parquet" in files(out)
+    finish(task, people, cycle([Answer("en")]))
+    export(task, out)
+    before = files(out)
+    assert "gold.parquet" in before
+    assert not [name for name in before if "unfinished" in name]
+    assert stat.S_IMODE(out.stat().st_mode) == 0o755
+    task.units.filter(pk=task.units.first().pk).update(stage=stages.QUEUED, label="")
+    with pytest.raises(
+        ExportError, match=r"gold contains the finished set of .*, but some items of the task are waiting"
+    ):
+        export(task, out)
+    assert files(out) == before
+    assert [path.name for path in out.parent.iterdir()] == ["gold"]
+
+
+def test_an_empty_folder_is_taken_and_a_link_to_a_folder_stays_one(task, tmp_path):
+    empty, link = tmp_path / "empty", tmp_path / "link"
+    empty.mkdir()
+    link.symlink_to(empty)
+    export(task, link)
+    assert link.is_symlink()
+    assert "manifest.json" in files(empty)
+
+
+def test_a_folder_with_something_else_in_it_is_refused_and_left_alone(task, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("three years of work")
+    for content in (None, "{}", "[]", "no json", '{"task": {"name": "other"}}', '{"task": "gold"}'):
+        if content is not None:
+            (folder / "manifest.json").write_text(content)
+        before = files(folder)
+        with pytest.raises(CommandError, match="is not empty and does not contain the export of gold"):
+            call_command("export_gold", "gold", out=folder)
+        assert files(folder) == before, content
+        assert not [name for name in os.listdir(tmp_path) if name.startswith(".mine")]
+
+
+def test_a_file_as_out_is_refused(task, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(CommandError, match="Set --out to a folder"):
+        call_command("export_gold", "gold", out=file)
+    with pytest.raises(CommandError, match=r"cannot be written: .*\. Nothing was changed\."):
+        call_command("export_gold", "gold", out=file / "gold")
+    assert file.read_text() == "x"
+
+
+def test_an_unknown_task_or_a_lost_corpus_is_one_sentence(task, data_dir, out):
+    with pytest.raises(CommandError, match="There is no task 'none'; available: gold"):
+        call_command("export_gold", "none", out=out)
+    shutil.rmtree(data_dir / "corpora" / SMALL)
+    with pytest.raises(CommandError, match="The corpus 'small' does not exist"):
+        call_command("export_gold", "gold", out=out)
+    assert not out.exists()
+    assert list(out.parent.iterdir()) == []
+
+
+# --- of one moment
+
+
+def in_another_connection(operation):
+    """Runs operation in a thread with its own connection; returns whether it was done."""
+    failed = []
+
+    def run():
+        try:
+            operation()
+        except BaseException as error:
+            failed.append(error)
+            raise
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(HANGS)
+    return not thread.is_alive() and not failed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person, out, monkeypatch):
+    task = make_task([DISPUTED, AGREED, DISPUTED, DISPUTED])
+    with_manifest()
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    export(task, out)
+    before = files(out)
+    real, worked = exporter.rows, []
+
+    def work_on():
+        judge(ann, take(ann, task).pk, Answer("de"))
+
+    def slow(*arguments, **options):
+        worked.append(in_another_connection(work_on))
+        for number, row in enumerate(real(*arguments, **options)):
+            if number == 0:
+                worked.append(in_another_connection(work_on))
+            yield row
+
+    monkeypatch.setattr(exporter, "CHUNK", 1)  # else the first read would have it all
+    monkeypatch.setattr(exporter, "rows", slow)
+    export(task, out)
+    assert worked == [True, True]
+    assert Judgment.objects.count() == 3
+    assert files(out) == before
+    monkeypatch.setattr(exporter, "rows", real)
+    assert export(task, out)["counts"]["labelled"] == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_an_export_that_failed_the_connection_works_as_before(make_task, person, out):
+    task = make_task([DISPUTED])
+    with_manifest()
+    with pytest.raises(ExportError), no_file_longer_than(0):
+        export(task, out)
+    assert not connection.in_atomic_block
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    assert export(Task.objects.get(), out)["finished"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres_only
+def test_an_export_cannot_write(make_task):
+    from django.db import InternalError
+
+    task = make_task([AGREED])
+    with pytest.raises(InternalError, match="read-only"), exporter.one_moment():
+        Task.objects.filter(pk=task.pk).update(title="x")

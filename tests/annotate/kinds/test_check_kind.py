@@ -1,0 +1,104 @@
+"""check_kind says of a right file what people will see."""
+
+import re
+
+import pytest
+
+from annotate.actions.commands import call_command
+from annotate.kinds import KINDS
+from annotate.kinds.files import HERE
+from annotate.kinds.kind_summary import tell
+from tests.annotate.kinds.files import ACTS, MOOD, pidgin
+
+
+def checked(path, capsys, **options):
+    call_command("check_kind", path, **options)
+    return capsys.readouterr().out
+
+
+def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
+    told = tell(KINDS["toxic_pairs"])
+    others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
+    assert f"people must accept this warning (also in {others}):\n- Some of these messages" in told
+    assert "A person gets at most 50 " in told
+    assert "toxic is the answer for items that it should drop" in told
+    assert "hurt" not in tell(KINDS["topic"])
+
+
+def test_what_people_will_see_is_said_in_english(write, capsys):
+    path = write(MOOD + '[guidelines]\nen = """\nRead.\n"""\n')
+    assert checked(path, capsys).splitlines() == [
+        "mood: How content is the reviewer?",
+        "People see, from top to bottom:",
+        "- product (question: a question)",
+        "- review (passage: a text to read)",
+        "People answer with a button or its key, best first, or skip with the space bar:",
+        "- Content (+, key A, in other languages Zufrieden): would buy it again",
+        "- Annoyed (-, key 2)",
+        "Each record is answered by 3 people.",
+        "The label is the majority of the answers. A record without a label is discarded.",
+        "Before people begin, they must pass a test of 10 questions with at least 80% correct answers. "
+        "They have 2 tries.",
+        "There are no hidden gold answers.",
+        "Until people have answered, forecasts assume 12 seconds per answer.",
+        "Records with the same product are never in different splits.",
+        "Published as JSONL and Parquet only.",
+        "Guidelines in English (en). People who work in other languages read them in English (en).",
+        f"The page is in {path.with_suffix('.html')}.",
+    ]
+
+
+def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, capsys):
+    path = write(MOOD + '[guidelines]\nen = """\n# Look twice\n"""\n')
+    out = path.with_name("page.html")
+    checked(path, capsys, out=out, language="de")
+    page = out.read_text(encoding="utf-8")
+    assert "<b>Zufrieden</b><small>würde es wieder kaufen</small>" in page
+    assert '<dt>Review</dt><dd lang="de">' in page
+    assert "<h1>Look twice</h1>" in page
+    assert "--accent" in page
+    assert not re.search(r"<script|<link|src=|@import|url\(", page)
+
+
+def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_window(write, capsys):
+    path = write(MOOD.replace('"passage"', '"document"'))
+    said = checked(path, capsys)
+    assert "or skip with 0:" in said
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Skip <kbd>0</kbd>" in page
+    assert page.count('<p dir="auto">Example review. Example review') == 10
+
+
+def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
+    path = write(ACTS)
+    said = checked(path, capsys)
+    for sentence in (
+        "People look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
+        "An answer with both a concept and a broader one is rejected.",
+        "An answer is correct if its F1 with the known answer is at least 0.6.",
+        "The label consists of the concepts that more than half of them choose. A document without a label goes to an "
+        "adjudicator.",
+        "Exported sets also contain: type.",
+        "The field split contains the split of each document.",
+    ):
+        assert sentence in said.splitlines()
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Here people look up concepts of the vocabulary <b>eurovoc</b>" in page
+    assert "Example title." in page
+
+
+@pytest.mark.parametrize("base", ["language", "verify"])
+def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
+    path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
+    said = checked(path, capsys)
+    assert "The kind adds the language Nigerian Pidgin (pcm), autonym Naijá." in said
+    assert "The kind adds the language Brazilian Portuguese (pt-BR). Detectors may label it as Portuguese (pt)." in said
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Nigerian Pidgin" in page
+    assert "Naijá" in page
+
+
+@pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.source])
+def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
+    said = checked(HERE / f"{slug}.toml", capsys, out=tmp_path / "page.html")
+    assert said.startswith(f"{slug}: {KINDS[slug].title}\n")

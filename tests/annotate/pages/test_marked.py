@@ -1,0 +1,213 @@
+"""Whatever an annotator or an adjudicator may read is marked for translation, in templates and in modules."""
+
+import ast
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from tests.running import ROOT
+
+PRODUCT = ROOT / "annotate"
+TEMPLATES = PRODUCT / "templates"
+# Of reports and cards, and what only a shell shows: in English, whoever reads them.
+IN_ENGLISH = {
+    "_report_end.html",
+    "_report_head.html",
+    "_report_section.html",
+    "_table.html",
+    "_preview_concepts.html",
+    "preview.html",
+    "report.html",
+    "report_in_notebook.html",
+}
+SEEN = [
+    *sorted(TEMPLATES.glob("*.html")),
+    *sorted(path for path in (TEMPLATES / "annotate").glob("*.html") if path.name not in IN_ENGLISH),
+    *sorted((TEMPLATES / "annotate").glob("*.txt")),
+]
+SPOKEN = ("alt", "aria-label", "placeholder", "title")  # attributes that people read or hear
+# What stands for itself in all languages.
+NAMES = {"Assay"}
+MARKED = re.compile(r"{% blocktrans(?:late)?\b.*?{% endblocktrans(?:late)? %}|{#.*?#}|{% block body_class %}\w+", re.S)
+TAG = re.compile(r"{%.*?%}|{{.*?}}", re.S)
+LITERAL = re.compile(r"\"([^\"]*)\"|'([^']*)'")
+
+
+class Words(HTMLParser):
+    """The words of a template that no tag of Django's holds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.inside: list[str] = []
+        self.feed(TAG.sub("", MARKED.sub("", text)))
+
+    def handle_starttag(self, tag, attrs):
+        self.inside.append(tag)
+        self.found += [value for name, value in attrs if name in SPOKEN and value and is_words(value)]
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if {"script", "style"}.isdisjoint(self.inside) and is_words(data) and not self._is_key(data):
+            self.found.append(data.strip())
+
+    def _is_key(self, data: str) -> bool:
+        return "kbd" in self.inside and len(data.strip().removeprefix("⇧")) == 1
+
+
+def is_words(text: str) -> bool:
+    return any(word not in NAMES for word in re.findall(r"[^\W\d_]+", text))
+
+
+def in_tags(text: str) -> list[str]:
+    """Sentences within Django's tags, other than the ones that translate them."""
+    tags = [tag for tag in TAG.findall(MARKED.sub("", text)) if not tag.startswith("{% translate ")]
+    literals = ["".join(pair) for tag in tags for pair in LITERAL.findall(tag)]
+    return [words for words in literals if re.search(r"[^\W\d_]{2} +[^\W\d_]|[^\W\d_]{2}[.!?]$", words)]
+
+
+def test_no_template_that_annotators_see_has_words_that_are_not_marked():
+    texts = {path.name: path.read_text(encoding="utf-8") for path in SEEN}
+    found = {name: Words(text).found + in_tags(text) for name, text in texts.items()}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_words_that_are_not_marked_are_found():
+    assert Words('<p title="A title">Some {{ number }} words</p>{% translate "marked" %}<kbd>Q</kbd>').found == [
+        "A title",
+        "Some  words",
+    ]
+    assert Words("{% blocktranslate %}marked{% endblocktranslate %}<b>Assay 1 · ↵</b>").found == []
+    assert in_tags('{{ way|default:"To the page" }}{% include "a/b.html" with words="Not here." %}') == [
+        "To the page",
+        "Not here.",
+    ]
+
+
+# --- modules
+
+# Whose refusals and words reach annotators, and what of these rooms does not: managers, programs and files of theirs;
+# by its room where another room has one of that name which does.
+ROOMS = ("work", "quality", "figures", "pages")
+OF_OTHERS = {
+    # work/: opening and importing, accounts of others
+    *("judgment_import", "task_creation", "task_settings", "unit_entry", "people_file"),
+    *("interventions", "routes", "routing", "closure", "job_store"),
+    # quality/: what managers are told
+    *("agreement_statistics", "answer_models", "guideline_versions", "preference_statistics"),
+    *("agreement_report", "preference_report"),
+    # figures/: what managers see of progress
+    *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
+    *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
+    *("task_overview", "task_statistics"),
+    # pages/
+    *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "dashboard"),
+    *("flag_pages", "inbox", "job_pages", "kind_editor", "serializers", "shares", "task_configuration"),
+    *("task_members", "task_reports", "task_setup"),
+}
+KINDS = (
+    *("concept_kind", "record_kind", "language", "language_questions", "preference_kind", "verify"),
+    *("forms/choice", "forms/labels"),
+)
+CONTROLS = ("honeypots", "qualification")
+MODULES = [
+    *(
+        path
+        for room in ROOMS
+        for path in sorted((PRODUCT / room).glob("*.py"))
+        if not {path.stem, f"{room}/{path.stem}"} & OF_OTHERS
+    ),
+    *(PRODUCT / "kinds" / f"{name}.py" for name in KINDS),
+    *(PRODUCT / "controls" / f"{name}.py" for name in CONTROLS),
+]
+# Names of exceptions whose sentence is for whoever wrote a program, or a kind's file (`fault`), and none of ours.
+OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
+# Functions in modules of annotators by which managers act.
+OF_MANAGERS = {
+    *("check_may_change", "check_grant"),
+    # of members
+    *("quota_of", "check_may_choose"),
+    # of languages for which people ask
+    *("grant", "refuse", "_decided", "requests"),
+    # of flags and notes
+    *("reply", "dismiss", "discard", "make_example", "_locked", "write_note", "withdraw_note"),
+}
+# Functions by whose words people are told something.
+TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision", "_came_to"}
+
+
+def is_sentence(node: ast.AST) -> bool:
+    """Whether it is words as they stand, in pieces or whole; a call, as of _(), is none."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and " " in node.value
+    if isinstance(node, ast.JoinedStr):
+        return True
+    if isinstance(node, ast.BinOp):
+        return is_sentence(node.left) or is_sentence(node.right)
+    return isinstance(node, ast.IfExp) and (is_sentence(node.body) or is_sentence(node.orelse))
+
+
+def of_annotators(tree: ast.AST) -> Iterator[ast.AST]:
+    """What ast.walk has, without functions of managers."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.FunctionDef) and node.name in OF_MANAGERS):
+            yield node
+            yield from of_annotators(node)
+
+
+def unmarked(tree: ast.AST) -> list[str]:
+    """The sentences that a module raises or tells as they stand."""
+    found = []
+    for node in of_annotators(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            name = getattr(node.exc.func, "id", "") or getattr(node.exc.func, "attr", "")
+            # Wrong takes a sentence and what fills its gaps, and is translated where it is shown.
+            if name not in OF_PROGRAMS | {"Wrong"}:
+                found += [ast.unparse(each) for each in node.exc.args if is_sentence(each)]
+            if name == "Wrong":
+                found += [ast.unparse(each) for each in node.exc.args if isinstance(each, ast.JoinedStr)]
+        if isinstance(node, ast.FunctionDef) and node.name in TOLD:
+            told = [each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value]
+            found += [ast.unparse(each) for each in told if is_sentence(each)]
+    return found
+
+
+def test_no_module_tells_annotators_a_sentence_that_is_not_marked():
+    found = {path.relative_to(PRODUCT).as_posix(): unmarked(ast.parse(path.read_bytes())) for path in MODULES}
+    assert {path: sentences for path, sentences in found.items() if sentences} == {}
+
+
+def test_sentences_that_are_not_marked_are_found():
+    raised = (
+        'def f():\n    raise NotFound("There is none.")\n    raise NotFound(f"No {x}")\n    raise NotFound(_("None."))'
+    )
+    assert unmarked(ast.parse(raised)) == ["'There is none.'", "f'No {x}'"]
+    assert unmarked(ast.parse('def why_empty(permit):\n    return "Nothing waits."')) == ["'Nothing waits.'"]
+    assert unmarked(ast.parse('def f():\n    raise Wrong("%(x)s is wrong.", x=x)')) == []
+
+
+def shadowing(tree: ast.AST) -> list[str]:
+    """The functions that translate by a name which they have given to something else."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == "_"]
+            if len({type(each.ctx) for each in names}) > 1:
+                found.append(node.name)
+    return found
+
+
+def test_no_function_takes_away_the_name_by_which_it_translates():
+    for path in (path for room in ("kinds", *ROOMS) for path in sorted((PRODUCT / room).rglob("*.py"))):
+        source = path.read_text(encoding="utf-8")
+        if "gettext as _\n" in source:
+            assert shadowing(ast.parse(source)) == [], path
+    assert shadowing(ast.parse('def f(x):\n    a, _, b = x\n    return _("All")')) == ["f"]
+
+
+def test_modules_of_others_are_there():
+    paths = [(room, path.stem) for room in ROOMS for path in (PRODUCT / room).glob("*.py")]
+    assert {stem for _, stem in paths} | {f"{room}/{stem}" for room, stem in paths} >= OF_OTHERS

@@ -1,0 +1,104 @@
+"""A form of answers that is defined in this folder alone, from its registration to its own measure."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+
+from annotate.actions.commands import call_command
+from annotate.core import stages
+from annotate.kinds.forms import FORMS, register
+from annotate.kinds.forms.form import load
+from annotate.models import Task
+from annotate.work.queue import take
+from tests.annotate.evaluation.figures import figures, rows_of, written
+from tests.annotate.plugins.rating import Rating
+from tests.annotate.programs import Program
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def rating():
+    register(form := Rating())
+    yield form
+    del FORMS["rating"]
+
+
+@pytest.fixture
+def task(rating, db, tmp_path):
+    rows = [(f"j{n}", "en", f"Joke {n}.") for n in range(6)]
+    file = written(tmp_path / "jokes.csv", [("id", "language", "joke"), *rows])
+    call_command("import_corpus", "jokes", file, fields="joke", licence="CC0-1.0", source="made", verbosity=0)
+    how = {"kind": str(HERE / "funny.toml"), "corpus": "jokes", "languages": "en", "seed": "1", "size": "6"}
+    call_command("open_task", "funny", **how, verbosity=0)
+    return Task.objects.get()
+
+
+def rating_of(unit):
+    return 10 * int(unit.item.key[1:])
+
+
+def test_a_form_from_outside_is_answered_adjudicated_exported_and_evaluated(task, person, client, tmp_path):
+    ann, bea = person("ann", "en"), person("bea", "en", adjudicates=True)
+    client.force_login(ann.user)
+    while lease := take(ann, task):
+        page = client.get(reverse("queue", args=["funny"])).text
+        assert '<input type="number" name="answer" min="0" max="100">' in page
+        sent = {"lease": lease.pk, "answer": f"0{rating_of(lease.unit)}"}
+        assert client.post(reverse("judge", args=["funny"]), sent).status_code == 302
+    assert set(task.units.values_list("judgments__label", flat=True)) == {"0", "10", "20", "30", "40", "50"}
+
+    program = Program(client, person("cem", "en"))
+    assert program.get("tasks/funny/").json()["answers"][100]["label"] == "100"
+    while lease := program.post("tasks/funny/next/").json()["lease"]:
+        number = int(lease["fields"]["joke"][5:-1])
+        refused = program.post(f"leases/{lease['id']}/judge/", label="101")
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid_answer")
+        said = program.post(f"leases/{lease['id']}/judge/", label=str(10 * number + (20 if number == 5 else 4)))
+        assert said.status_code == 200
+    assert sorted(task.units.values_list("stage", "label")) == [
+        (stages.ADJUDICATION, ""),
+        *((stages.LABELLED, label) for label in ("14", "24", "34", "4", "44")),
+    ]
+
+    [unit] = task.units.filter(stage=stages.ADJUDICATION)
+    client.force_login(bea.user)
+    bench = reverse("adjudicate", args=["funny", unit.pk])
+    assert '<input type="number" name="answer" min="0">' in client.get(bench).text
+    client.post(bench, {"answer": "60", "reason": "I laughed"})
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, "60")
+
+    gold = tmp_path / "gold"
+    call_command("export_gold", "funny", out=gold, verbosity=0)
+    assert json.loads((gold / "manifest.json").read_text())["task"]["form"] == "rating"
+    truth = {row["id"]: int(row["label"]) for row in rows_of(gold)}
+    predictions = [(key, label + (7 if label < 40 else -30)) for key, label in truth.items()]
+    system = written(tmp_path / "system.tsv", predictions)
+    call_command("evaluate", str(system), "--gold", str(gold), "--out", str(tmp_path / "r"))
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert report["form"] == "rating"
+    assert figures(report, "near")["value"] == pytest.approx(4 / 6)
+    assert "within 10" in (tmp_path / "r" / "report.md").read_text()
+    assert "A rating is near if it is at most 10 from the gold rating." in (tmp_path / "r" / "report.md").read_text()
+
+
+def test_a_package_names_its_forms_by_an_entry_point_and_two_forms_cannot_have_one_name(installed_package):
+    installed_package("forms", "rating", "tests.annotate.plugins.rating:Rating")
+    load()
+    try:
+        assert isinstance(FORMS["rating"], Rating)
+        with pytest.raises(ValueError, match="A form of answers named 'rating' already exists"):
+            register(Rating())
+    finally:
+        del FORMS["rating"]
+
+
+def test_the_documentation_shows_these_files():
+    page = (settings.BASE_DIR / "annotate/docs/how-to/develop.md").read_text(encoding="utf-8")
+    templates = HERE.glob("templates/rating/*.html")
+    for file in (HERE / "rating.py", HERE / "funny.toml", HERE / "common_words.py", *templates):
+        assert file.read_text(encoding="utf-8") in page, file

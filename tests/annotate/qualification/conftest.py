@@ -1,0 +1,31 @@
+"""A task with a test, and somebody who may take it."""
+
+import pytest
+
+from tests.annotate.qualification.trials import GOLD
+
+
+@pytest.fixture
+def make_tested(make_records_task):
+    """A task whose test has four questions out of eight, needs three right answers, and may be taken twice."""
+
+    def make(*, gold=GOLD, **knobs):
+        return make_records_task(gold=gold, **({"test_items": 4, "pass_mark": 0.75, "tries": 2} | knobs))
+
+    return make
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "en")
+
+
+@pytest.fixture
+def task(make_tested):
+    return make_tested()
+
+
+@pytest.fixture
+def as_ann(client, ann):
+    client.force_login(ann.user)
+    return client

@@ -1,0 +1,219 @@
+"""Reading, practising, failing and passing the test in a real browser."""
+
+import pytest
+
+from annotate.controls.qualification import next_question
+from annotate.models import Judgment, Qualification, TrialAnswer
+from annotate.quality.guideline_versions import new_version
+from corpora.models import Item
+from tests.annotate.acts import answer, begin
+from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, move_clock, worst_contrast
+from tests.annotate.qualification.trials import OTHER, PATH, go_through, practised
+from tests.looks import set_look, sticks_out
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+def right_key(annotator, *, right=True):
+    """The key of the right answer, or of the wrong one, to the question on the screen."""
+    label = next_question(annotator.trials.filter(finished_at=None).get()).gold_answer.label
+    return {"1": "Digit1", "0": "Digit2"}[label if right else OTHER[label]]
+
+
+def heading(page):
+    return page.inner_text("#work h1")
+
+
+def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, ann):
+    page = new_page(user=ann.user)
+    hands = Hands(page, FRENCH)
+    page.goto("/")
+    page.click("text=Take the test in English")
+    assert "version 1.0" in page.inner_text("#work")
+    let_guard_pass(page)
+    hands.press("Enter")  # I have read them
+    page.wait_for_selector("#answers")
+    for right, said in ((False, "Correct: Yes"), (True, "Right: No")):
+        hands.press_and_wait(right_key(ann, right=right))
+        assert said in page.inner_text(".explained")
+        hands.press_and_wait("Enter")
+    assert heading(page) == "The test in English"
+    for right, result in ((False, "Not passed: 0 of 4 right"), (True, "Passed: 4 of 4 right")):
+        let_guard_pass(page)
+        hands.press("Enter")  # Begin the test; Take the test again
+        page.wait_for_selector("#answers")
+        for _ in range(4):
+            hands.press_and_wait(right_key(ann, right=right))
+        assert heading(page) == result
+    let_guard_pass(page)
+    hands.press("Enter")  # Start work
+    page.wait_for_selector("button:has-text('Skip')")
+    hands.press_and_wait("Digit1")
+    assert Judgment.objects.get().label == "1"
+
+
+def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is_taken_anew(
+    new_page, task, ann, console_errors
+):
+    practised(ann, task)
+    page = new_page(user=ann.user)
+    page.goto(PATH)
+    hands = Hands(page, FRENCH)
+    hands.press_and_wait("Digit1")
+    new_version(task, "en", "Now otherwise.", major=True)
+    let_guard_pass(page)
+    hands.press("Digit1")
+    page.wait_for_selector("text=The guidelines have changed since you began")
+    console_errors.clear()  # the refusal
+    page.click("text=Go on")
+    assert "used up none of your tries" in page.inner_text("#work")
+    assert "Now otherwise." in page.inner_text("#work")
+    page.click("text=I have read them")
+    page.wait_for_selector("#answers")
+    for _ in range(2):
+        hands.press_and_wait("Digit1")
+        hands.press_and_wait("Enter")
+    assert "You have 2 tries" in page.inner_text("#work")
+
+
+def test_an_answer_whose_reply_was_lost_is_counted_once_and_one_of_a_tab_that_is_behind_is_refused_in_its_place(
+    new_page, task, ann, console_errors
+):
+    practised(ann, task)
+    page = new_page(user=ann.user)
+    page.goto(PATH)
+    hands = Hands(page, FRENCH)
+    lose_reply(page, "/answer/")
+    let_guard_pass(page)
+    hands.press("Digit1")
+    page.wait_for_selector("text=There is no connection")
+    console_errors.clear()  # the lost reply
+    hands.press_and_wait("Digit1")
+    assert "question 2 of 4" in page.inner_text(".tally")
+    answered = TrialAnswer.objects.filter(trial__kind="test").exclude(label="")
+    assert answered.count() == 1
+    answer(ann, next_question(answered.get().trial).pk, "1")
+    let_guard_pass(page)
+    hands.press("Digit2")
+    page.wait_for_selector("#notice .notice")
+    assert "You have already answered Yes here" in page.inner_text("#notice")
+    assert "question 2 of 4" in page.inner_text(".tally")
+    console_errors.clear()  # the refusal
+    with page.expect_navigation():
+        hands.press("Enter")
+    assert "question 3 of 4" in page.inner_text(".tally")
+
+
+def test_everything_works_without_javascript(new_page, task, ann):
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/")
+    page.click("text=Take the test in English")
+    page.click("text=I have read them")
+    for _ in range(2):
+        page.click("button:has-text('Yes')")
+        page.click("text=/Next|On to the test/")
+    for right, result in ((False, "Not passed"), (True, "Passed")):
+        page.click("text=/Begin the test|Take the test again/")
+        for _ in range(4):
+            page.click(f"button[data-key={right_key(ann, right=right)}]")
+        assert result in page.inner_text("h1")
+    page.click("text=Start work")
+    page.click("button:has-text('Yes')")
+    assert Qualification.objects.count() == Judgment.objects.count() == 1
+
+
+RIGHT_TO_LEFT = "كم عدد أوتار الكمان؟", "للكمان أربعة أوتار. number 4", "العدد مذكور: أربعة."
+
+
+def test_records_and_explanations_from_right_to_left(new_page, make_tested, person):
+    language, (question, passage, why) = "ar", RIGHT_TO_LEFT
+    task, bea = make_tested(languages=(language,)), person("bea", language)
+    Item.objects.update(fields={"question": question, "passage": passage})
+    task.gold_answers.update(explanation=why)
+    begin(bea, task, language, "practice")
+    page = new_page(user=bea.user)
+    page.goto(f"/tasks/crowd/qualification/{language}/")
+
+    def directions(selector):
+        return page.locator(selector).evaluate_all("nodes => nodes.map(node => getComputedStyle(node).direction)")
+
+    assert directions("#post dd p") == ["rtl", "rtl"]
+    Hands(page, FRENCH).press_and_wait("Digit2")
+    assert directions("#post dd p") == ["rtl", "rtl"]
+    assert directions(".explained p") == ["rtl"]
+    # What we say ourselves stays in its order.
+    said = page.locator(".explained h2 bdi")
+    assert said.evaluate("node => getComputedStyle(node).unicodeBidi") == "isolate"
+    left = said.evaluate(
+        """node => {
+          const range = document.createRange();
+          return [...node.childNodes].map(child => (range.selectNode(child), range.getBoundingClientRect().left));
+        }"""
+    )
+    assert left == sorted(left)
+    go_through(bea, task, "practice", language=language)
+    go_through(bea, task, "test", language=language, wrong=4)
+    page.goto(f"/tasks/crowd/qualification/{language}/")
+    assert set(directions(".missed dd p") + directions(".missed .explained p")) == {"rtl"}
+
+
+LONG = "Donaudampfschifffahrtsgesellschaft" * 6
+
+
+def every_step(page, task, annotator):
+    """Take a page through every step; yields the name of each as it is shown."""
+    page.goto("/")
+    yield "home"
+    page.goto("/tasks/crowd/")
+    yield "queue"
+    page.goto(PATH)
+    yield "guidelines"
+    page.click("text=I have read them")
+    page.wait_for_selector("#answers")
+    yield "practice"
+    let_guard_pass(page)
+    page.click("#answers button[value='1']")
+    page.wait_for_selector(".explained.right")
+    yield "right"
+    page.click("text=Next")
+    page.wait_for_selector("#answers")
+    let_guard_pass(page)
+    page.click("#answers button[value='1']")
+    page.wait_for_selector(".explained:not(.right)")
+    yield "wrong"
+    move_clock(page, 1000)  # the link is where the answer was tapped: presses.js
+    page.click("text=On to the test")
+    page.wait_for_selector("text=Begin the test")
+    yield "test"
+    page.click("text=Begin the test")
+    page.wait_for_selector("#answers")
+    yield "question"
+    for wrong in (2, 1):
+        go_through(annotator, task, "test", wrong=wrong)
+        page.goto(PATH)
+        yield f"{wrong} missed"
+    new_version(task, "en", "Otherwise.", major=True)
+    page.goto(PATH)
+    yield "new guidelines"
+    page.goto("/tasks/crowd/guidelines/")
+    yield "guidelines alone"
+
+
+LOOKS = [((1280, 740), "light", "none"), ((390, 844), "dark", "none")]
+
+
+def test_at_every_step_nothing_sticks_out_all_is_legible_and_buttons_fit_a_thumb(new_page, task, ann):
+    Item.objects.update(fields={"question": LONG, "passage": LONG})
+    task.gold_answers.update(explanation=LONG)
+    new_version(task, "en", f"# {LONG}\n\n| a | b |\n|---|---|\n| {LONG} | {LONG} |", major=False)
+    page = new_page(user=ann.user, **PHONE)
+    for step in every_step(page, task, ann):
+        for look in LOOKS:
+            set_look(page, look)
+            assert not sticks_out(page), (step, look)
+            assert worst_contrast(page) >= 4.5, (step, look)
+            heights = page.locator("#work button:not(.plain):visible, #work a.primary:visible").evaluate_all(
+                "nodes => nodes.map(node => node.getBoundingClientRect().height)"
+            )
+            assert min(heights, default=44) >= 44, (step, look)
