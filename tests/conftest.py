@@ -388,7 +388,9 @@ def new_page(browser, live_server, console_errors, _idle_contexts):
     taken = []
 
     def note(message):
-        if message.type == "error":
+        # A poll that the browser drops, since the page goes on, is an error to htmx alone. Of a request that fails, the
+        # browser itself complains too.
+        if message.type == "error" and not message.text.startswith(("htmx:afterRequest", "htmx:sendError")):
             console_errors.append(f"{message.text} ({message.location['url']})")
 
     def make(user=None, **options):
