@@ -1,8 +1,10 @@
 """What every test stands on: its own data folder and database file, and a browser where one is asked for.
 
-    --part sqlite                        pure tests, in a browser, of files and of the program, and @both_databases
-    --part postgresql                    all others of the database, and @both_databases
-    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs (@slow)
+    --part sqlite                        all tests but @postgres_only
+    --part postgresql                    @both_databases and @postgres_only; in the slow tier also all others of the
+                                         database, but those that are @on_sqlite, in a browser or of the program
+    --tier quick | slow                  what `make test` runs, and what `make test-slow` runs: @slow, and on PostgreSQL
+                                         what the quick tier runs on SQLite alone
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
     @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
     def test(page, live_server): ...     a page in Chromium; fails if the page logged an error
@@ -56,6 +58,7 @@ OF_THE_PROGRAM = (
 )
 # Their tests are few and long. They come first, so that to the end there is work to share among the workers.
 LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
+PARTS, TIERS = ("sqlite", "postgresql"), ("quick", "slow")
 MARKERS = {
     "slow": "a sweep over pages, looks or attacks, a whole run in other processes, an installed package, Spark, a "
     "simulation, a crash or a restore; quicker tests cover the same rules one by one",
@@ -81,8 +84,8 @@ addEventListener("click", () => { window.clicks += 1; }, { capture: true });
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", choices=("sqlite", "postgresql"), help="what `make test` runs on this database")
-    parser.addoption("--tier", choices=("quick", "slow"), help="the tests of `make test`, or those of `make test-slow`")
+    parser.addoption("--part", choices=PARTS, help="what `make test` runs on this database")
+    parser.addoption("--tier", choices=TIERS, help="the tests of `make test`, or those of `make test-slow`")
 
 
 def pytest_configure(config):
@@ -106,13 +109,23 @@ def pytest_report_header():
         return f"database: PostgreSQL {connection.info.parameter_status('server_version')}"
 
 
-def _of_part(item, part):
-    is_pure = "_django_db_helper" not in item.fixturenames and not item.get_closest_marker("django_db")
-    is_pure = is_pure or "browser" in item.fixturenames
-    if item.get_closest_marker("both_databases") and not is_pure:
-        return True
-    is_of_sqlite = is_pure or item.get_closest_marker("on_sqlite") or item.module.__name__.startswith(OF_THE_PROGRAM)
-    return (part == "sqlite") == bool(is_of_sqlite)
+def _tier_on(item, part):
+    """The tier in which a part has a test, or None."""
+    marked = item.get_closest_marker
+    tier = "slow" if marked("slow") else "quick"
+    if not part:
+        return tier
+    is_of_database = marked("django_db") or "_django_db_helper" in item.fixturenames
+    is_of_database = is_of_database and "browser" not in item.fixturenames
+    is_of_program = marked("on_sqlite") or item.module.__name__.startswith(OF_THE_PROGRAM)
+    if marked("postgres_only") or marked("sqlite_only"):
+        return tier if bool(marked("sqlite_only")) == (part == "sqlite") else None
+    if is_of_database and marked("both_databases"):
+        return tier
+    if is_of_program or not is_of_database:
+        return tier if part == "sqlite" else None
+    # Page and command logic is the same on both databases. The quick tier proves it on one, the slow tier on the other.
+    return "slow" if part == "postgresql" else "quick" if tier == "quick" else None
 
 
 def _commits(item):
@@ -126,8 +139,7 @@ def pytest_collection_modifyitems(config, items):
         item.fixturenames.insert(0, "_ends_as_migrated")
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
     part, tier = config.getoption("part"), config.getoption("tier")
-    kept = [item for item in items if not part or (_of_part(item, part) and not item.get_closest_marker(name))]
-    kept = [item for item in kept if not tier or (tier == "slow") == bool(item.get_closest_marker("slow"))]
+    kept = [item for item in items if _tier_on(item, part) in ([tier] if tier else TIERS)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     for item in kept:
         if item.get_closest_marker(name):

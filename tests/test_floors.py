@@ -1,12 +1,13 @@
 """The floors of the house: an import goes down only, and inside a room in no circle."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.running import ROOT
+
 # From the ground up; what stands on one line stands side by side, and does not know of one another.
 FLOORS = (
     ("corpora", "annotate.core", "annotate.job_watcher"),
@@ -35,15 +36,20 @@ def modules():
 MODULES = modules()
 
 
+@cache
 def imported(name):
+    """Every module that a module imports, anywhere in it."""
+    names = []
     for node in ast.walk(ast.parse(MODULES[name].read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module, f"{name} has an import relative to it, which tests do not follow"
             # `from annotate.work import queue` imports the module, not a name of the room.
-            yield from (
+            names += [
                 full if (full := f"{node.module}.{alias.name}") in MODULES else node.module for alias in node.names
-            )
+            ]
+    return names
 
 
 def room_of(module):
@@ -76,3 +82,28 @@ def test_inside_a_room_no_module_needs_itself(room):
     # A room's own __init__ may name what is in it.
     graph = {name: needs & own.keys() - {room} for name, needs in own.items() if name != room}
     TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    ("room", "others"),
+    [
+        ("corpora", "benchmarks deploy tests"),
+        ("annotate", "benchmarks deploy tests"),
+        ("corpora.core", "django rest_framework"),
+        ("annotate.core", "django rest_framework"),
+        ("annotate.kinds.forms", "django rest_framework"),
+    ],
+)
+def test_a_room_does_not_import_what_is_outside_of_its_floor(room, others):
+    inside = [module for module in MODULES if f"{module}.".startswith(f"{room}.")]
+    assert inside
+    found = [f"{module} imports {name}" for module in inside for name in imported(module)]
+    assert [line for line in found if line.split()[-1].partition(".")[0] in others.split()] == []
+
+
+@pytest.mark.parametrize("room", ["corpora.core", "annotate.core"])
+def test_core_imports_of_the_rooms_only_core(room):
+    """Else Django would come in by way of a neighbour."""
+    names = {name for module in MODULES if f"{module}.".startswith(f"{room}.") for name in imported(module)}
+    ours = {name for name in names if name.partition(".")[0] in ("annotate", "corpora")}
+    assert {name for name in ours if name.split(".")[1:2] != ["core"]} == set()
