@@ -3,6 +3,7 @@
 import mimetypes
 import re
 import sqlite3
+import tomllib
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -21,7 +22,6 @@ from django.views.decorators.http import conditional_page, require_safe
 
 from annotate.manual import pages
 from annotate.manual.pages import INDEX, Entry, entries
-from annotate.manual.search_words import NOT_OFFERED, REPHRASED, STOP_WORDS, SYNONYMS, Lack
 from annotate.reports.plots import Mark, Row, forest
 
 # --- Search. Each process builds an in-memory index of all passages at its first search.
@@ -40,6 +40,8 @@ WEIGHTS = (0, 6, 12, 1)
 # Characters that mark the beginning and the end of a match until the text is escaped. No page contains them.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
+WORDS = tomllib.loads(Path(__file__).with_name("search_words.toml").read_text(encoding="utf-8"))
+STOP_WORDS = frozenset(WORDS["stop_words"].split())
 
 
 class Passage(NamedTuple):
@@ -66,10 +68,10 @@ def search(query: str) -> Found:
     few, add passages that contain only some of the words.
     """
     query_words = _words(query[:LONGEST])[:MOST_WORDS]
-    query_words = REPHRASED.get(" ".join(query_words), "").split() or query_words
+    query_words = WORDS["rephrased"].get(" ".join(query_words), "").split() or query_words
     if not query_words:
         return Found([], 0)
-    exact = [_one_of(word, *SYNONYMS.get(word, ())) for word in query_words]
+    exact = [_one_of(word, *WORDS["synonyms"].get(word, ())) for word in query_words]
     extended = [*exact[:-1], _one_of(query_words[-1], *_words_with_prefix(query_words[-1]))]
     passages_by_number: dict[int, Passage] = {}
     for match in (" AND ".join(exact), " AND ".join(extended), " OR ".join(exact)):
@@ -109,16 +111,16 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
     ]
 
 
-def not_offered(query: str) -> list[Lack]:
-    """Return what a query asks for that Assay does not offer."""
+def not_offered(query: str) -> list[dict[str, Any]]:
+    """Return the entries of search_words.toml on what a query asks for and Assay does not offer."""
     asked = set(_words(query[:LONGEST]))
-    return [lack for lack in NOT_OFFERED if any(asked.issuperset(words.split()) for words in lack.words)]
+    return [lack for lack in WORDS["not_offered"] if any(asked.issuperset(words.split()) for words in lack["words"])]
 
 
 def did_you_mean(query: str) -> str:
     """Return the query with unknown words replaced by similar words of the documentation, or "" if there are none."""
     words = re.findall(r"[^\W_]+", query[:LONGEST].lower())[:MOST_WORDS]
-    known = _all_words() | STOP_WORDS | SYNONYMS.keys()
+    known = _all_words() | STOP_WORDS | WORDS["synonyms"].keys()
     meant = [
         word
         if word in known or len(word) < BEGINNING or _words_with_prefix(word)

@@ -12,7 +12,7 @@ from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
 from annotate.notebook.installation import AssayError, check_installed, own_keys
-from annotate.notebook.lazy_rows import Rows, apart, database, of_dicts, of_files, told
+from annotate.notebook.lazy_rows import Rows, database, of_dicts, of_files, outside_loop, told
 from corpora.core import CorpusError
 from corpora.storage.layout import Manifest, corpora_dir, corpora_on_disk, corpus_dir, manifest_of, read_manifest
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
@@ -186,9 +186,12 @@ class Task:
 
 
 class _Stoppable(Progress):
-    """A progress report that can stop the action. Once `stopped` is set, the action ends at its next step."""
+    """A progress report that can stop the action. After `stop`, the action ends at its next step."""
 
     stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def advance(self, count: int = 0) -> None:
         if self.stopped:
@@ -212,17 +215,8 @@ def run(action: str, /, **options: Any) -> Outcome:
         check_installed()
         own_keys()
     progress = _Stoppable()
-    waiting = None
     with told(), private():
-        try:
-            waiting = apart(lambda: command.perform(values, progress))
-            return command.perform(values, progress) if waiting is None else waiting.result()
-        except KeyboardInterrupt:
-            # The action continues in its thread, so stop it and wait for it to end.
-            progress.stopped = True
-            if waiting:
-                waiting.exception()
-            raise
+        return outside_loop(lambda: command.perform(values, progress), progress.stop)
 
 
 def named_action(name: str) -> Action:

@@ -6,7 +6,7 @@ message.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
 from importlib.util import find_spec
@@ -46,16 +46,23 @@ SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, Corpus
 _APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 
 
-def apart(call: Callable[[], R]) -> Future[R] | None:
-    """Submit a call to the database thread.
+def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) -> R:
+    """Return the result of a call, which is made directly or, inside an event loop, in the database thread.
 
-    Return None if no event loop is running, because the caller can then make the call directly.
+    stop: function that makes the call end soon. If the user interrupts the call, run it and wait for the end.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return None
-    return _APART.submit(call)
+        return call()
+    future = _APART.submit(call)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        if stop:
+            stop()
+            future.exception()  # waits
+        raise
 
 
 @contextmanager
@@ -88,8 +95,7 @@ def database(function: Callable[P, R]) -> Callable[P, R]:
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         check_installed()
         with told():
-            waiting = apart(lambda: function(*args, **kwargs))
-            return function(*args, **kwargs) if waiting is None else waiting.result()
+            return outside_loop(lambda: function(*args, **kwargs))
 
     return asked
 

@@ -343,7 +343,7 @@ def test_what_is_not_offered_is_said_with_what_to_do_instead():
         assert re.search(rf'<p class="notice">Assay does not offer [^<]*{words}', html), asked
         assert "Nothing was found" not in html
     assert not views.not_offered("learning to audit")
-    assert all(lack.page in PAGES for lack in views.NOT_OFFERED)
+    assert all(lack["page"] in PAGES for lack in views.WORDS["not_offered"])
 
 
 def test_a_word_that_is_not_there_is_corrected():
@@ -360,7 +360,7 @@ def test_each_result_says_what_kind_of_page_it_is():
 
 def test_every_synonym_stands_for_words_that_the_pages_have():
     text = " ".join(page_text(name).lower() for name in PAGES)
-    for asked, words in views.SYNONYMS.items():
+    for asked, words in views.WORDS["synonyms"].items():
         assert all(re.search(rf"\b{word}", text) for word in words), asked
 
 
