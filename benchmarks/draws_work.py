@@ -33,8 +33,16 @@ from corpora.draws.language_draws import (  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.predictor_labels import find_predictor, knows  # noqa: E402
 from corpora.storage.intake import PART_ROWS  # noqa: E402
-from corpora.storage.layout import Manifest, Part, VotesPart, corpus_dir, digest_of, part_name, write_manifest  # noqa: E402  # noqa: E402
-from corpora.storage.locks import changing  # noqa: E402
+from corpora.storage.layout import (  # noqa: E402  # noqa: E402
+    Manifest,
+    Part,
+    VotesPart,
+    changing,
+    corpus_dir,
+    digest_of,
+    part_name,
+    write_manifest,
+)
 from corpora.storage.schemas import POST_SCHEMA, votes_schema  # noqa: E402
 from tests.running import ROOT  # noqa: E402
 

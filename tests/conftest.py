@@ -284,10 +284,10 @@ def data_dir(settings):
 
 @pytest.fixture(autouse=True)
 def _no_language_stays_added(monkeypatch):
-    before = LANGUAGES.known
-    monkeypatch.setattr(LANGUAGES, "known", before)
+    before = LANGUAGES.data
+    monkeypatch.setattr(LANGUAGES, "data", before)
     yield
-    if LANGUAGES.known is not before:
+    if LANGUAGES.data is not before:
         kind_of.cache_clear()
 
 

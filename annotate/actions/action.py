@@ -18,14 +18,13 @@ from annotate.core.option import Option, OptionError, flag, share, whole_number
 from annotate.core.refusals import Refusal
 from annotate.models import Task
 from corpora.core import CorpusError
-from corpora.core.language_codes import add_languages
+from corpora.core.languages import add_languages
 from corpora.core.values import FREE_LICENCES
 from corpora.sources.compression import FORMATS, format_of
 from corpora.sources.readers import named_columns
-from corpora.sources.rejects import MOST
-from corpora.sources.text import MAX_LINE
-from corpora.sources.text_format import DELIMITERS, ENCODINGS, STANDARD, text_format_of
+from corpora.sources.text import DELIMITERS, ENCODINGS, MAX_LINE, STANDARD, text_format_of
 from corpora.storage import layout
+from corpora.storage.intake import MOST
 
 Values = Mapping[str, Any]
 

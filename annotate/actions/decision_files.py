@@ -25,13 +25,13 @@ from annotate.reports.tables import Column, are, many, table
 from annotate.work import adjudication
 from annotate.work.judgment_import import Rejects
 from annotate.work.permit import adjudicates_in
-from corpora.core.language_codes import code_of
+from corpora.core import REJECTED
+from corpora.core.languages import code_of
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.core.voters import VOTERS
 from corpora.sources.compression import check_file
 from corpora.sources.readers import named_columns
-from corpora.sources.rejects import REJECTED
 from corpora.storage.layout import write_whole
 
 # --- Files

@@ -35,7 +35,7 @@ from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.readers import named_columns
-from corpora.sources.text_format import STANDARD, WESTERN
+from corpora.sources.text import STANDARD, WESTERN
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import Source, manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported

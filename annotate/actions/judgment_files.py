@@ -44,8 +44,8 @@ from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, named_columns, read_rows
-from corpora.sources.rejects import Rejected, RejectLog
 from corpora.sources.text import MAX_LINE, Fault
+from corpora.storage.intake import RejectLog
 from corpora.storage.layout import digest_of
 
 COLUMNS = ("task", "worker", "label", "language")
@@ -241,7 +241,7 @@ def import_judgments(
             task_to_fill = _new_task(name, path, rows, known_labels, rejects, in_order=bool(labels), pairs=pairs)
         notes = respelled.sentences("labels")
         imported = Imported(task_to_fill, task is None, rejects=rejects, notes=notes)
-        file = Rejected(path, format or format_of(path) or "", list_path, rows=total)
+        file = RejectLog(path, format or format_of(path) or "", list_path, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
     return imported
 
@@ -334,7 +334,7 @@ def _new_task(
 
 
 def _attach(
-    imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Advance
+    imported: Imported, rows: list[Row], file: RejectLog, keep_repeats: bool, max_rejects: float, progress: Advance
 ) -> None:
     """Add the judgments to the task and list the rejected rows.
 

@@ -29,8 +29,7 @@ from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
 from annotate.work.task_creation import Progress as Advance
-from corpora.core.language_codes import code_of
-from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, code_of, finer
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns

@@ -27,7 +27,7 @@ from annotate.work.accounts import (
     without_password,
 )
 from annotate.work.people_file import BadTable, Row, read_table
-from corpora.core.language_codes import add_languages
+from corpora.core.languages import add_languages
 
 # --- Mail. It never contains the text of an item. If a mail cannot be sent, nothing is lost, because the site also
 # shows the invitation link or the reply.

@@ -19,7 +19,7 @@ from annotate.controls.honeypots import answers
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.work.task_creation import GoldRow
-from corpora.core.language_codes import code_of
+from corpora.core.languages import code_of
 from corpora.core.records import read_id
 from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.models import Item, same

@@ -25,13 +25,13 @@ from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.interface_language import NOT, is_negative, negative
 from annotate.reports.text_plots import bars
-from corpora.core import CorpusError
+from corpora.core import CorpusError, TooManyRejected
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
 from corpora.core.values import is_missing, is_respelled, tidy
 from corpora.sources.compression import check_file
-from corpora.sources.rejects import TooManyRejected, encoding_hint, too_many
 from corpora.sources.text import text_of
+from corpora.storage.intake import encoding_hint, too_many
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.language_codes import learn
+from corpora.core.languages import learn
 from corpora.storage.layout import digest_of, sync
 from corpora.system import VERSION, release
 

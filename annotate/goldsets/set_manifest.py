@@ -19,7 +19,7 @@ from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Trial
 from annotate.quality import agreement_statistics, commitments, preference_statistics
 from annotate.quality.guideline_versions import qualified
-from corpora.core.language_codes import tables_of
+from corpora.core.languages import tables_of
 from corpora.draws import part_draws
 
 # Keys in the report of quality/preference_statistics.py that describe single annotators.

@@ -10,8 +10,7 @@ from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.toml_tables import Table, nearest
-from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
-from corpora.core.languages import LISTED, Language
+from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, code_of, read_added
 
 # --- Limits on the size and structure of guidelines, so that a page can render the whole text quickly.
 

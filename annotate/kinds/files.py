@@ -18,8 +18,7 @@ from annotate.kinds.forms import FORMS, Form
 from annotate.kinds.interface_language import ENGLISH
 from annotate.kinds.kind import STYLES, VEIL, Block, Kind, Records, Sensitive
 from annotate.kinds.toml_tables import KindError, Table, nearest, read_tables
-from corpora.core.language_codes import add_names, code_of
-from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
+from corpora.core.languages import LANGUAGES, UND, Language, add_names, code_of, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 
 __all__ = ["KindError", "kind_in", "kind_of", "read_kind", "read_text"]

@@ -515,7 +515,7 @@ class Kind:
 
         They include the languages that the kind's file adds under this code.
         """
-        listed = LANGUAGES.known.get(code)
+        listed = LANGUAGES.data.get(code)
         return (
             *(listed.labels if listed else ()),
             *(language.code for language in self.languages.values() if language.under == code),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from corpora.core.language_codes import read_toml
+from corpora.core.languages import read_toml
 
 Path = tuple[str | int, ...]  # path to a key from the top, made of keys of tables and indices in lists of tables
 

@@ -25,7 +25,7 @@ from annotate.models import Job, Task
 from annotate.pages.access import UserRequest
 from annotate.work import job_store
 from corpora.models import Corpus, Vocabulary
-from corpora.sources.text_format import DELIMITERS, ENCODINGS
+from corpora.sources.text import DELIMITERS, ENCODINGS
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 
 Choices = list[tuple[str, str]]  # (value, text)

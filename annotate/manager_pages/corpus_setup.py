@@ -32,7 +32,7 @@ from corpora.core.records import FIELDS, RESERVED
 from corpora.core.values import FREE_LICENCES, is_free
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
-from corpora.sources.text_format import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
+from corpora.sources.text import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 from corpora.storage.layout import read_manifest

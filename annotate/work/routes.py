@@ -13,8 +13,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
 from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Membership, Pause, Task
 from annotate.quality.guideline_versions import qualified_in
-from corpora.core.language_codes import code_of, hint
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import LANGUAGES, UND, code_of, hint
 
 # --- languages that are not on the list but are added by the file of a task
 #

@@ -25,6 +25,15 @@ class CorpusError(Exception):
         self.option = option
 
 
+REJECTED = 3  # the exit status if rows were rejected
+
+
+class TooManyRejected(CorpusError):
+    """The error for a file from which nothing was imported, because too many of its rows were rejected."""
+
+    status = REJECTED
+
+
 def listed(names: list[str], total: int, noun: str) -> str:
     """Return a list of faults for a message, such as `3 ids: a, b, c` or `9 ids, the first: a, b, c, d, e`.
 

@@ -1,12 +1,22 @@
-"""The table of languages: their label codes, their names, and the codes that each detector uses for them.
+"""Languages: their label codes and names, the detectors' codes for them, and codes and tags from other standards.
 
-A detector's code is interpreted only in this module. The label codes are those of the 2015 Twitter evaluation (tl,
-zh-CN, zh-TW, hi-Latn, no, he, ckb), even where CLDR prefers a different code. An installation can add languages from a
-file (language_codes.py). Annotators and files may use the added languages, but detectors cannot return them.
+The table of languages is in languages.toml. An installation can add languages from a file. Annotators and files may use
+the added languages, but detectors cannot return them.
 """
 
-from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
-from dataclasses import dataclass
+import difflib
+import re
+import tomllib
+from collections import UserDict
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from corpora.core import CorpusError
 
 UND = "und"  # The label of a text without a single language. No detector returns it.
 
@@ -26,379 +36,35 @@ class Language:
     under: str = ""  # the listed code that covers this added language
 
 
-class Languages(Mapping[str, Language]):
-    """A mapping from code to language. The listed languages come first, then those added by add_names in this process.
-
-    Adding a language replaces `known` instead of modifying it, so that a thread can iterate while another adds
-    languages.
-    """
-
-    def __init__(self, listed: Iterable[Language]) -> None:
-        self.known = {language.code: language for language in listed}
-
-    def __getitem__(self, code: str) -> Language:
-        return self.known[code]
-
-    def __contains__(self, code: object) -> bool:
-        return code in self.known
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.known)
-
-    def __len__(self) -> int:
-        return len(self.known)
-
-    def items(self) -> ItemsView[str, Language]:
-        return self.known.items()
-
-    def values(self) -> ValuesView[Language]:
-        return self.known.values()
+def _listed(code: str, name: str, autonym: str, langid: str, cld2: str, fasttext: str, *labels: str) -> Language:
+    return Language(code, name, autonym, langid, cld2, fasttext, labels)
 
 
-LANGUAGES = Languages(
-    (
-        Language("ab", "Abkhazian", "аԥсшәа", "", "ab", ""),
-        Language("aa", "Afar", "Qafar af", "", "aa", ""),
-        Language("af", "Afrikaans", "Afrikaans", "af", "af", "af"),
-        Language("ak", "Akan", "Akan", "", "ak", ""),
-        Language("am", "Amharic", "አማርኛ", "am", "am", "am"),
-        Language("an", "Aragonese", "aragonés", "an", "", "an"),
-        Language("ar", "Arabic", "العربية", "ar", "ar", "ar arz"),
-        Language("as", "Assamese", "অসমীয়া", "as", "as", "as"),
-        Language("ast", "Asturian", "asturianu", "", "", "ast"),
-        Language("av", "Avaric", "авар мацӀ", "", "", "av"),
-        Language("ay", "Aymara", "aymar aru", "", "ay", ""),
-        Language("az", "Azerbaijani", "azərbaycanca", "az", "az", "az"),
-        Language("azb", "South Azerbaijani", "تۆرکجه", "", "", "azb"),
-        Language("ba", "Bashkir", "башҡортса", "", "ba", "ba"),
-        Language("bar", "Bavarian", "Boarisch", "", "", "bar"),
-        Language("bcl", "Central Bikol", "Bikol Sentral", "", "", "bcl"),
-        Language("be", "Belarusian", "беларуская", "be", "be", "be"),
-        Language("bg", "Bulgarian", "български", "bg", "bg", "bg"),
-        Language("bho", "Bhojpuri", "भोजपुरी", "", "", "bh"),
-        Language("bi", "Bislama", "Bislama", "", "bi", ""),
-        Language("bn", "Bengali", "বাংলা", "bn", "bn", "bn"),
-        Language("bo", "Tibetan", "བོད་སྐད་", "", "bo", "bo"),
-        Language("bpy", "Bishnupriya", "বিষ্ণুপ্রিয়া মণিপুরী", "", "", "bpy"),
-        Language("br", "Breton", "brezhoneg", "br", "br", "br"),
-        Language("bs", "Bosnian", "bosanski", "bs", "bs", "bs"),
-        Language("bxr", "Buryat", "буряад", "", "", "bxr"),
-        Language("ca", "Catalan", "català", "ca", "ca", "ca"),
-        Language("cbk", "Chavacano", "Chavacano", "", "", "cbk"),
-        Language("ce", "Chechen", "нохчийн", "", "", "ce"),
-        Language("ceb", "Cebuano", "Cebuano", "", "ceb", "ceb"),
-        Language("chr", "Cherokee", "ᏣᎳᎩ", "", "chr", ""),
-        Language("ckb", "Sorani Kurdish", "کوردیی ناوەندی", "", "", "ckb"),
-        Language("co", "Corsican", "corsu", "", "co", "co"),
-        Language("crs", "Seselwa Creole", "kreol seselwa", "", "crs", ""),
-        Language("cs", "Czech", "čeština", "cs", "cs", "cs"),
-        Language("cv", "Chuvash", "чӑвашла", "", "", "cv"),
-        Language("cy", "Welsh", "Cymraeg", "cy", "cy", "cy"),
-        Language("da", "Danish", "dansk", "da", "da", "da"),
-        Language("de", "German", "Deutsch", "de", "de", "de"),
-        Language("diq", "Dimli", "Dımıli", "", "", "diq"),
-        Language("dsb", "Lower Sorbian", "dolnoserbšćina", "", "", "dsb"),
-        Language("dty", "Dotyali", "डोटेली", "", "", "dty"),
-        Language("dv", "Maldivian", "ދިވެހި", "", "dv", "dv"),
-        Language("dz", "Dzongkha", "རྫོང་ཁ་", "dz", "dz", ""),
-        Language("el", "Greek", "Ελληνικά", "el", "el", "el"),
-        Language("en", "English", "English", "en", "en", "en"),
-        Language("eo", "Esperanto", "Esperanto", "eo", "eo", "eo"),
-        Language("es", "Spanish", "español", "es", "es", "es"),
-        Language("et", "Estonian", "eesti", "et", "et", "et"),
-        Language("eu", "Basque", "euskara", "eu", "eu", "eu"),
-        Language("fa", "Persian", "فارسی", "fa", "fa", "fa"),
-        Language("fi", "Finnish", "suomi", "fi", "fi", "fi"),
-        Language("fj", "Fijian", "Na Vosa Vakaviti", "", "fj", ""),
-        Language("fo", "Faroese", "føroyskt", "fo", "fo", ""),
-        Language("fr", "French", "français", "fr", "fr", "fr"),
-        Language("frr", "Northern Frisian", "Nordfriisk", "", "", "frr"),
-        Language("fy", "Western Frisian", "Frysk", "", "fy", "fy"),
-        Language("ga", "Irish", "Gaeilge", "ga", "ga", "ga"),
-        Language("gd", "Scottish Gaelic", "Gàidhlig", "", "gd", "gd"),
-        Language("gl", "Galician", "galego", "gl", "gl", "gl"),
-        Language("gn", "Guarani", "avañe'ẽ", "", "gn", "gn"),
-        Language("gom", "Goan Konkani", "कोंकणी", "", "", "gom"),
-        Language("gsw", "Swiss German", "Alemannisch", "", "", "als"),
-        Language("gu", "Gujarati", "ગુજરાતી", "gu", "gu", "gu"),
-        Language("gv", "Manx", "Gaelg", "", "gv", "gv"),
-        Language("ha", "Hausa", "Hausa", "", "ha", ""),
-        Language("haw", "Hawaiian", "ʻŌlelo Hawaiʻi", "", "haw", ""),
-        Language("he", "Hebrew", "עברית", "he", "iw", "he"),
-        Language("hi", "Hindi", "हिन्दी", "hi", "hi", "hi"),
-        Language("hi-Latn", "Latinized Hindi", "Hindi (Roman)", "", "", ""),
-        Language("hif", "Fiji Hindi", "Fiji Hindi", "", "", "hif"),
-        Language("hmn", "Hmong", "Hmoob", "", "hmn", ""),
-        Language("hr", "Croatian", "hrvatski", "hr", "hr", "hr"),
-        Language("hsb", "Upper Sorbian", "hornjoserbšćina", "", "", "hsb"),
-        Language("ht", "Haitian Creole", "kreyòl ayisyen", "ht", "ht", "ht"),
-        Language("hu", "Hungarian", "magyar", "hu", "hu", "hu"),
-        Language("hy", "Armenian", "հայերեն", "hy", "hy", "hy"),
-        Language("ia", "Interlingua", "interlingua", "", "ia", "ia"),
-        Language("id", "Indonesian", "Bahasa Indonesia", "id", "id", "id"),
-        Language("ie", "Interlingue", "Interlingue", "", "ie", "ie"),
-        Language("ig", "Igbo", "Igbo", "", "ig", ""),
-        Language("ik", "Inupiaq", "Iñupiaq", "", "ik", ""),
-        Language("ilo", "Iloko", "Ilokano", "", "", "ilo"),
-        Language("io", "Ido", "Ido", "", "", "io"),
-        Language("is", "Icelandic", "íslenska", "is", "is", "is"),
-        Language("it", "Italian", "italiano", "it", "it", "it"),
-        Language("iu", "Inuktitut", "ᐃᓄᒃᑎᑐᑦ", "", "iu", ""),
-        Language("ja", "Japanese", "日本語", "ja", "ja", "ja"),
-        Language("jbo", "Lojban", "la .lojban.", "", "", "jbo"),
-        Language("jv", "Javanese", "Jawa", "jv", "jw", "jv"),
-        Language("ka", "Georgian", "ქართული", "ka", "ka", "ka"),
-        Language("kha", "Khasi", "Ka Ktien Khasi", "", "kha", ""),
-        Language("kk", "Kazakh", "қазақ тілі", "kk", "kk", "kk"),
-        Language("kl", "Greenlandic", "kalaallisut", "", "kl", ""),
-        Language("km", "Khmer", "ខ្មែរ", "km", "km", "km"),
-        Language("kn", "Kannada", "ಕನ್ನಡ", "kn", "kn", "kn"),
-        Language("ko", "Korean", "한국어", "ko", "ko", "ko"),
-        Language("krc", "Karachay-Balkar", "къарачай-малкъар", "", "", "krc"),
-        Language("ks", "Kashmiri", "کٲشُر", "", "ks", ""),
-        Language("ku", "Kurdish", "kurdî", "ku", "ku", "ku"),
-        Language("kv", "Komi", "коми кыв", "", "", "kv"),
-        Language("kw", "Cornish", "kernewek", "", "", "kw"),
-        Language("ky", "Kyrgyz", "кыргызча", "ky", "ky", "ky"),
-        Language("la", "Latin", "Latina", "la", "la", "la"),
-        Language("lb", "Luxembourgish", "Lëtzebuergesch", "lb", "lb", "lb"),
-        Language("lez", "Lezghian", "лезги", "", "", "lez"),
-        Language("lg", "Ganda", "Luganda", "", "lg", ""),
-        Language("li", "Limburgish", "Limburgs", "", "", "li"),
-        Language("lif", "Limbu", "ᤕᤰᤌᤢᤱ ᤐᤠᤴ", "", "lif", ""),
-        Language("lmo", "Lombard", "lombard", "", "", "lmo"),
-        Language("ln", "Lingala", "lingála", "", "ln", ""),
-        Language("lo", "Lao", "ລາວ", "lo", "lo", "lo"),
-        Language("lrc", "Northern Luri", "لۊری شومالی", "", "", "lrc"),
-        Language("lt", "Lithuanian", "lietuvių", "lt", "lt", "lt"),
-        Language("lv", "Latvian", "latviešu", "lv", "lv", "lv"),
-        Language("mai", "Maithili", "मैथिली", "", "", "mai"),
-        Language("mfe", "Mauritian Creole", "kreol morisien", "", "mfe", ""),
-        Language("mg", "Malagasy", "Malagasy", "mg", "mg", "mg"),
-        Language("mhr", "Meadow Mari", "олык марий", "", "", "mhr"),
-        Language("mi", "Maori", "te reo Māori", "", "mi", ""),
-        Language("min", "Minangkabau", "Minangkabau", "", "", "min"),
-        Language("mk", "Macedonian", "македонски", "mk", "mk", "mk"),
-        Language("ml", "Malayalam", "മലയാളം", "ml", "ml", "ml"),
-        Language("mn", "Mongolian", "монгол", "mn", "mn", "mn"),
-        Language("mr", "Marathi", "मराठी", "mr", "mr", "mr"),
-        Language("mrj", "Hill Mari", "кырык мары", "", "", "mrj"),
-        Language("ms", "Malay", "Bahasa Melayu", "ms", "ms", "ms"),
-        Language("mt", "Maltese", "Malti", "mt", "mt", "mt"),
-        Language("mwl", "Mirandese", "mirandés", "", "", "mwl"),
-        Language("my", "Burmese", "မြန်မာ", "", "my", "my"),
-        Language("myv", "Erzya", "эрзянь", "", "", "myv"),
-        Language("mzn", "Mazanderani", "مازِرونی", "", "", "mzn"),
-        Language("na", "Nauru", "dorerin Naoero", "", "na", ""),
-        Language("nah", "Nahuatl", "nāhuatl", "", "", "nah"),
-        Language("nap", "Neapolitan", "napulitano", "", "", "nap"),
-        Language("nds", "Low German", "Plattdüütsch", "", "", "nds"),
-        Language("ne", "Nepali", "नेपाली", "ne", "ne", "ne"),
-        Language("new", "Newari", "नेपाल भाषा", "", "", "new"),
-        Language("nl", "Dutch", "Nederlands", "nl", "nl", "nl"),
-        Language("no", "Norwegian", "norsk", "no nb nn", "no nn", "no nn"),
-        Language("nr", "South Ndebele", "isiNdebele", "", "nr", ""),
-        Language("nso", "Northern Sotho", "Sesotho sa Leboa", "", "nso", ""),
-        Language("ny", "Nyanja", "Chichewa", "", "ny", ""),
-        Language("oc", "Occitan", "occitan", "oc", "oc", "oc"),
-        Language("om", "Oromo", "Oromoo", "", "om", ""),
-        Language("or", "Odia", "ଓଡ଼ିଆ", "or", "or", "or"),
-        Language("os", "Ossetic", "ирон", "", "", "os"),
-        Language("pa", "Panjabi", "ਪੰਜਾਬੀ", "pa", "pa", "pa"),
-        Language("pam", "Pampanga", "Kapampangan", "", "", "pam"),
-        Language("pfl", "Palatine German", "Pälzisch", "", "", "pfl"),
-        Language("pl", "Polish", "polski", "pl", "pl", "pl"),
-        Language("pms", "Piedmontese", "piemontèis", "", "", "pms"),
-        Language("pnb", "Western Panjabi", "پنجابی", "", "", "pnb"),
-        Language("ps", "Pashto", "پښتو", "ps", "ps", "ps"),
-        Language("pt", "Portuguese", "português", "pt", "pt", "pt"),
-        Language("qu", "Quechua", "Runasimi", "qu", "qu", "qu"),
-        Language("rm", "Romansh", "rumantsch", "", "rm", "rm"),
-        Language("rn", "Rundi", "Ikirundi", "", "rn", ""),
-        Language("ro", "Romanian", "română", "ro", "ro", "ro"),
-        Language("ru", "Russian", "русский", "ru", "ru", "ru"),
-        Language("rue", "Rusyn", "русиньскый", "", "", "rue"),
-        Language("rw", "Kinyarwanda", "Ikinyarwanda", "rw", "rw", ""),
-        Language("sa", "Sanskrit", "संस्कृतम्", "", "sa", "sa"),
-        Language("sah", "Yakut", "саха тыла", "", "", "sah"),
-        Language("sc", "Sardinian", "sardu", "", "", "sc"),
-        Language("scn", "Sicilian", "sicilianu", "", "", "scn"),
-        Language("sco", "Scots", "Scots", "", "sco", "sco"),
-        Language("sd", "Sindhi", "سنڌي", "", "sd", "sd"),
-        Language("se", "Northern Sami", "davvisámegiella", "se", "", ""),
-        Language("sg", "Sango", "Sängö", "", "sg", ""),
-        Language("sh", "Serbo-Croatian", "srpskohrvatski", "", "", "sh", labels=("bs", "hr", "sr")),
-        Language("si", "Sinhala", "සිංහල", "si", "si", "si"),
-        Language("sk", "Slovak", "slovenčina", "sk", "sk", "sk"),
-        Language("sl", "Slovenian", "slovenščina", "sl", "sl", "sl"),
-        Language("sm", "Samoan", "Gagana fa'a Sāmoa", "", "sm", ""),
-        Language("sn", "Shona", "chiShona", "", "sn", ""),
-        Language("so", "Somali", "Soomaali", "", "so", "so"),
-        Language("sq", "Albanian", "shqip", "sq", "sq", "sq"),
-        Language("sr", "Serbian", "српски", "sr", "sr", "sr"),
-        Language("ss", "Swati", "siSwati", "", "ss", ""),
-        Language("st", "Southern Sotho", "Sesotho", "", "st", ""),
-        Language("su", "Sundanese", "Basa Sunda", "", "su", "su"),
-        Language("sv", "Swedish", "svenska", "sv", "sv", "sv"),
-        Language("sw", "Swahili", "Kiswahili", "sw", "sw", "sw"),
-        Language("syr", "Syriac", "ܣܘܪܝܝܐ", "", "syr", ""),
-        Language("ta", "Tamil", "தமிழ்", "ta", "ta", "ta"),
-        Language("te", "Telugu", "తెలుగు", "te", "te", "te"),
-        Language("tg", "Tajik", "тоҷикӣ", "", "tg", "tg"),
-        Language("th", "Thai", "ไทย", "th", "th", "th"),
-        Language("ti", "Tigrinya", "ትግርኛ", "", "ti", ""),
-        Language("tk", "Turkmen", "türkmençe", "", "tk", "tk"),
-        Language("tl", "Tagalog", "Tagalog", "tl", "tl", "tl"),
-        Language("tn", "Tswana", "Setswana", "", "tn", ""),
-        Language("to", "Tongan", "lea fakatonga", "", "to", ""),
-        Language("tr", "Turkish", "Türkçe", "tr", "tr", "tr"),
-        Language("ts", "Tsonga", "Xitsonga", "", "ts", ""),
-        Language("tt", "Tatar", "татар", "", "tt", "tt"),
-        Language("tyv", "Tuvinian", "тыва дыл", "", "", "tyv"),
-        Language("ug", "Uyghur", "ئۇيغۇرچە", "ug", "ug", "ug"),
-        Language("uk", "Ukrainian", "українська", "uk", "uk", "uk"),
-        Language("ur", "Urdu", "اردو", "ur", "ur", "ur"),
-        Language("uz", "Uzbek", "oʻzbekcha", "", "uz", "uz"),
-        Language("ve", "Venda", "Tshivenḓa", "", "ve", ""),
-        Language("vec", "Venetian", "veneto", "", "", "vec"),
-        Language("vep", "Veps", "vepsän kel'", "", "", "vep"),
-        Language("vi", "Vietnamese", "Tiếng Việt", "vi", "vi", "vi"),
-        Language("vls", "West Flemish", "West-Vlams", "", "", "vls"),
-        Language("vo", "Volapük", "Volapük", "vo", "vo", "vo"),
-        Language("wa", "Walloon", "walon", "wa", "", "wa"),
-        Language("war", "Waray", "Winaray", "", "war", "war"),
-        Language("wo", "Wolof", "Wolof", "", "wo", ""),
-        Language("wuu", "Wu Chinese", "吴语", "", "", "wuu"),
-        Language("xal", "Kalmyk", "хальмг", "", "", "xal"),
-        Language("xh", "Xhosa", "isiXhosa", "xh", "xh", ""),
-        Language("xmf", "Mingrelian", "მარგალური", "", "", "xmf"),
-        Language("yi", "Yiddish", "ייִדיש", "", "yi", "yi"),
-        Language("yo", "Yoruba", "Yorùbá", "", "yo", "yo"),
-        Language("yue", "Cantonese", "粵語", "", "", "yue"),
-        Language("za", "Zhuang", "Vahcuengh", "", "za", ""),
-        Language("zh", "Chinese", "中文", "zh", "zh zh-Hant", "zh", labels=("zh-CN", "zh-TW")),
-        Language("zh-CN", "Simplified Chinese", "简体中文", "", "", ""),
-        Language("zh-TW", "Traditional Chinese", "繁體中文", "", "", ""),
-        Language("zu", "Zulu", "isiZulu", "zu", "zu", ""),
-    )
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+# A mapping from code to language. The listed languages come first, then those added by add_names in this process.
+# Adding a language replaces `data` instead of modifying it, so that a thread can iterate while another adds languages.
+LANGUAGES: UserDict[str, Language] = UserDict(
+    {code: _listed(code, *cells) for code, cells in _TABLE["languages"].items()}
 )
-
 LISTED = frozenset(LANGUAGES)
-
-_ARTICLE = (
-    "am ar bg bn bo bs ca ckb cs cy da de dv el en es et eu fa fi fr gu he hi hi-Latn hr ht hu hy id is it "
-    "ja ka km kn ko lo lt lv ml mr ms my ne nl no pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk "
-    "ur vi zh-CN zh-TW"
-)
 # The 70 labels of the 2015 article. They are the default labels of a task.
-ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
-
-# Groups of labels that people and detectors confuse in short texts, because the languages are closely related, or share
-# a script and have similar spellings. A label may belong to several groups.
-CONFUSABLE = tuple(
-    tuple(group.split())
-    for group in (
-        "bs hr sr sl",
-        "ru uk be bg mk sr",
-        "ru ba bxr cv kk ky mn tg tt",
-        "cs sk pl sl",
-        "hsb dsb cs pl sk",
-        "lt lv",
-        "da no sv fo is",
-        "nl af de fy li nds vls",
-        "de bar gsw lb nds",
-        "en nl de sco",
-        "es ca gl pt an ast",
-        "es it pt",
-        "ca fr oc",
-        "it ca ro",
-        "it co lmo nap scn vec",
-        "eu es",
-        "fr ht wa",
-        "ht crs mfe",
-        "eo ia ie io",
-        "ga gd gv",
-        "cy br kw",
-        "et fi vep",
-        "hu fi et",
-        "tr az tk uz",
-        "id ms jv min su",
-        "tl bcl ceb ilo pam war",
-        "tl id ms",
-        "hi mr ne bho dty gom mai new sa",
-        "hi-Latn ur hif en",
-        "hi-Latn id tl",
-        "bn as bpy",
-        "ar fa ur ps ckb sd ug azb lrc mzn",
-        "he yi",
-        "am ti",
-        "bo dz",
-        "sw ln lg rn rw so",
-        "zu xh ss nr",
-        "st tn nso",
-        "zh-CN zh-TW wuu yue",
-        "zh-CN zh-TW ja",
-    )
-)
-
-# Detector codes that do not count as a vote, with the reason. Every other detector code is in LANGUAGES.
+ARTICLE_LABELS: tuple[str, ...] = tuple(_TABLE["article"].split())
+# Groups of labels that people and detectors confuse. A label may belong to several groups.
+CONFUSABLE = tuple(tuple(group.split()) for group in _TABLE["confusable"])
+# (detector, code) of the detector codes that do not count as a vote, with the reason.
 NO_VOTE: dict[tuple[str, str], str] = {
-    ("cld2", "un"): "unknown",
-    ("cld2", "xxx"): "text that CLD2 was told to ignore",
-    ("cld2", "xx-*"): "a script, not a language",
-    ("cld2", "tlh"): "Klingon: a joke class that noise in posts triggers",
-    ("cld2", "zzb"): "Bork, bork, bork: a joke class",
-    ("cld2", "zze"): "Elmer Fudd: a joke class",
-    ("cld2", "zzh"): "hacker spelling: a joke class",
-    ("cld2", "zzp"): "Pig Latin: a joke class",
-    ("cld2", "bh"): "Bihari: a group of languages (Bhojpuri, Magahi, Maithili)",
-    ("cld2", "sr-ME"): "Montenegrin: listed, but missing from the tables of CLD2",
-    ("cld2", "ee"): "Ewe: listed, but missing from the tables of CLD2",
-    ("cld2", "gaa"): "Ga: listed, but missing from the tables of CLD2",
-    ("cld2", "kri"): "Krio: listed, but missing from the tables of CLD2",
-    ("cld2", "loz"): "Lozi: listed, but missing from the tables of CLD2",
-    ("cld2", "lua"): "Luba-Lulua: listed, but missing from the tables of CLD2",
-    ("cld2", "luo"): "Luo: listed, but missing from the tables of CLD2",
-    ("cld2", "new"): "Newari: listed, but missing from the tables of CLD2",
-    ("cld2", "os"): "Ossetic: listed, but missing from the tables of CLD2",
-    ("cld2", "pam"): "Pampanga: listed, but missing from the tables of CLD2",
-    ("cld2", "raj"): "Rajasthani: listed, but missing from the tables of CLD2",
-    ("cld2", "tum"): "Tumbuka: listed, but missing from the tables of CLD2",
-    ("cld2", "tw"): "Twi: listed, but missing from the tables of CLD2",
-    ("fasttext", "eml"): "Emiliano-Romagnolo: retired in 2009, split into two languages",
+    (detector, code): reason for detector, codes in _TABLE["no_vote"].items() for code, reason in codes.items()
 }
-
-# Detector codes that LANGUAGES maps to a label that the standard would not give them:
-#     no <- nb, nn       the article has only one label for Norwegian
-#     he <- iw           CLD2 uses the code that Hebrew had until 1989
-#     jv <- jw           CLD2 uses a misprint from the first edition of ISO 639
-#     zh <- zh-Hant      only CLD2 distinguishes the scripts, so detectors return the coarse code zh, while zh-CN and
-#                        zh-TW are used only by people
-#     sh                 a coarse code: fastText's Serbo-Croatian covers bs, hr and sr
-#     ar <- arz          Egyptian Arabic belongs to the macrolanguage ar, the only Arabic code of langid.py and CLD2
-#     gsw <- als         fastText uses the code of the Alemannic Wikipedia; in ISO 639-3, als is Tosk Albanian
-#     bho <- bh          fastText uses the code of the Bihari Wikipedia, which is written in Bhojpuri
-
-
-def _own_codes(language: Language) -> dict[str, tuple[str, ...]]:
-    return {
-        "langid": tuple(language.langid.split()),
-        "cld2": tuple(language.cld2.split()),
-        "fasttext": tuple(language.fasttext.split()),
-    }
-
-
-_READ_AS: dict[tuple[str, str], str] = {
-    (detector, own): code
+DETECTORS = ("langid", "cld2", "fasttext")
+_LABELS: dict[tuple[str, str], str] = {
+    (detector, detector_code): code
     for code, language in LANGUAGES.items()
-    for detector, codes in _own_codes(language).items()
-    for own in codes
+    for detector in DETECTORS
+    for detector_code in getattr(language, detector).split()
 }
-
 # The label codes that each detector can return.
 COVERAGE: dict[str, frozenset[str]] = {
-    detector: frozenset(code for (by, _), code in _READ_AS.items() if by == detector)
-    for detector in ("langid", "cld2", "fasttext")
+    detector: frozenset(code for (by, _), code in _LABELS.items() if by == detector) for detector in DETECTORS
 }
 
 
@@ -411,24 +77,19 @@ def normalise(detector: str, code: str) -> str | None:
         code = "xx-*"
     if (detector, code) in NO_VOTE:
         return None
-    return _READ_AS[detector, code]
+    return _LABELS[detector, code]
 
 
-_CONFUSABLE_WITH = {
-    code: frozenset(other for group in CONFUSABLE if code in group for other in group if other != code)
-    for code in LANGUAGES
-}
-
-
+@cache
 def confusable_with(code: str) -> frozenset[str]:
     """Return the labels that are easily confused with a label. They exclude the label itself."""
-    return _CONFUSABLE_WITH.get(code, frozenset())
+    return frozenset(chain.from_iterable(group for group in CONFUSABLE if code in group)) - {code}
 
 
 def finer(code: str) -> tuple[str, ...]:
     """Return the labels that a coarse code covers: its listed labels, then those added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
-    return (*listed, *(added.code for added in LANGUAGES.known.values() if added.under == code))
+    return (*listed, *(added.code for added in LANGUAGES.data.values() if added.under == code))
 
 
 def in_its_case(given: str, known: Container[str]) -> str:
@@ -453,3 +114,332 @@ def published_code(language: str, languages: Iterable[str]) -> str:
     is_region = (len(region) == 2 and region.isalpha()) or (len(region) == 3 and region.isdigit())
     alike = {code for code in languages if code.partition("-")[0] == base}
     return base if is_region and alike <= {language} else language
+
+
+# --- Thesaurus labels that a reader of a language understands.
+#
+# The lookup follows BCP 47, but in both directions: a reader of en understands a label in en-GB, and readers of zh-CN
+# and zh-Hans understand a label in zh. Tags are compared by their likely meaning, which langcodes takes from CLDR. For
+# example, zh-TW implies Traditional script, iw means he, and eng means en.
+
+
+# Written standards and spoken varieties that CLDR keeps distinct, mapped to the language that represents them here.
+VARIETIES = {
+    "nb": "no", "nn": "no",
+    "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
+    "afb": "ar",
+}  # fmt: skip
+# Readers of the Chinese varieties read Chinese (zh) too, although a text in one of them may have a label of its own.
+_READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
+
+
+class Meaning(NamedTuple):
+    """The likely meaning of a language tag.
+
+    language, script, region: the likely subtags; a variety such as nb has the language that represents it, such as no
+    written: the language subtag as it appears in the tag
+    is_bare: whether the tag has no other subtag
+    """
+
+    language: str
+    script: str
+    region: str
+    written: str
+    is_bare: bool
+
+
+@cache
+def meaning(tag: str) -> Meaning | None:
+    """Return the likely meaning of a tag.
+
+    Return None if the tag is empty, private or malformed, or if its language is und, mul, zxx or mis.
+    """
+    import langcodes
+
+    try:
+        parsed = langcodes.Language.get(tag)
+    except ValueError:  # includes LanguageTagError
+        return None
+    if not parsed.language or parsed.language in ("und", "mul", "zxx", "mis"):
+        return None
+    likely = parsed.prefer_macrolanguage().maximize()
+    language = likely.language or parsed.language
+    bare = not (parsed.script or parsed.territory or parsed.variants or parsed.private)
+    return Meaning(_READ_AS.get(language, language), likely.script or "", likely.territory or "", parsed.language, bare)
+
+
+def same_language(tag: str, other: str) -> bool:
+    """Return whether two tags stand for languages with the same readers. Scripts and regions are ignored."""
+    left, right = meaning(tag), meaning(other)
+    return tag.casefold() == other.casefold() or (
+        left is not None and right is not None and left.language == right.language
+    )
+
+
+@lru_cache(maxsize=4096)
+def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
+    """Return the tags that readers of the wanted language understand, closest first.
+
+    An identical tag comes first, then tags in the same script, then tags in other scripts. Within a script, a tag
+    without a region precedes a tag with the language's likely region, which precedes tags with other regions.
+    """
+    return tuple(
+        sorted((tag for tag in tags if same_language(tag, language)), key=lambda tag: _distance(tag, language))
+    )
+
+
+def _distance(tag: str, language: str) -> tuple[bool | str, ...]:
+    left, right = meaning(tag), meaning(language)
+    if tag.casefold() == language.casefold() or left is None or right is None:
+        return (False, tag)
+    return (
+        True,
+        left.script != right.script,
+        left.written != right.written and not (left.is_bare and left.written == left.language),
+        not left.is_bare,
+        left.region != right.region,
+        tag,
+    )
+
+
+def in_languages(tags: Iterable[str], accepted: Iterable[str]) -> list[str]:
+    """Return the tags that readers of at least one of the wanted languages understand, in their original order."""
+    languages = list(accepted)
+    return [tag for tag in tags if any(same_language(tag, language) for language in languages)]
+
+
+# --- Codes from other standards.
+
+
+FASTTEXT_PREFIX = "__label__"
+# Exceptions where our labels differ from CLDR's codes, or where one label covers several of them.
+_HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
+# Codes that stand for different languages in different standards, with the codes to write instead.
+_AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
+# Codes for text without a single language. Here they all have one label, UND.
+_NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
+# Languages commonly written in two scripts. A code of any other language must not name an unusual script, because text
+# in that script would need a label of its own.
+_TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
+_TRADITIONAL = {"Hant": "zh-TW", "Hans": "zh-CN"}
+
+
+def code_of(written: str) -> str:
+    """Return the code in LANGUAGES for a code from a file. Return "" if the code is unknown or ambiguous."""
+    code = written.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
+    return in_its_case(code, LANGUAGES) or _read(code, tuple(LANGUAGES))
+
+
+@lru_cache(maxsize=4096)
+def _read(code: str, known_codes: tuple[str, ...]) -> str:
+    """Resolve a code that is not spelled as in LANGUAGES. Return "" if it stands for none of the known codes.
+
+    known_codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
+    """
+    import langcodes
+
+    lowered = code.lower()
+    if lowered in _AMBIGUOUS or lowered in _NO_LANGUAGE:
+        return ""
+    if _HERE.get(lowered) in known_codes:
+        return _HERE[lowered]
+    try:
+        tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
+    except ValueError:  # malformed tag
+        return ""
+    language = _HERE.get(tag.language or "", tag.language or "")
+    if language == "zh":
+        return _TRADITIONAL[tag.maximize().script or "Hans"] if tag.script or tag.territory else "zh"
+    usual = langcodes.Language.get(language).maximize().script if language else None
+    if tag.script and tag.script != usual and language not in _TWO_SCRIPTS:
+        return ""
+    with_region = f"{language}-{tag.territory}"
+    return next((candidate for candidate in (with_region, language) if candidate in known_codes), "")
+
+
+def hint(given: str) -> str:
+    """Return advice for an unknown code, such as `did you mean sv (Swedish)?`, or "" if nothing similar is known.
+
+    given: a code from another standard, or a misspelled language name
+    """
+    code = given.removeprefix(FASTTEXT_PREFIX)
+    if codes := _AMBIGUOUS.get(code.lower()):
+        return f"write {' or '.join(codes)}"
+    if code.lower() in _NO_LANGUAGE:
+        return f"it does not stand for a single language, so write {UND}"
+    language = LANGUAGES.get(code_of(code)) or LANGUAGES.get(_by_name(code.casefold(), LANGUAGES))
+    if language:
+        return f"did you mean {language.code} ({language.name})?"
+    return _of_another_script(code)
+
+
+def _by_name(word: str, languages: Mapping[str, Language]) -> str:
+    if len(word) < 4:  # A word of three letters is similar to too many names.
+        return ""
+    names = {name.casefold(): code for code, entry in languages.items() for name in (entry.autonym, entry.name)}
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
+    return names[near[0]] if near else ""
+
+
+def _of_another_script(code: str) -> str:
+    bare = code.replace("_", "-").split("-")[0]
+    language = LANGUAGES.get(code_of(bare)) if bare != code else None
+    return f"{language.code} stands for {language.name} in its usual script" if language else ""
+
+
+# --- Added languages: reading their tables and registering them in this process.
+
+
+MAX_CODE = 16  # maximum length of a code (characters), as in the database columns for languages
+
+# The subtags of BCP 47 that distinguish languages and varieties: language, script, region and variants. Each subtag
+# must be in its conventional case, so that a language cannot have two codes.
+_CODE = re.compile(
+    r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
+)
+# The maximum number of parts in a key. Our tables need far fewer. tomllib stores every prefix of a key, so a key with
+# 20,000 parts would take 1.5 GB.
+_MOST_PARTS = 10
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
+_adding = Lock()
+ADDED_KEYS = ("name", "autonym", "script", "under")
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Parse a TOML text.
+
+    Raise TOMLDecodeError if the text is malformed, or if a key has more than _MOST_PARTS parts.
+    """
+    if match := _LONG_KEY.search(text):
+        line = 1 + text.count("\n", 0, match.start())
+        raise tomllib.TOMLDecodeError(f"A key has more than {_MOST_PARTS} parts (at line {line}, column 1)")
+    return tomllib.loads(text)
+
+
+def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
+    """Return the added languages from a mapping of codes to tables.
+
+    A table may have the keys name, autonym, script and under. Only the name is required; the autonym defaults to it.
+
+    Raise ValueError with a message about the first fault.
+    """
+    return {code: _added(code, table) for code, table in tables.items()}
+
+
+def add_names(languages: Mapping[str, Language]) -> None:
+    """Add languages to LANGUAGES in this process, so that their names can be shown and files may use their codes.
+
+    Detectors cannot return added languages, and no listed code maps to them.
+
+    Raise ValueError and add nothing if a code is invalid or already listed, or was added before under a different name.
+    """
+    with _adding:
+        for code, language in languages.items():
+            _check_code(code)
+            existing = LANGUAGES.get(code, language)
+            if (existing.name, existing.autonym) != (language.name, language.autonym):
+                raise ValueError(
+                    f"The language {code} was already added as {_quoted_names(existing)}, but is "
+                    f"{_quoted_names(language)} here. Use the same name and autonym."
+                )
+        new = {
+            code: replace(language, code=code, langid="", cld2="", fasttext="", labels=())
+            for code, language in languages.items()
+            if code not in LANGUAGES
+        }
+        LANGUAGES.data = LANGUAGES.data | new
+
+
+def _quoted_names(language: Language) -> str:
+    is_same = language.autonym == language.name
+    return f"{language.name!r}" if is_same else f"{language.name!r} ({language.autonym!r})"
+
+
+def _check_code(code: str) -> None:
+    if code in LISTED:
+        raise ValueError(f"The language {code} is built in as {LANGUAGES[code].name}. Remove it.")
+    if code == UND:
+        raise ValueError(f"{UND} is reserved for texts without a single language. Choose another code.")
+    if not _CODE.fullmatch(code):
+        usual = cased(code)
+        hint = f"Write {usual}" if _CODE.fullmatch(usual) else "Use a BCP 47 code such as pcm, pt-BR or sr-Latn"
+        raise ValueError(f"{code!r} is not a valid language code. {hint}.")
+    if len(code) > MAX_CODE:
+        raise ValueError(f"The language code {code} has {len(code)} characters. The limit is {MAX_CODE}.")
+
+
+def _added(code: str, table: object) -> Language:
+    _check_code(code)
+    if not isinstance(table, Mapping):
+        raise ValueError(f"The language {code} must be a table. Write [languages.{code}], and the name below it.")
+    for key in table:
+        if key not in ADDED_KEYS:
+            near = difflib.get_close_matches(str(key), ADDED_KEYS, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Valid keys are: {', '.join(ADDED_KEYS)}."
+            raise ValueError(f"The language {code} has the unknown key {key!r}. {hint}")
+    name = _words(code, "name", table.get("name"))
+    script, under = table.get("script", ""), table.get("under", "")
+    if "script" in table and not (isinstance(script, str) and re.fullmatch("[A-Za-z]{4}", script)):
+        raise ValueError(f"The script of the language {code} is {script!r}. It must have four letters, such as Latn.")
+    if "under" in table and not (isinstance(under, str) and under in LISTED):
+        raise ValueError(
+            f"The value of under for the language {code} is {under!r}, which is not a built-in code. Use a code such "
+            "as pt, or remove it."
+        )
+    return Language(
+        code=code,
+        name=name,
+        autonym=_words(code, "autonym", table["autonym"]) if "autonym" in table else name,
+        script=str(script).capitalize(),
+        under=str(under),
+    )
+
+
+def _words(code: str, key: str, value: object) -> str:
+    if value is None:
+        raise ValueError(f'The language {code} has no {key}. Add one, such as {key} = "Nigerian Pidgin".')
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError(f"The {key} of the language {code} is {value!r}. It must be a short text on one line.")
+    return value.strip()
+
+
+def learn(tables: Mapping[str, object]) -> None:
+    """Add languages that another process has added. A language that is already known keeps its name.
+
+    tables: the tables that tables_of returned in that process
+
+    Raise ValueError if a table cannot be read.
+    """
+    add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
+
+
+def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
+    """Return added languages as tables that read_added can read. Keys without a value are omitted."""
+    return {entry.code: {key: value for key in ADDED_KEYS if (value := getattr(entry, key))} for entry in languages}
+
+
+# --- Languages from a file. They are needed for imports in languages that are not listed.
+
+
+def add_languages(path: Path) -> None:
+    """Add the languages in a TOML file to this process.
+
+    Each has a table [languages.CODE]; all other tables are ignored.
+
+    Records that are imported in these languages keep their codes after the process ends.
+
+    Raise CorpusError and add nothing if the file cannot be read or one of the languages cannot be added.
+    """
+    try:
+        tables = read_toml(path.read_text(encoding="utf-8")).get("languages")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise CorpusError(f"{path} cannot be read as TOML: {error}.") from error
+    if not isinstance(tables, dict) or not tables:
+        raise CorpusError(f"{path} contains no table [languages.CODE], such as [languages.pcm].")
+    try:
+        add_names(read_added(tables))
+    except ValueError as error:
+        raise CorpusError(f"{path}: {error}") from error

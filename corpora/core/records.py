@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from corpora.core.language_codes import code_of, hint
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import LANGUAGES, UND, code_of, hint
 from corpora.core.masking import mask_mentions
 from corpora.core.values import ValueFault, is_missing, is_removed, is_respelled, read_value
 

@@ -26,8 +26,7 @@ from corpora.models import Label, Vocabulary
 from corpora.predictions.rankings import Scores, ranked, with_rankings
 from corpora.sources.compression import Progress
 from corpora.storage.inventory import declared_records
-from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, write_manifest
-from corpora.storage.locks import changing
+from corpora.storage.layout import Manifest, Predictions, changing, check_records, manifest_of, write_manifest
 from corpora.vocabulary.concept_index import languages_for, vocabulary_named
 from corpora.vocabulary.thesaurus import words_of
 

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from corpora.core import NAMED, CorpusError
-from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
-from corpora.core.languages import LANGUAGES, UND, finer
+from corpora.core.languages import FASTTEXT_PREFIX, LANGUAGES, UND, code_of, finer, hint
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
-from corpora.sources.rejects import repeated
 from corpora.sources.text import MAX_LINE
-from corpora.storage.intake import all_sound, judged
+from corpora.storage.intake import all_sound, judged, repeated
 
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")

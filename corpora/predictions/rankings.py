@@ -21,9 +21,8 @@ from corpora.core.records import RecordError, read_number
 from corpora.engines import asking, full_disk_explained
 from corpora.predictions.predictor_labels import check_name, find_imported
 from corpora.sources.compression import Progress, check_file
-from corpora.sources.rejects import faulty, no_rows, text_lines
 from corpora.sources.text import fields_said
-from corpora.storage.intake import new_file
+from corpora.storage.intake import faulty, new_file, no_rows, text_lines
 from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
 from corpora.storage.schemas import RANKED_SCHEMA
 from corpora.vocabulary.thesaurus import VocabularyError, read_key
@@ -185,7 +184,7 @@ def with_rankings(
     Return a manifest that includes the predictor, and the predictor's entry in it.
 
     The manifest is not saved. If the given manifest already has the same predictions, it is returned unchanged. The
-    caller must hold locks.changing.
+    caller must hold layout.changing.
 
     scores: (document id, mapping from label to score) pairs, one for each document
 

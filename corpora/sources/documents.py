@@ -13,8 +13,7 @@ from corpora.core import CorpusError
 from corpora.sources import eurlex
 from corpora.sources.compression import Progress, damage_explained, entries_of
 from corpora.sources.readers import Columns, Row, places_in, read_rows
-from corpora.sources.text import Fault
-from corpora.sources.text_format import TextFormat
+from corpora.sources.text import Fault, TextFormat
 from corpora.storage.layout import Manifest
 
 # --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004).

@@ -25,21 +25,23 @@ from corpora.core.records import DECLARED, OBLIGATORY
 from corpora.sources.compression import Bound, Progress, damage_explained, format_of
 from corpora.sources.text import (
     ABSENT,
+    DELIMITERS,
     ESCAPED,
     MAX_LINE,
     NOT_UTF8,
     Cells,
     Fault,
     Line,
+    TextFormat,
     at,
     fields_said,
     lines_of,
     names_in,
     object_of,
     records,
+    text_format_of,
     values_of,
 )
-from corpora.sources.text_format import DELIMITERS, TextFormat, text_format_of
 
 # --- The mapping from our fields to the columns of a file.
 

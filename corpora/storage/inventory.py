@@ -16,6 +16,7 @@ from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import MAJORITY, find_imported
 from corpora.storage.layout import (
     Manifest,
+    changing,
     check_records,
     corpora_dir,
     corpora_on_disk,
@@ -25,7 +26,6 @@ from corpora.storage.layout import (
     sync,
     write_manifest,
 )
-from corpora.storage.locks import changing
 
 POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknown"
 

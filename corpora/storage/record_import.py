@@ -29,13 +29,12 @@ from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
 from corpora.sources.readers import MOST_INSPECTED, Columns, Row, header_of, places_in
-from corpora.sources.rejects import RejectLog
-from corpora.sources.text import MAX_LINE
-from corpora.sources.text_format import TextFormat, text_format_of
-from corpora.storage.intake import deduplicate, stage
+from corpora.sources.text import MAX_LINE, TextFormat, text_format_of
+from corpora.storage.intake import RejectLog, deduplicate, stage
 from corpora.storage.layout import (
     Manifest,
     Source,
+    changing,
     digest_of,
     read_manifest,
     reject_name,
@@ -45,7 +44,6 @@ from corpora.storage.layout import (
     with_source,
     write_manifest,
 )
-from corpora.storage.locks import changing
 
 TABLES = ("csv", "tsv", "parquet")  # formats with a header
 
@@ -204,7 +202,7 @@ def import_files(
     """Import files into a corpus and yield the outcome of each. Each file is committed before the next is read.
 
     columns: a mapping from our field names to the files' column names
-    encoding, delimiter: how the files are written (text_format.py), or "" to recognize it
+    encoding, delimiter: how the files are written (text.py), or "" to recognize it
     max_line: the maximum length of a line (bytes)
     max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
     progress: a function that is called with the number of bytes read

@@ -9,8 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from corpora.core.language_codes import code_of
-from corpora.core.languages import finer
+from corpora.core.languages import code_of, finer
 from corpora.core.masking import readable
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
 from corpora.core.values import is_missing, is_removed, tidy

@@ -22,7 +22,7 @@ import scipy  # scipy loads its module `sparse` when it is first used.
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, published_code
 from corpora.engines import Store
-from corpora.sources.rejects import faulty, text_lines
+from corpora.storage.intake import faulty, text_lines
 from corpora.storage.layout import Manifest, check_pairs, corpus_dir, digest_of
 from corpora.storage.schemas import LEFT_OUT_SCHEMA
 from corpora.threads.messages import cell, compared

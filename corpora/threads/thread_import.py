@@ -18,16 +18,14 @@ import pyarrow.parquet as pq
 from django.conf import settings
 
 from corpora.core import CorpusError
-from corpora.core.language_codes import code_of
-from corpora.core.languages import UND
+from corpora.core.languages import UND, code_of
 from corpora.core.voters import VOTERS
 from corpora.engines import Store, asking
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
-from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.storage.intake import PartWriter, Stage, accepted, judged, taking
+from corpora.storage.intake import PartWriter, RejectLog, Stage, accepted, judged, taking
 from corpora.storage.layout import (
     Manifest,
     Part,

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
-from corpora.core.language_codes import in_languages, serving
+from corpora.core.languages import in_languages, serving
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.vocabulary.thesaurus import VocabularyError, label_in, words_of
 
@@ -219,7 +219,7 @@ def tops_of(scheme: Scheme) -> QuerySet[Concept]:
 #
 # Each word of the query must be a prefix of a word in the same label. Two words of a query must match two different
 # words of the label, unless they are single letters. Labels may be preferred or not. They are searched if readers of
-# the language or of English understand them (corpora/core/language_codes.py), or if they have no language tag. If the
+# the language or of English understand them (corpora/core/languages.py), or if they have no language tag. If the
 # vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
 # (corpora/vocabulary/thesaurus.py).
 

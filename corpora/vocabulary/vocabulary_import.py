@@ -24,8 +24,8 @@ from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, 
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file, opened
 from corpora.sources.documents import XmlError, check_xml
-from corpora.sources.rejects import faulty, no_rows
 from corpora.sources.text import NOT_UTF8, NUL, check_encoding, fields_said
+from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
     Changes,

@@ -29,8 +29,17 @@ from corpora import system
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS, voter_versions
 from corpora.engines import full_disk_explained, spread
-from corpora.storage.layout import Manifest, Part, VotesPart, digest_of, manifest_of, part_name, sync, write_manifest
-from corpora.storage.locks import changing
+from corpora.storage.layout import (
+    Manifest,
+    Part,
+    VotesPart,
+    changing,
+    digest_of,
+    manifest_of,
+    part_name,
+    sync,
+    write_manifest,
+)
 from corpora.storage.schemas import votes_schema
 from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_all
 

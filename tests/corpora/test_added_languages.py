@@ -4,8 +4,17 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora.core.language_codes import add_names, read_added
-from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, LISTED, Language, confusable_with, normalise
+from corpora.core.languages import (
+    ARTICLE_LABELS,
+    COVERAGE,
+    LANGUAGES,
+    LISTED,
+    Language,
+    add_names,
+    confusable_with,
+    normalise,
+    read_added,
+)
 from corpora.core.records import RecordError, read_language
 from corpora.draws.language_draws import sample_precision
 from corpora.draws.part_draws import sample_records

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from corpora import sources
 from corpora.core import CorpusError
 from corpora.sources.compression import AT_LEAST, MOST_TIMES, entries_of
 from corpora.sources.readers import Columns, read_rows
@@ -170,7 +169,6 @@ def test_a_small_file_of_a_great_many_equal_rows_is_refused_before_it_is_read(tm
 
 def test_a_file_of_which_most_is_rejected_is_given_up_and_its_list_stays_short(tmp_path, import_corpus, monkeypatch):
     monkeypatch.setattr(intake, "HOPELESS", 100)
-    monkeypatch.setattr(sources.rejects, "HOPELESS", 100)
     path = tmp_path / "a.csv"
     path.write_text('id,text\n1,"open\n' + "x\n" * 5000)
     with pytest.raises(CommandError, match=r"100 of the first 101 rows were rejected. The other rows"):

@@ -16,8 +16,7 @@ from corpora.core import CorpusError
 from corpora.core.values import licence_key
 from corpora.models import Corpus
 from corpora.storage import intake
-from corpora.storage.layout import corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
-from corpora.storage.locks import changing
+from corpora.storage.layout import changing, corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
 from corpora.storage.record_import import import_files
 from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl

@@ -8,7 +8,7 @@ from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import import_judgments
 from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
-from corpora.core.language_codes import code_of, hint, serving
+from corpora.core.languages import code_of, hint, serving
 from corpora.predictions.prediction_rows import read_predictions
 from corpora.vocabulary.concept_index import find, names_in, vocabulary_named
 from corpora.vocabulary.thesaurus import label_in

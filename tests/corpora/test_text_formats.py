@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from corpora.sources.compression import format_of
 from corpora.sources.readers import Columns, read_rows
-from corpora.sources.text_format import DELIMITERS, text_format_of
+from corpora.sources.text import DELIMITERS, text_format_of
 from corpora.storage.layout import manifest_of
 from tests.corpora.on_disk import posts
 

@@ -37,8 +37,7 @@ from annotate.models import Task
 from annotate.reports.table_formats import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
 from annotate.reports.text_plots import bars
-from corpora.core.language_codes import code_of
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, code_of
 from corpora.core.records import unknown_code
 from corpora.draws.part_draws import SIDES
 from corpora.engines import Store

@@ -235,7 +235,7 @@ def test_a_base_gives_what_the_file_does_not(write):
 
 def test_a_stored_text_gives_its_languages_names_in_any_process(write):
     kind = read_kind(write(PIDGIN))
-    LANGUAGES.known = {code: language for code, language in LANGUAGES.known.items() if code != "pcm"}
+    LANGUAGES.data = {code: language for code, language in LANGUAGES.data.items() if code != "pcm"}
     kind_of.cache_clear()
     assert kind_of("pidgin", kind.source).name("pcm") == "Nigerian Pidgin"
     assert LANGUAGES["pcm"].autonym == "Naijá"

@@ -103,7 +103,7 @@ def corpus(db, tmp_path):
 def forget():
     """Leave what a process that has just started knows."""
     kind_of.cache_clear()
-    LANGUAGES.known = {code: language for code, language in LANGUAGES.known.items() if code in LISTED}
+    LANGUAGES.data = {code: language for code, language in LANGUAGES.data.items() if code in LISTED}
 
 
 def label_all(client, annotator, task, said=LABELS.get):

@@ -21,8 +21,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus, Draw, Item
 from corpora.storage import inventory
-from corpora.storage.layout import manifest_of
-from corpora.storage.locks import changing
+from corpora.storage.layout import changing, manifest_of
 from corpora.votes.vote_run import pieces_of
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -238,8 +237,8 @@ def test_a_deletion_of_a_corpus_that_was_killed_is_finished_by_the_next(demo_cor
         elif dies == "rejects":
             patch.setattr(inventory, "sync", die)
         else:
-            patch.setattr("corpora.storage.locks._sweep", lambda *args, **options: None)
-            patch.setattr("corpora.storage.locks._remove_empty", die)
+            patch.setattr("corpora.storage.layout._sweep", lambda *args, **options: None)
+            patch.setattr("corpora.storage.layout._remove_empty", die)
         with pytest.raises(KilledError):
             delete(corpus=NAME)
     assert not Corpus.objects.exists()

@@ -15,9 +15,8 @@ from annotate.work import judgment_import
 from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
 from annotate.work.task_creation import TaskError
-from corpora.core import CorpusError
+from corpora.core import CorpusError, TooManyRejected
 from corpora.models import Corpus, Item
-from corpora.sources.rejects import TooManyRejected
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 HEADER = "task\tworker\tlabel"
