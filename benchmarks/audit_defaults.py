@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.estimation import detector_error
-from annotate.core.estimation.detector_error import contested, further
+from annotate.core.estimation import label_errors
+from annotate.core.estimation.label_errors import contested, further
 from annotate.figures import interval_width
 from annotate.figures.interval_width import Checks, Draw, Expected, Stream
 from benchmarks.made_posts import (
@@ -97,7 +97,7 @@ def by_exponent() -> None:
     for audit_share, voted in product((AUDIT_SHARE, 0.2), (True, False)):
         widths = {}
         for exponent in EXPONENTS:
-            detector_error.EXPONENT = exponent
+            label_errors.EXPONENT = exponent
             stream, draw = Stream(agreed, disputed), Draw(_POSTS.drawn, audit_share, LEAST_AUDITS, checks)
             widths[exponent] = [
                 interval_width.width(interval_width.planned(*figure, stream, draw, Expected(voted=voted)))

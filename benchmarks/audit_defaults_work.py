@@ -13,7 +13,7 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.estimation.detector_error import overall_error, slips_of  # noqa: E402
+from annotate.core.estimation.label_errors import overall_error, slips_of  # noqa: E402
 from annotate.core.estimation.proportions import Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from benchmarks.audit_defaults import RANKS, WORLDS, Row  # noqa: E402

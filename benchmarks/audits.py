@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 from pathlib import Path
 
-from annotate.core.estimation.detector_error import by_power
+from annotate.core.estimation.label_errors import by_power
 from benchmarks.material import resample
 from benchmarks.resampled import on_frames
 from benchmarks.tables import share, show

@@ -20,7 +20,7 @@ from django.db import transaction  # noqa: E402
 from annotate.controls import agreement_audit as contesting  # noqa: E402
 from annotate.controls import audit_report  # noqa: E402
 from annotate.core import stages  # noqa: E402
-from annotate.core.estimation.detector_error import Audit, error, overall_error  # noqa: E402
+from annotate.core.estimation.label_errors import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation.proportions import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.kinds.language import LEAST_LETTERS  # noqa: E402

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.draws import hash_order
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, one_of_each
-from annotate.core.estimation.detector_error import further
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of
+from annotate.core.estimation.label_errors import further
 from benchmarks.material import MissingData
 from benchmarks.tables import share, show
 

@@ -9,8 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from annotate.core.estimation.corpus_share import ReadSample
-from annotate.core.estimation.share_estimators import AuditedDraw, corpus_shares, shares_of_draw
+from annotate.core.estimation.share_estimators import AuditedDraw, ReadSample, corpus_shares, shares_of_draw
 
 try:
     from ppi_py import ppi_mean_ci

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.estimation.detector_error import Audit, further, slips_of
+from annotate.core.estimation.label_errors import Audit, further, slips_of
 from annotate.evaluation.uniform import Cell, Uniform
 
 # As tasks have them by default.

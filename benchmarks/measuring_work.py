@@ -13,9 +13,9 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.estimation.annotator_error import false_among  # noqa: E402
-from annotate.core.estimation.detector_error import (  # noqa: E402
+from annotate.core.estimation.label_errors import (  # noqa: E402
     error,
+    false_among,
     further,
     overall_error,
     slips_of,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from annotate.actions.action import CORPUS, Action, ActionError, Outcome, Progress, Values
-from annotate.core.estimation.annotator_error import OTHERS
+from annotate.core.estimation.label_errors import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.figures import draw_plan, plan_report
 from annotate.figures.finish_forecast import HOURS_A_WEEK

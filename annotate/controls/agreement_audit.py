@@ -28,7 +28,7 @@ from annotate.controls.audit_report import (
 )
 from annotate.core import stages
 from annotate.core.draws.committed_draws import AUDIT, RECHECK
-from annotate.core.estimation.detector_error import allotted, can_tell, contest_chance, further
+from annotate.core.estimation.label_errors import allotted, can_tell, contest_chance, further
 from annotate.core.refusals import WrongStage
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
@@ -126,7 +126,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     A unit is not sent if people have already read another unit with the same text.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: languages among which the units are divided (detector_error.allotted); empty for all languages.
+    languages: languages among which the units are divided (label_errors.allotted); empty for all languages.
 
     Return the number of added units by language. Raise NotFound if the detectors agree on no item in a language, and
     WrongStage if the task is closed or no unit is left.

@@ -14,7 +14,7 @@ from django.db.models.lookups import GreaterThan
 from annotate.controls.checks import slips
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import majority
-from annotate.core.estimation.detector_error import Audit, bounds, error, is_over, overall_bounds, overall_error
+from annotate.core.estimation.label_errors import Audit, bounds, error, is_over, overall_bounds, overall_error
 from annotate.core.estimation.proportions import Estimate
 from annotate.models import Judgment, Task, Unit
 from annotate.reports.numbers import count, estimate, percent

@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.draws.committed_draws import CHECK, NOBODY, SECOND, Line
-from annotate.core.estimation.detector_error import Audit, allotted, further, slips_of
+from annotate.core.estimation.label_errors import Audit, allotted, further, slips_of
 from annotate.core.estimation.proportions import Estimate, proportion
 from annotate.core.refusals import WrongStage
 from annotate.kinds.control import Panel, QualityControl, register

@@ -12,9 +12,9 @@ from typing import Any
 from annotate.controls.agreement_audit import Audit as SampledAudit
 from annotate.controls.audit_report import audits_of
 from annotate.core import stages
-from annotate.core.estimation.detector_error import Audit
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of_parts
+from annotate.core.estimation.label_errors import Audit
 from annotate.kinds.control import Panel, register
 from annotate.models import Task
 from annotate.reports.numbers import count, estimate

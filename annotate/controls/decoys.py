@@ -17,7 +17,7 @@ from annotate.controls.audit_report import plotted
 from annotate.core import stages
 from annotate.core.draws import committed_draws, hash_order
 from annotate.core.draws.committed_draws import DECOY, DECOY_PLACE
-from annotate.core.estimation.annotator_error import ASSUMED, AskedSet
+from annotate.core.estimation.label_errors import ASSUMED, AskedSet
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from annotate.core.estimation.annotator_error import false_among
-from annotate.core.estimation.detector_error import LEAST_READ, LEAST_READ_IN_ALL
+from annotate.core.estimation.label_errors import LEAST_READ, LEAST_READ_IN_ALL, false_among
 from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together, is_file
 from annotate.evaluation.uniform import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, Uniform
 from annotate.goldsets.gold_set import UNCONFIRMED, GoldRow, GoldSet

@@ -21,9 +21,16 @@ from annotate.core.agreement.judge_agreement import (
     alternative_annotator_test,
     judge_agreement,
 )
-from annotate.core.estimation.corpus_share import CorpusShare, ReadSample, Reason
 from annotate.core.estimation.differences import Difference
-from annotate.core.estimation.share_estimators import AuditedDraw, LabelShares, corpus_shares, shares_of_draw
+from annotate.core.estimation.share_estimators import (
+    AuditedDraw,
+    CorpusShare,
+    LabelShares,
+    ReadSample,
+    Reason,
+    corpus_shares,
+    shares_of_draw,
+)
 from annotate.core.measures.classification import places_of
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.joined_sets import join, too_little_read
@@ -240,7 +247,7 @@ def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tup
         slice_keys = {"person": str(person.annotator)}
         note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few units"
         rows.append(_plain("judge_close", slice_keys, person.judge, person.units, note) | {"p": person.adjusted})
-        rows.append(_plain("person_close", slice_keys, person.own, person.units, note))
+        rows.append(_plain("person_close", slice_keys, person.person, person.units, note))
     passed = "no verdict in" if test.passed is None else "the judge passes" if test.passed else "the judge fails"
     whole = _plain("winning_rate", {}, test.winning_rate, None, f"{passed} the alternative annotator test")
     return [whole, *rows], _verdict(test, epsilon)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.estimation.annotator_error import ASSUMED
 from annotate.core.estimation.differences import Difference, difference, holm, visible
+from annotate.core.estimation.label_errors import ASSUMED
 from annotate.core.estimation.proportions import (
     CHECKS,
     DRAW,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from annotate.core.estimation.annotator_error import in_precision, in_recall, with_slips
 from annotate.core.estimation.differences import Difference, difference
+from annotate.core.estimation.label_errors import in_precision, in_recall, with_slips
 from annotate.core.estimation.proportions import (
     UNKNOWN,
     UNRESOLVED,

@@ -15,8 +15,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from annotate.core.estimation.annotator_error import Errors, of_adjudicators, part_of, turned
-from annotate.core.estimation.detector_error import without_slips
+from annotate.core.estimation.label_errors import Errors, of_adjudicators, scaled, turned, without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
 # Stands for the true label of a post if that is none of the labels that are considered. No predictor gives this label.
@@ -149,7 +148,7 @@ class Uniform:
             gone.add(represented, 0, posts, posts * (not agrees and wrong))
         for pool, (lost, gained, gone) in groups.items():
             if gained.seen:
-                otherwise = slips and part_of(slips, 1 - lost.seen / gained.seen)
+                otherwise = slips and scaled(slips, 1 - lost.seen / gained.seen)
                 rates[pool] = Errors(
                     without_slips(lost.rate(), slips),
                     *(without_slips(group.rate(), otherwise) for group in (gained, gone)),

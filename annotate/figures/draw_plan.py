@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from annotate.controls import checks
-from annotate.core.estimation.annotator_error import AskedSet
-from annotate.core.estimation.detector_error import contested
+from annotate.core.estimation.label_errors import AskedSet, contested
 from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.figures.interval_width import (
     AUDITS,

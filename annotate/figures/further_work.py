@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import Avg, Count, QuerySet
 
 from annotate.controls import audit_report, checks
-from annotate.core.estimation.detector_error import Audit, allotted, deviation, overall_error
+from annotate.core.estimation.label_errors import Audit, allotted, deviation, overall_error
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.interval_width import (
     AUDITS,

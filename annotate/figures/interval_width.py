@@ -10,8 +10,17 @@ from functools import cached_property
 from math import fsum
 from typing import NamedTuple
 
-from annotate.core.estimation.annotator_error import OTHERS, Errors, of_adjudicators, turned, with_slips
-from annotate.core.estimation.detector_error import Audit, by_power, overall_error, slips_of
+from annotate.core.estimation.label_errors import (
+    OTHERS,
+    Audit,
+    Errors,
+    by_power,
+    of_adjudicators,
+    overall_error,
+    slips_of,
+    turned,
+    with_slips,
+)
 from annotate.core.estimation.proportions import CHECKS as BY_CHECKS
 from annotate.core.estimation.proportions import (
     RECHECKS,
@@ -215,7 +224,7 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
     """Return the estimate that a draw gives if everything is as expected.
 
     measure: one of MEASURES; `error` is the error rate of labels on which the detectors agree, see
-        core/estimation/detector_error.py.
+        core/estimation/label_errors.py.
     label: label that the estimate is for; "" for accuracy and the overall error.
     """
     if measure == ERROR:

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.core import stages
-from annotate.core.estimation.detector_error import LEAST_READ, LEAST_READ_IN_ALL
+from annotate.core.estimation.label_errors import LEAST_READ, LEAST_READ_IN_ALL
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import count
 from annotate.reports.plots import Moment, Parts, Span, bar, columns, ranges, sparkline, stacked, swatch

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.core.estimation.detector_error import slips_of
+from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import Estimate
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, differing, get, gone_from, manifest_of
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM

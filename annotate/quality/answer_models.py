@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.aggregation import annotator_models, latent_models
+from annotate.core.aggregation import annotator_models
 from annotate.core.aggregation.answer_table import Answers, Floats, credit, tabulate
 from annotate.core.agreement import coefficients
 from annotate.core.estimation.differences import holm, mcnemar
@@ -26,7 +26,7 @@ from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
 
 # Models whose accuracy is measured with true labels and compared with the accuracy of the majority.
-Fitting = Callable[..., latent_models.Fit | annotator_models.GladFit]
+Fitting = Callable[..., annotator_models.Fit | annotator_models.GladFit]
 MODELS: Mapping[str, Fitting] = {
     "dawid_skene": annotator_models.fit_dawid_skene,
     "one_coin": annotator_models.fit_one_coin,

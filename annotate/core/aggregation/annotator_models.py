@@ -2,30 +2,368 @@
 
 The models give a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show
 their results.
+
+In all of them except GLAD, an answer depends only on the annotator and on the true label. Let n_aul be the number of
+answers l of annotator a on unit u, p_k the share of units with true label k, and c_akl the probability that a answers l
+on such a unit. Then
+
+    likelihood = product over u of sum over k of p_k product over a, l of c_akl^n_aul
+
+Each model defines how c depends on its parameters. The likelihood is maximized by EM from many starts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import reduce
+from typing import Any
 
 import numpy as np
-import scipy
+import scipy  # loads its subpackages on first use
 
-from annotate.core.aggregation import latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats
+from annotate.core.draws.hash_order import lot
+from annotate.core.estimation.proportions import SLACK
+
+# Starts are made in batches of BATCH. There are no further batches once FURTHER starts in a row have raised the best
+# log-likelihood by no more than GAIN, or after MOST starts. If FURTHER starts would have to process more than BREADTH
+# numbers in a round (answers times labels, or probabilities), there is a single batch of as many starts as fit, but at
+# least FEWEST.
+BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
+FEWEST, BREADTH = 2, 3_000_000
+SHAPE = 0.5  # shape of the gamma distribution of annotator weights in a start
+NOISE = 0.1
+# The starts take these initial heats in turn. The heat then rises to 1 in STEPS steps, with PER_STEP rounds at each
+# step.
+HEATS = (1.0, 0.8, 0.65, 0.5)
+STEPS, PER_STEP = 8, 8
+# After that, each of these shares of the starts, the best ones, continues for this number of rounds. Finally, the best
+# start continues until it converges.
+TRIALS = ((1.0, 30), (0.25, 100))
+CONVERGED = 1e-9
+LONGEST = 10_000
+# How many numbers an E step processes at once, so that they fit in the processor cache.
+BLOCK = 2**17
+# Two maxima count as the same if their posteriors differ by less than this on average.
+ALIKE = 0.01
+
+
+Table = Any  # a sparse array; scipy has no types for it
+Point = tuple[Floats, Floats]  # the parameters p, (S, K), and c, (A, L, S, K)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the annotators.
+
+    chances: function that returns c, given the expected counts of answers and the previous c. All three are arrays by
+        annotator, answer, start and true label, (A, L, S, K).
+    uniform: whether p is fixed at 1/K instead of estimated.
+    """
+
+    chances: Callable[[Floats, Floats], Floats]
+    uniform: bool = False
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model.
+
+    posterior: posterior probability of each true label, by unit, (U, K).
+    confusion: probability of each answer by annotator and true label, (A, K, K).
+    prior: share of units with each true label, (K,).
+    likelihood: log-likelihood of prior and confusion.
+    rounds: number of EM rounds with which the best start ended.
+    converged: whether EM converged within these rounds.
+    """
+
+    posterior: Floats
+    confusion: Floats
+    prior: Floats
+    likelihood: float
+    rounds: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The state of EM for each of S starts.
+
+    posterior: posterior probability of each true label, by unit and start, (U, S, K).
+    prior: p, (S, K).
+    chances: c, (A, L, S, K).
+    likelihood: log-likelihood, (S,).
+    rounds: number of EM rounds in the last call.
+    converged: whether EM converged within these rounds.
+    """
+
+    posterior: Floats
+    prior: Floats
+    chances: Floats
+    likelihood: Floats
+    rounds: int = 0
+    converged: bool = False
+
+    def of(self, starts: list[int]) -> "Climb":
+        """Return the state of the selected starts."""
+        return Climb(
+            # The result is contiguous in memory. Otherwise, every multiplication would copy it.
+            np.take(self.posterior, starts, axis=1),
+            self.prior[starts],
+            self.chances[:, :, starts],
+            self.likelihood[starts],
+            self.rounds,
+            self.converged,
+        )
+
+    def best(self) -> Fit:
+        """Return the fit of the first start. This is the best one, because the starts are sorted."""
+        confusion = self.chances[:, :, 0].transpose(0, 2, 1)
+        likelihood = float(self.likelihood[0])
+        return Fit(self.posterior[:, 0], confusion, self.prior[0], likelihood, self.rounds, self.converged)
+
+
+def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
+    """Find the distinct maxima of the likelihood, best first.
+
+    The first starts take the vote shares as the initial posterior, one at each heat. The other starts weight the
+    annotators' votes. The weights are drawn again for each start, from a gamma distribution that gives most of the
+    weight to a few annotators. Every second start also gets noise. At heat h < 1, the E step raises the likelihood
+    terms to the power h, so that no label is ruled out early. The heat rises to 1 in steps (Ueda and Nakano 1998,
+    Deterministic Annealing EM Algorithm, Neural Networks 11(2)).
+
+    The best start continues until three rounds add less than CONVERGED per answer to the log-likelihood, or for
+    LONGEST rounds. The other starts do not continue, because they are close to their maxima by then.
+
+    The result does not depend on the names of labels or the number of cores. It does depend on the order of the
+    answers.
+    """
+    if not answers.units:
+        return replace(next(_batches(answers, seed))[0].of([0]), converged=True)
+    return _each_once(_named(_climbed(answers, model, seed), _votes(answers)))
+
+
+def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
+    """Return the final states of all starts, best first."""
+    table, enough = _table(answers), CONVERGED * len(answers.unit)
+    climbs: list[Climb] = []
+    greatest, since = -np.inf, 0
+    for now, heat in _batches(answers, seed):
+        for step in range(STEPS):
+            now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
+        for share, rounds in TRIALS:
+            survivors = max(1, round(share * len(heat)))
+            order = _best_first(now)
+            climbs.append(now.of(order[survivors:]))
+            now = _climb(table, model, now.of(order[:survivors]), rounds, enough)
+        climbs.append(now)
+        top = float(now.likelihood.max())
+        since = 0 if top > greatest + GAIN else since + len(heat)
+        greatest = max(greatest, top)
+        if since >= FURTHER:
+            break
+    whole = _joined(climbs)
+    order = _best_first(whole)
+    best = _climb(table, model, whole.of(order[:1]), LONGEST, enough)
+    return _joined([best, whole.of(order[1:])])
+
+
+def expected(answers: Answers, posterior: Floats) -> Floats:
+    """Return how often annotator a is expected to answer l on units with true label k, (A, L, S, K)."""
+    return _given(_table(answers), posterior)
+
+
+def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
+    """Return the posterior probability of each true label, (U, S, K).
+
+    prior: p, (S, K).
+    chances: c, (A, L, S, K).
+    """
+    made = np.empty((len(answers.units), *prior.shape))
+    _expect(_table(answers), prior, chances, None, into=made)
+    return made
+
+
+def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
+    """Return the weighted share of each label among a unit's answers, (U, K)."""
+    size = len(answers.units), len(answers.labels)
+    place = answers.unit * size[1] + answers.label
+    votes = np.bincount(place, weights=weight, minlength=size[0] * size[1]).reshape(size)
+    shares: Floats = votes / votes.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _table(answers: Answers) -> Table:
+    """Return how often each annotator gave each answer to each unit, as a sparse array (U, A times L)."""
+    people, size = len(answers.annotators), len(answers.labels)
+    columns = answers.annotator * size + answers.label
+    return scipy.sparse.csr_array(
+        (np.ones(len(columns)), (answers.unit, columns)), shape=(len(answers.units), people * size)
+    )
+
+
+def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
+    """Yield the starts in batches, with the heat of each start."""
+    people, size = len(answers.annotators), len(answers.labels)
+    allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
+    has_batches = allowed >= FURTHER
+    batch = BATCH if has_batches else max(FEWEST, allowed)
+    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
+    half_known = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
+    chances = np.broadcast_to(half_known, (people, size, batch, size))
+    for first in range(0, MOST if has_batches else batch, batch):
+        posterior = np.empty((len(answers.units), batch, size))
+        for place in range(batch):
+            posterior[:, place] = _start(answers, drawing, first + place)
+        yield Climb(posterior, np.zeros((batch, size)), chances, np.zeros(batch)), np.resize(HEATS, batch)
+
+
+def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
+    """Return the initial posterior of one start, (U, K)."""
+    if number < len(HEATS):
+        return _votes(answers)
+    weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
+    # A weight can underflow to 0, and this might happen to all annotators of a unit.
+    shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
+    if number % 2:
+        shares += drawing.uniform(0, NOISE, size=shares.shape)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
+    """Run EM for up to `rounds` rounds, or until three rounds change no start's log-likelihood by more than `enough`.
+
+    Without `heat`, every third round takes an accelerated step. The posterior of `now` is overwritten rather than
+    copied, because it is large if there are millions of answers.
+    """
+    posterior, size = now.posterior, now.prior.shape[1]
+    prior, chances = now.prior, now.chances
+    likelihood = last = np.full(len(prior), -np.inf)
+    made, converged, path = 0, False, list[Point]()
+    while made < rounds and not converged:
+        made += 1
+        prior = np.full_like(prior, 1 / size) if model.uniform else posterior.mean(axis=0)
+        chances = model.chances(_given(table, posterior), chances)
+        path.append((prior, chances))
+        before, leaps = likelihood, heat is None and len(path) == 3
+        if leaps:
+            prior, chances = _leap(*path)
+        likelihood = _expect(table, prior, chances, heat, into=posterior)
+        if leaps and (short := likelihood < before).any():
+            prior = np.where(short[:, None], path[-1][0], prior)
+            chances = np.where(short[:, None], path[-1][1], chances)
+            likelihood = _expect(table, prior, chances, heat, into=posterior)
+        if len(path) == 3:
+            # With priors or smoothing, a round can also lower the likelihood.
+            converged = bool(np.abs(likelihood - last).max() <= enough)
+            last, path = likelihood, []
+    return Climb(posterior, prior, chances, likelihood, made, converged)
+
+
+def _leap(first: Point, second: Point, third: Point) -> Point:
+    """Extrapolate from three rounds of EM, separately for each start.
+
+    This is scheme S3 of SQUAREM (Varadhan and Roland 2008, Simple and Globally Convergent Methods for Accelerating the
+    Convergence of Any EM Algorithm, Scandinavian Journal of Statistics 35(2)). No probability falls below a tenth of
+    its value after the third round, so none becomes 0.
+    """
+    step, bend = second[1] - first[1], third[1] - 2 * second[1] + first[1]
+    length, turn = (np.sqrt(np.square(vector).sum(axis=(0, 1, 3))) for vector in (step, bend))
+    far = np.maximum(1, np.divide(length, turn, out=np.ones_like(length), where=turn > 0))[:, None]
+
+    def ahead(a: Floats, b: Floats, c: Floats, axis: int) -> Floats:
+        made = np.maximum(a + 2 * far * (b - a) + far**2 * (c - 2 * b + a), c / 10)
+        sums = made.sum(axis=axis, keepdims=True)
+        scaled: Floats = made * np.divide(c.sum(axis=axis, keepdims=True), sums, out=np.ones_like(sums), where=sums > 0)
+        return scaled
+
+    return ahead(first[0], second[0], third[0], 1), ahead(first[1], second[1], third[1], 1)
+
+
+def _given(table: Table, posterior: Floats) -> Floats:
+    units, starts, size = posterior.shape
+    # The table is sorted by unit, so its transpose reads memory contiguously.
+    made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
+    return made
+
+
+def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *, into: Floats) -> Floats:
+    """Run the E step: write the posterior into an array (U, S, K), and return the log-likelihood without heat, (S,)."""
+    people, size, starts, _ = chances.shape
+    with np.errstate(divide="ignore"):  # log(0) is minus infinity, as intended
+        log_chances, log_prior = np.log(chances).reshape(people * size, starts * size), np.log(prior)
+    units = max(1, BLOCK // (starts * size))
+    likelihood = np.zeros(starts)
+    for first in range(0, len(into), units):
+        block = into[first : first + units]
+        block[:] = (table[first : first + units] @ log_chances).reshape(block.shape)
+        block += log_prior
+        if heat is not None:
+            block *= heat[:, None]
+        # This is always finite, because some label of the unit had a positive posterior, and c was computed from it.
+        top = reduce(np.maximum, np.moveaxis(block, 2, 0))
+        block -= top[..., None]
+        np.exp(block, out=block)
+        total = block @ np.ones(size)
+        block /= total[..., None]
+        likelihood += (top + np.log(total)).sum(axis=0)
+    return likelihood
+
+
+def _best_first(now: Climb) -> list[int]:
+    """Return the indices of the starts, sorted by likelihood, best first.
+
+    Starts whose likelihoods only differ by rounding keep their order.
+    """
+    return sorted(range(len(now.likelihood)), key=lambda start: -round(float(now.likelihood[start]), 6))
+
+
+def _joined(parts: Sequence[Climb]) -> Climb:
+    """Concatenate the starts of all parts. `rounds` and `converged` are those of the first part."""
+    return Climb(
+        np.concatenate([part.posterior for part in parts], axis=1),
+        np.concatenate([part.prior for part in parts]),
+        np.concatenate([part.chances for part in parts], axis=2),
+        np.concatenate([part.likelihood for part in parts]),
+        parts[0].rounds,
+        parts[0].converged,
+    )
+
+
+def _named(made: Climb, votes: Floats) -> Climb:
+    """Permute the true labels of each start if they then agree better with the votes.
+
+    This is needed because permuting the true labels does not change the likelihood of the Dawid-Skene model.
+    """
+    for start in range(len(made.prior)):
+        agree = votes.T @ made.posterior[:, start]
+        name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
+        if agree[name, label].sum() > np.trace(agree) + SLACK * len(votes):
+            made.posterior[:, start] = made.posterior[:, start, label]
+            made.prior[start] = made.prior[start, label]
+            made.chances[:, :, start] = made.chances[:, :, start, label]
+    return made
+
+
+def _each_once(climb: Climb) -> Climb:
+    """Drop every maximum whose posterior is nearly the same as that of an earlier one."""
+    distinct: list[int] = []
+    for start in range(len(climb.prior)):
+        apart = (np.abs(climb.posterior[:, start] - climb.posterior[:, other]).max(axis=1).mean() for other in distinct)
+        if all(difference >= ALIKE for difference in apart):
+            distinct.append(start)
+    return climb.of(distinct)
+
+
+# --- The Dawid-Skene model
+
 
 # Number of answers that are added for each annotator and true label to compute posteriors. They are spread evenly over
 # the labels (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
 SMOOTHING = 1.0
 
 
-def fit_dawid_skene(
-    answers: Answers,
-    *,
-    seed: str = "",
-    tolerance: float = latent_models.CONVERGED,
-    longest: int = latent_models.LONGEST,
-) -> latent_models.Fit:
+def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
     """Fit the Dawid-Skene model by maximum likelihood from many starts, with smoothed posteriors.
 
     Let n_aul be the number of answers l of annotator a on unit u. EM iterates
@@ -35,7 +373,7 @@ def fit_dawid_skene(
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)). latent_models.py draws the starts. It is possible that none of them leads to the global maximum.
+    Statistics 28(1)). draws the starts. It is possible that none of them leads to the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
     an error that was not observed would otherwise count as impossible: each c_akl gets SMOOTHING / K additional
@@ -48,19 +386,18 @@ def fit_dawid_skene(
     that tie. If an annotator has several answers on one unit, they count as separate observations.
 
     seed: seed of the starts.
-    tolerance, longest: stopping rule, see latent_models.maxima.
     """
     if not answers.units:
-        return latent_models.maxima(answers, MODEL).best()
+        return maxima(answers, MODEL).best()
     # A label that nobody gave is not the true label of any unit. If there are a hundred languages, this excludes most
     # of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
-    maxima = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
-    counts = latent_models.expected(fewer, maxima.posterior)
+    climb = maxima(fewer, MODEL, seed=seed)
+    counts = expected(fewer, climb.posterior)
     smoothed = _confusion(counts + SMOOTHING / used.size, counts)
-    posteriors = latent_models.posterior_of(fewer, maxima.prior, smoothed)
-    best = replace(maxima.best(), posterior=posteriors.mean(axis=1))
+    posteriors = posterior_of(fewer, climb.prior, smoothed)
+    best = replace(climb.best(), posterior=posteriors.mean(axis=1))
     size, people = len(answers.labels), len(answers.annotators)
     posterior, confusion = np.zeros((len(answers.units), size)), np.zeros((people, size, size))
     prior = np.zeros(size)
@@ -74,13 +411,13 @@ def _confusion(counts: Floats, before: Floats) -> Floats:
     return shares
 
 
-MODEL = latent_models.Model(_confusion)
+MODEL = Model(_confusion)
 
 
 # --- The one-coin model: each annotator has a single accuracy, and all wrong labels are equally likely.
 
 
-def fit_one_coin(answers: Answers, *, seed: str = "") -> latent_models.Fit:
+def fit_one_coin(answers: Answers, *, seed: str = "") -> Fit:
     """Fit the one-coin model, with one accuracy q_a per annotator.
 
         q_a   = sum over u, k of T_uk n_auk / number of a's answers
@@ -90,9 +427,9 @@ def fit_one_coin(answers: Answers, *, seed: str = "") -> latent_models.Fit:
     2). The model has far fewer parameters than the Dawid-Skene model, so it suits data with few answers and many
     labels.
 
-    seed: seed of the starts (latent_models.py).
+    seed: seed of the starts (py).
     """
-    return latent_models.maxima(answers, latent_models.Model(_one_coin_chances), seed=seed).best()
+    return maxima(answers, Model(_one_coin_chances), seed=seed).best()
 
 
 def _one_coin_chances(counts: Floats, before: Floats) -> Floats:
@@ -107,13 +444,11 @@ def _one_coin_chances(counts: Floats, before: Floats) -> Floats:
 # --- MACE: an annotator either knows a unit's label, or guesses without regard to the unit.
 
 
-# The authors' settings. KNOWING and HABIT are the symmetric Beta and Dirichlet priors of the variational version. The
-# plain version adds ADDED, divided by the number of labels, to each expected count.
-KNOWING, HABIT, ADDED = 0.5, 10.0, 0.01
+KNOWING, HABIT = 0.5, 10.0  # the authors' symmetric Beta and Dirichlet priors
 
 
-def fit_mace(answers: Answers, *, seed: str = "", variational: bool = True) -> latent_models.Fit:
-    """Fit MACE by EM.
+def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
+    """Fit MACE by variational EM.
 
     Annotator a knows the label with probability t_a, and otherwise answers l with probability x_al. All labels are
     equally likely to be the truth:
@@ -124,44 +459,30 @@ def fit_mace(answers: Answers, *, seed: str = "", variational: bool = True) -> l
     a gave on units with true label k, a knew a share t_a / c_akk and guessed the rest. All other answers of a are
     guesses.
 
-    t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label. The plain
-    version normalizes n + ADDED / K. The variational version uses exp(digamma(n + prior)) / exp(digamma(s)), where s is
-    the sum of n + prior. These weights add up to less than 1, and so does each row of the confusion. The likelihood is
-    computed with the same weights. The authors also use it to choose among starts.
+    t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label, as
+    exp(digamma(n + prior)) / exp(digamma(s)), where s is the sum of n + prior. These weights add up to less than 1, and
+    so does each row of the confusion. The likelihood is computed with the same weights. The authors also use it to
+    choose among starts.
 
-    seed: seed of the starts (latent_models.py).
-    variational: whether to use the variational version.
+    seed: seed of the starts (py).
     """
-    added = ADDED / max(1, len(answers.labels))
-    chances = (
-        partial(_mace_chances, weigh=_variational, knowing=KNOWING, habit=HABIT)
-        if variational
-        else partial(_mace_chances, weigh=_plain, knowing=added, habit=added)
-    )
-    return latent_models.maxima(answers, latent_models.Model(chances, uniform=True), seed=seed).best()
+    return maxima(answers, Model(_mace_chances, uniform=True), seed=seed).best()
 
 
-def _mace_chances(
-    counts: Floats, before: Floats, *, weigh: Callable[[Floats, float], Floats], knowing: float, habit: float
-) -> Floats:
+def _mace_chances(counts: Floats, before: Floats) -> Floats:
     label = np.arange(counts.shape[1])
     # If the answer differs from the true label, it is a guess, and its probability does not depend on the true label.
     # The next label therefore represents all true labels for which the answer is wrong.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     informed = np.maximum(0, np.einsum("alsl->als", counts) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = counts.sum(axis=3) - informed
-    knows, guesses = np.moveaxis(weigh(np.stack([informed.sum(axis=1), habits.sum(axis=1)], axis=1), knowing), 1, 0)
-    guessed = guesses[:, None] * weigh(habits, habit)
+    knows, guesses = np.moveaxis(_weights(np.stack([informed.sum(axis=1), habits.sum(axis=1)], axis=1), KNOWING), 1, 0)
+    guessed = guesses[:, None] * _weights(habits, HABIT)
     chances: Floats = guessed[..., None] + np.eye(len(label))[None, :, None, :] * knows[:, None, :, None]
     return chances
 
 
-def _plain(numbers: Floats, prior: float) -> Floats:
-    shares: Floats = (numbers + prior) / (numbers + prior).sum(axis=1, keepdims=True)
-    return shares
-
-
-def _variational(numbers: Floats, prior: float) -> Floats:
+def _weights(numbers: Floats, prior: float) -> Floats:
     digamma, raised = scipy.special.digamma, numbers + prior
     weights: Floats = np.exp(digamma(raised) - digamma(raised.sum(axis=1, keepdims=True)))
     return weights
@@ -174,8 +495,8 @@ def _variational(numbers: Floats, prior: float) -> Floats:
 
 
 MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1
-ROUNDS, CLOSE = 1000, 1e-8  # maximum number of EM rounds, and the gain per answer below which EM stops
-STEPS = 3  # Newton steps per M step
+GLAD_ROUNDS, CLOSE = 1000, 1e-8  # maximum number of EM rounds, and the gain per answer below which EM stops
+NEWTON_STEPS = 3  # Newton steps per M step
 
 
 @dataclass(frozen=True)
@@ -214,20 +535,20 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
     """
     units, people, size = len(answers.units), len(answers.annotators), len(answers.labels)
     parameters = np.full(people + units, MEAN)
-    posterior, objective = _expect(answers, parameters)
+    posterior, objective = _glad_posterior(answers, parameters)
     rounds, converged = 0, not units
-    while rounds < ROUNDS and not converged:
+    while rounds < GLAD_ROUNDS and not converged:
         rounds += 1
-        parameters = _maximize(answers, posterior[answers.unit, answers.label], parameters)
+        parameters = _glad_step(answers, posterior[answers.unit, answers.label], parameters)
         before = objective
-        posterior, objective = _expect(answers, parameters)
+        posterior, objective = _glad_posterior(answers, parameters)
         converged = abs(objective - before) <= CLOSE * len(answers.unit)
     return GladFit(
         posterior.reshape(units, size), parameters[:people], np.exp(parameters[people:]), objective, rounds, converged
     )
 
 
-def _expect(answers: Answers, parameters: Floats) -> tuple[Floats, float]:
+def _glad_posterior(answers: Answers, parameters: Floats) -> tuple[Floats, float]:
     """Return the posterior of each unit's true label (U, K), and the objective.
 
     parameters: the abilities of all annotators, followed by the log ease of all units, (A + U,).
@@ -243,15 +564,15 @@ def _expect(answers: Answers, parameters: Floats) -> tuple[Floats, float]:
     return np.exp(scores - likelihood[:, None]), objective
 
 
-def _maximize(answers: Answers, right: Floats, parameters: Floats) -> Floats:
+def _glad_step(answers: Answers, right: Floats, parameters: Floats) -> Floats:
     """Raise the expected objective by Newton steps, which alternate between abilities and log ease.
 
     right: probability that each answer is right.
-    parameters: see `_expect`.
+    parameters: see `_glad_posterior`.
     """
     people = len(answers.annotators)
     parameters = parameters.copy()
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         for is_ease, of in ((False, answers.annotator), (True, answers.unit)):
             part = slice(people, None) if is_ease else slice(0, people)
             product, ease = _product(answers, parameters), np.exp(parameters[people + answers.unit])

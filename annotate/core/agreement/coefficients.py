@@ -49,12 +49,12 @@ class Tables(NamedTuple):
     second: Floats
     less: Floats
 
-    def own(self) -> Floats:
+    def first_margins(self) -> Floats:
         """Return the row sums of each table, which are the margins of the first answers of the pairs."""
         margins: Floats = self.first * self.second.sum(axis=1, keepdims=True) - self.less
         return margins
 
-    def rest(self) -> Floats:
+    def second_margins(self) -> Floats:
         margins: Floats = self.second * self.first.sum(axis=1, keepdims=True) - self.less
         return margins
 
@@ -70,13 +70,13 @@ class Sums(NamedTuple):
     """The inputs of a coefficient, for B sums of tables.
 
     off: sum of cells times distances, (B,).
-    own, rest: margins of the first and second answers, (B, K).
+    first, second: margins of the first and second answers, (B, K).
     apart: distances, (K, K) or (B, K, K).
     """
 
     off: Floats
-    own: Floats
-    rest: Floats
+    first: Floats
+    second: Floats
     apart: Floats
 
 
@@ -142,7 +142,7 @@ def measure(
         return Measure(None, None, None, units)
     if size < 2:
         return Measure(point, None, None, units)
-    imagined, weights = _imagined(number @ tables.own(), number @ tables.rest(), units)
+    imagined, weights = _imagined(number @ tables.first_margins(), number @ tables.second_margins(), units)
     times = np.random.default_rng(seed).standard_gamma(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
@@ -163,7 +163,7 @@ def _fixed(apart: Floats) -> _Summing:
 
     def rows(tables: Tables) -> Floats:
         off = ((tables.first @ apart) * tables.second).sum(axis=1) - tables.less @ np.diag(apart)
-        return np.concatenate([off[:, None], tables.own(), tables.rest()], axis=1)
+        return np.concatenate([off[:, None], tables.first_margins(), tables.second_margins()], axis=1)
 
     return rows, lambda sums: Sums(sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :], apart)
 
@@ -171,29 +171,29 @@ def _fixed(apart: Floats) -> _Summing:
 def _moving(distance: Callable[[Floats], Floats], size: int) -> _Summing:
     def summed(sums: Floats) -> Sums:
         tables = sums.reshape(-1, size, size)
-        own = tables.sum(axis=2)
-        apart = distance(own)
-        return Sums((tables * apart).sum(axis=(1, 2)), own, tables.sum(axis=1), apart)
+        margins = tables.sum(axis=2)
+        apart = distance(margins)
+        return Sums((tables * apart).sum(axis=(1, 2)), margins, tables.sum(axis=1), apart)
 
     return lambda tables: tables.whole().reshape(-1, size * size), summed
 
 
-def _imagined(own: Floats, rest: Floats, units: int) -> tuple[Tables, Floats]:
+def _imagined(first: Floats, second: Floats, units: int) -> tuple[Tables, Floats]:
     """Return the tables and weights of the imaginary units.
 
     For each label, there is one unit on which all answers have this label. On one more unit, all answers differ. Each
     unit has the mean number of pairs per unit.
 
-    own, rest: margins of all units together.
+    first, second: margins of all units together.
     units: number of units.
     """
-    size, pairs = len(own), own.sum() / units
-    # Half an answer per label is added, in case all answers have the same label.
-    first, second = own + 0.5, rest + 0.5
-    scale = pairs / (first.sum() * second.sum() - first @ second)
+    size, pairs = len(first), first.sum() / units
     weights = np.full(size + 1, IMAGINED)
     weights[:size] /= size - 1
-    weights[np.argmax(own + rest)] = IMAGINED
+    weights[np.argmax(first + second)] = IMAGINED
+    # Half an answer per label is added, in case all answers have the same label.
+    first, second = first + 0.5, second + 0.5
+    scale = pairs / (first.sum() * second.sum() - first @ second)
     agreed = np.eye(size)
     tables = Tables(
         np.concatenate([agreed * pairs, first[None] * scale]),
@@ -258,8 +258,7 @@ def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicat
 
 def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates: int) -> Measure:
     def value(sums: Sums) -> Floats:
-        margins = sums.own
-        return _one_less(sums.off * (margins.sum(axis=1) - 1), _crossed(margins, sums.apart, margins))
+        return _one_less(sums.off * (sums.first.sum(axis=1) - 1), _crossed(sums.first, sums.apart, sums.first))
 
     return measure(value, _coincidences(kinds), number, distance, seed=seed, replicates=replicates)
 
@@ -311,16 +310,12 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
     with_label = kinds if having is None else kinds @ having.astype(np.int64)
     results = []
     for label in np.flatnonzero(with_label.any(axis=0)):
-        counts_of_label = with_label[:, label]
-        two, place = np.unique(
-            np.stack([counts_of_label, kinds.sum(axis=1) - counts_of_label], axis=1), axis=0, return_inverse=True
-        )
+        of_label = with_label[:, label]
+        binary = np.stack([of_label, kinds.sum(axis=1) - of_label], axis=1)
+        two, place = np.unique(binary, axis=0, return_inverse=True)
         alike = np.bincount(place.ravel(), weights=number).astype(np.int64)
-        results.append(
-            OfLabel(
-                int(label), int(number[counts_of_label > 0].sum()), _alpha(two, alike, nominal(2), seed, replicates)
-            )
-        )
+        alpha = _alpha(two, alike, nominal(2), seed, replicates)
+        results.append(OfLabel(int(label), int(number[of_label > 0].sum()), alpha))
     return results
 
 
@@ -370,7 +365,7 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
     kinds, number = kinds_of(_pairable(counts)[0])
 
     def value(sums: Sums) -> Floats:
-        shares = sums.own / sums.own.sum(axis=1, keepdims=True)
+        shares = sums.first / sums.first.sum(axis=1, keepdims=True)
         chance = (shares * (1 - shares)).sum(axis=1) / (size - 1)
         return _one_less(1 - _alike(sums), 1 - chance)
 
@@ -433,30 +428,27 @@ def against_rest(
     unlike = nominal(size) if unlike is None else unlike
     by_annotator = np.argsort(answers.annotator, kind="stable")
     first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
+    results = []
     # Annotators are taken one at a time. A table for all of them would have as many cells as answers times labels.
-    return [
-        _one_against_rest(
-            annotator,
-            own_and_rest(answers, counts, by_annotator[first[place] : first[place + 1]])[1],
-            (unlike, apart),
-            seed,
-            replicates,
-        )
-        for place, annotator in enumerate(answers.annotators)
-    ]
+    for place, annotator in enumerate(answers.annotators):
+        _, both = with_others(answers, counts, by_annotator[first[place] : first[place + 1]])
+        results.append(_one_against_rest(annotator, both, (unlike, apart), seed, replicates))
+    return results
 
 
-def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]:
+def with_others(answers: Answers, counts: Ints, places: Ints) -> tuple[Ints, Ints]:
     """Count the answers of an annotator and of all others, on the units that the annotator and somebody else answered.
 
     counts: number of answers by unit and label, (U, K).
-    own: indices of the annotator's answers.
+    places: indices of the annotator's answers.
 
     Return the indices of these units (units,), and the annotator's counts followed by the others' (units, 2K).
     """
     size = counts.shape[1]
-    units, unit = np.unique(answers.unit[own], return_inverse=True)
-    of_annotator = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
+    units, unit = np.unique(answers.unit[places], return_inverse=True)
+    of_annotator = np.bincount(unit * size + answers.label[places], minlength=len(units) * size).reshape(
+        len(units), size
+    )
     rest = counts[units] - of_annotator
     shared = rest.sum(axis=1) > 0
     return units[shared], np.concatenate([of_annotator[shared], rest[shared]], axis=1)
@@ -473,12 +465,11 @@ def _one_against_rest(
     kinds, number = kinds_of(both)
     size = kinds.shape[1] // 2
     used = _two_or_more(kinds[:, :size] + kinds[:, size:])
-    own, rest = kinds[:, :size][:, used], kinds[:, size:][:, used]
-    own, rest = own / own.sum(axis=1, keepdims=True), rest / rest.sum(axis=1, keepdims=True)
-    tables = Tables(own, rest, np.zeros(own.shape))
+    counts = kinds[:, :size][:, used], kinds[:, size:][:, used]
+    tables = Tables(*(of / of.sum(axis=1, keepdims=True) for of in counts), np.zeros(counts[0].shape))
 
     def kappa(sums: Sums) -> Floats:
-        return _one_less(sums.off * sums.own.sum(axis=1), _crossed(sums.own, sums.apart, sums.rest))
+        return _one_less(sums.off * sums.first.sum(axis=1), _crossed(sums.first, sums.apart, sums.second))
 
     agreement, corrected = (
         measure(value, tables, number, apart[np.ix_(used, used)], seed=seed, replicates=replicates)
@@ -511,14 +502,14 @@ def _coincidences(kinds: Ints) -> Tables:
 
 
 def _alike(sums: Sums) -> Floats:
-    shares: Floats = 1 - sums.off / sums.own.sum(axis=1)
+    shares: Floats = 1 - sums.off / sums.first.sum(axis=1)
     return shares
 
 
-def _crossed(own: Floats, apart: Floats, rest: Floats) -> Floats:
-    """Return the sum over c, k of own_c d_ck rest_k for each row."""
-    by_label = own @ apart if apart.ndim == 2 else (own[:, None, :] @ apart)[:, 0, :]
-    sums: Floats = (by_label * rest).sum(axis=1)
+def _crossed(first: Floats, apart: Floats, second: Floats) -> Floats:
+    """Return the sum over c, k of first_c d_ck second_k for each row."""
+    by_label = first @ apart if apart.ndim == 2 else (first[:, None, :] @ apart)[:, 0, :]
+    sums: Floats = (by_label * second).sum(axis=1)
     return sums
 
 
@@ -538,7 +529,7 @@ Labels = AbstractSet[str]
 
 
 def f1(predicted: Labels, reference: Labels) -> float:
-    """Return F1 of two label sets: 2 |both| / (|said| + |known|), which is symmetric.
+    """Return F1 of two label sets: 2 |both| / (|predicted| + |reference|), which is symmetric.
 
     Raise ValueError for an empty set.
     """

@@ -13,10 +13,10 @@ import numpy as np
 import scipy
 
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
-from annotate.core.agreement.coefficients import REPLICATES, Distance, Measure, alpha, own_and_rest
+from annotate.core.agreement.coefficients import REPLICATES, Measure, alpha, with_others
 from annotate.core.estimation.differences import Difference, benjamini_yekutieli
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate
-from annotate.core.estimation.resampling import jackknife, jackknife_difference
+from annotate.core.estimation.resampling import jackknife, jackknife_difference, ratio
 
 # --- Agreement of a judge with people, and of people with each other, on the same units.
 
@@ -45,9 +45,7 @@ class JudgeAgreement:
     units_shared: int
 
 
-def judge_agreement(
-    answers: Answers, judge: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES
-) -> JudgeAgreement:
+def judge_agreement(answers: Answers, judge: Ints, *, seed: int, replicates: int = REPLICATES) -> JudgeAgreement:
     """Estimate how well the judge agrees with people, and how well people agree with each other.
 
     Let n_uc be the number of answers c on unit u, and m_u the number of all answers on u. The agreement with the
@@ -57,7 +55,6 @@ def judge_agreement(
 
     answers: people's answers, for U units and K labels.
     judge: index of the judge's label of each unit in `answers.labels`, or -1 if the unit has none, (U,).
-    distance: distances for alpha; nominal by default (see coefficients.alpha).
     seed, replicates: seed and number of replicates for the intervals of alpha.
 
     Raise ValueError if `judge` does not have one valid index per unit.
@@ -77,9 +74,9 @@ def judge_agreement(
         _mean(with_judge),
         _mean(with_judge[shared]),
         _mean(among),
-        jackknife_difference(float(apart.mean()), _without(apart)) if len(apart) and np.ptp(apart) > SLACK else None,
-        alpha(all_answers, distance, seed=seed, replicates=replicates),
-        alpha(several, distance, seed=seed, replicates=replicates),
+        jackknife_difference(*ratio(apart, np.ones(len(apart)))) if len(apart) and np.ptp(apart) > SLACK else None,
+        alpha(all_answers, seed=seed, replicates=replicates),
+        alpha(several, seed=seed, replicates=replicates),
         len(counts),
         len(several),
     )
@@ -98,13 +95,7 @@ def places_of_judge(answers: Answers, judge: Ints) -> Ints:
 
 
 def _mean(values: Floats) -> Estimate:
-    return jackknife(float(values.mean()), _without(values)) if len(values) else UNKNOWN
-
-
-def _without(values: Floats) -> Floats:
-    """Return the mean of the remaining values if each value is left out in turn."""
-    means: Floats = (values.sum() - values) / max(1, len(values) - 1)
-    return means
+    return jackknife(*ratio(values, np.ones(len(values)))) if len(values) else UNKNOWN
 
 
 EPSILON = 0.15  # for skilled annotators; 0.2 for experts, 0.1 for crowd workers (section 3.3 of the article)
@@ -130,7 +121,7 @@ class LeftOut:
     annotator: the annotator who is left out.
     units: number of the annotator's units that the judge labelled and somebody else answered.
     judge: share of these units on which the judge is at least as close to the others as the annotator is.
-    own: share of these units on which the annotator is at least as close to the others as the judge is.
+    person: share of these units on which the annotator is at least as close to the others as the judge is.
     p: p-value of the hypothesis that the judge is worse than the annotator by epsilon or more.
     adjusted: p adjusted by the method of Benjamini and Yekutieli. Both are None if there are too few units.
     """
@@ -138,7 +129,7 @@ class LeftOut:
     annotator: Hashable
     units: int
     judge: float | None
-    own: float | None
+    person: float | None
     p: float | None = None
     adjusted: float | None = None
 
@@ -165,12 +156,11 @@ class AlternativeAnnotatorTest:
     reasons: tuple[NoVerdict, ...] = ()
 
 
-def alternative_annotator_test(
-    answers: Answers, judge: Ints, *, epsilon: float = EPSILON, unlike: Floats | None = None
-) -> AlternativeAnnotatorTest:
+def alternative_annotator_test(answers: Answers, judge: Ints, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
     """Test whether the judge can replace an annotator.
 
-    The judge may be worse than an annotator by epsilon, because it saves work. On each unit, W_f is 1 if the judge's
+    The judge may be worse than an annotator by epsilon, because it saves work. The score of an answer is the share of
+    the others' answers that are the same. On each unit, W_f is 1 if the judge's
     score is at least as high as that of the annotator who is left out, and 0 if not. W_h is 1 if the annotator's score
     is at least as high as the judge's, and 0 if not. For each annotator with LEAST_UNITS or more units, a one-sided
     t-test tests the hypothesis that the mean of W_h - W_f is epsilon or more. The p-values are adjusted by the method
@@ -179,8 +169,6 @@ def alternative_annotator_test(
     answers: people's answers, for U units and K labels.
     judge: index of the judge's label of each unit in `answers.labels`, or -1 if the unit has none, (U,).
     epsilon: how much worse than an annotator the judge may be, as a share of units.
-    unlike: squared distances of labels, (K, K). The score of an answer is then minus the root mean squared distance
-        from the others' answers. By default, it is the share of the others' answers that are the same.
 
     Raise ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
     """
@@ -190,13 +178,13 @@ def alternative_annotator_test(
     counts = answers.counts()
     results = []
     for place, annotator in enumerate(answers.annotators):
-        own = np.flatnonzero((answers.annotator == place) & (judge[answers.unit] >= 0))
-        units, both = own_and_rest(answers, counts, own)
-        results.append(_left_out(annotator, both, judge[units], epsilon, unlike))
+        places = np.flatnonzero((answers.annotator == place) & (judge[answers.unit] >= 0))
+        units, both = with_others(answers, counts, places)
+        results.append(_left_out(annotator, both, judge[units], epsilon))
     return _verdict(results)
 
 
-def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unlike: Floats | None) -> LeftOut:
+def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float) -> LeftOut:
     """Compare the judge with one annotator.
 
     both: counts of the annotator's answers, then of the others', on each unit that both answered, (units, 2K).
@@ -205,15 +193,12 @@ def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unli
     units, size = len(both), both.shape[1] // 2
     if not units:
         return LeftOut(annotator, 0, None, None)
-    own, rest = both[:, :size], both[:, size:] / both[:, size:].sum(axis=1, keepdims=True)
-    scores = rest if unlike is None else -np.sqrt(rest @ unlike)
-    of_judge, of_own = scores[np.arange(units), judge], (scores * own).sum(axis=1) / own.sum(axis=1)
-    judge_wins: Bools = of_judge >= of_own - SLACK
-    own_wins: Bools = of_own >= of_judge - SLACK
-    p = None
-    if units >= LEAST_UNITS:
-        p = _t_test(own_wins.astype(np.float64) - judge_wins, epsilon)
-    return LeftOut(annotator, units, float(judge_wins.mean()), float(own_wins.mean()), p)
+    answers, scores = both[:, :size], both[:, size:] / both[:, size:].sum(axis=1, keepdims=True)
+    of_judge, of_person = scores[np.arange(units), judge], (scores * answers).sum(axis=1) / answers.sum(axis=1)
+    judge_wins: Bools = of_judge >= of_person - SLACK
+    person_wins: Bools = of_person >= of_judge - SLACK
+    p = _t_test(person_wins.astype(np.float64) - judge_wins, epsilon) if units >= LEAST_UNITS else None
+    return LeftOut(annotator, units, float(judge_wins.mean()), float(person_wins.mean()), p)
 
 
 def _t_test(differences: Floats, epsilon: float) -> float:

@@ -19,27 +19,23 @@ import scipy  # loads `scipy.special` only when needed, which saves a quarter of
 LEVEL = 0.95
 
 
-def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float]:
-    """Return the ends of the Jeffreys interval of a proportion, as fractions.
+def jeffreys(hits: float, of: float) -> tuple[float, float]:
+    """Return the ends of the 95% Jeffreys interval of a proportion, as fractions.
 
-    The ends are the (1 - level)/2 and (1 + level)/2 quantiles of Beta(hits + 1/2, of - hits + 1/2). If there are no
+    The ends are the (1 - LEVEL)/2 and (1 + LEVEL)/2 quantiles of Beta(hits + 1/2, of - hits + 1/2). If there are no
     hits, the low end is 0; if all are hits, the high end is 1 (Brown, Cai and DasGupta 2001, Interval Estimation for a
     Binomial Proportion, Statistical Science 16(2), section 4.1.2).
 
     hits: number of hits. Effective counts may be fractional; the ends are clipped so that they enclose hits/of.
     of: number of observations; with 0 the interval is (0, 1).
-    level: coverage, between 0 and 1.
 
-    Raise ValueError if `hits` is not between 0 and `of`, or `level` is out of range.
+    Raise ValueError if `hits` is not between 0 and `of`.
     """
     if not 0 <= hits <= of:
         raise ValueError(f"{hits} hits out of {of} are impossible. The number of hits must be between 0 and {of}.")
-    if not 0 < level < 1:
-        raise ValueError(f"The level of an interval must be between 0 and 1, not {level}.")
     if of == 0:
         return 0.0, 1.0
-    tail = (1 - level) / 2
-    value = hits / of
+    value, tail = hits / of, (1 - LEVEL) / 2
     low = 0.0 if hits == 0 else min(value, float(scipy.special.betaincinv(hits + 0.5, of - hits + 0.5, tail)))
     high = 1.0 if hits == of else max(value, float(scipy.special.betaincinv(hits + 0.5, of - hits + 0.5, 1 - tail)))
     return low, high
@@ -73,7 +69,25 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Interval:
+    """An estimate with the ends of its 95% interval. The value is None if nothing was counted."""
+
+    value: float | None
+    low: float
+    high: float
+
+    def contribution(self, total: float, part: float) -> tuple[float, float]:
+        """Return the ends of a total that contains this estimate, if all other parts of the total are fixed.
+
+        total: the sum of all parts.
+        part: factor by which this estimate is multiplied in the total.
+        """
+        middle = self.value or 0.0
+        return total - part * (middle - self.low), total + part * (self.high - middle)
+
+
+@dataclass(frozen=True)
+class Estimate(Interval):
     """A proportion with its 95% interval, as fractions.
 
     value: the estimate; None if nothing was counted.
@@ -85,9 +99,6 @@ class Estimate:
         of the sum of their squares. The resulting ends are clipped to 0 and 1.
     """
 
-    value: float | None
-    low: float
-    high: float
     hits: float
     count: float
     parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)

@@ -9,10 +9,11 @@ then at least as large as the observed difference.
 
 from collections.abc import Callable
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
@@ -28,7 +29,7 @@ AT_ONCE = 1 << 22  # maximum number of random swaps in memory at once
 
 
 def bootstrap(
-    values: npt.NDArray[np.float64], score: Callable[[npt.NDArray[np.float64]], float], *, seed: str
+    values: Floats, score: Callable[[Floats], float], *, seed: str
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the ends of the bootstrap interval of a score.
 
@@ -49,7 +50,7 @@ def bootstrap(
     return (low, high) if high - low > SLACK else (None, None)
 
 
-def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDArray[np.float64]:
+def bayesian_bootstrap(values: Floats, *, seed: str) -> Floats:
     """Return the ends of the interval of each column's mean, (2, columns).
 
     The frequency of each value is drawn from its posterior (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics
@@ -63,11 +64,33 @@ def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDA
     weights = drawing.standard_gamma([1.0] * len(values) + [0.5, 0.25], size=(REPLICATES, len(values) + 2))
     weights /= weights.sum(axis=1, keepdims=True)
     drawn = weights @ np.concatenate([values, np.zeros_like(values[:1]), np.ones_like(values[:1])])
-    ends: npt.NDArray[np.float64] = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    ends: Floats = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return ends
 
 
-def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
+class Ratio(NamedTuple):
+    """A ratio of two sums over units.
+
+    value: the ratio.
+    without: the ratio if each unit in turn is left out, (units,).
+    """
+
+    value: float
+    without: Floats
+
+
+def ratio(parts: Floats, wholes: Floats, part: float | None = None) -> Ratio:
+    """Return a ratio of two sums over units. If a unit contributes everything, leaving it out changes nothing.
+
+    parts, wholes: what each unit contributes to the numerator and the denominator, (units,).
+    part: the numerator; by default, the sum of `parts`.
+    """
+    part, whole = parts.sum() if part is None else part, wholes.sum()
+    value, left = part / whole, whole - wholes
+    return Ratio(float(value), np.divide(part - parts, left, out=np.full(len(parts), value), where=left > 0))
+
+
+def jackknife(value: float, without: Floats) -> Estimate:
     """Estimate a share with the Jeffreys interval of a simple random sample that has the jackknife variance.
 
     If leaving out a unit never changes the share, the units count as a simple random sample. There is no interval with
@@ -83,7 +106,7 @@ def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 
-def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Difference | None:
+def jackknife_difference(value: float, without: Floats) -> Difference | None:
     """Return the difference between two shares with its normal jackknife interval.
 
     value: the difference.
@@ -97,15 +120,15 @@ def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Diff
     return Difference(value, max(-1.0, value - off), min(1.0, value + off))
 
 
-def _spread(without: npt.NDArray[np.float64]) -> float:
+def _spread(without: Floats) -> float:
     """Return the jackknife variance of a figure; 0 for a single unit."""
     return float((len(without) - 1) * without.var())
 
 
 def randomization(
-    first: npt.NDArray[np.float64],
-    second: npt.NDArray[np.float64],
-    score: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    first: Floats,
+    second: Floats,
+    score: Callable[[Floats], Floats],
     *,
     seed: str,
 ) -> float:
@@ -123,7 +146,7 @@ def randomization(
     both = (first.sum(axis=0) + second.sum(axis=0))[:, None]
     apart = first - second
 
-    def distance(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def distance(sums: Floats) -> Floats:
         return np.abs(score(sums) - score(both - sums))
 
     seen = float(distance(first.sum(axis=0)[:, None])[0])
@@ -137,9 +160,9 @@ def randomization(
 
 
 def apart(
-    first: npt.NDArray[np.float64],
-    second: npt.NDArray[np.float64],
-    score: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    first: Floats,
+    second: Floats,
+    score: Callable[[Floats], Floats],
     *,
     seed: str,
 ) -> tuple[Difference | None, float]:
@@ -156,7 +179,7 @@ def apart(
     return difference, randomization(first, second, score, seed=seed)
 
 
-def percentiles(results: npt.NDArray[np.float64]) -> tuple[float, float]:
+def percentiles(results: Floats) -> tuple[float, float]:
     """Return the 2.5% and the 97.5% quantile of the results of all replicates."""
     low, high = np.quantile(results, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

@@ -1,28 +1,271 @@
 """Three estimators of the share of each label in a corpus that a judge labelled and people read in part.
 
-They are people alone (corpus_share.py), the Rogan-Gladen correction, and prediction-powered inference. The module also
-computes how many more items people must read for a target width. judge_agreement.py measures how well the judge agrees
-with people, and benchmarks/judge.py measures the coverage of the intervals.
+They are people alone, the Rogan-Gladen correction, and prediction-powered inference. All three take the labels of the
+items that people read as they are, and estimate only the unread items. The share is therefore exact if everything was
+read. The module also computes how many more items people must read for a target width. judge_agreement.py measures how
+well the judge agrees with people, and benchmarks/judge.py measures the coverage of the intervals.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import hypot
+from enum import Enum
+from math import fsum, hypot, sqrt
 
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
-from annotate.core.estimation.corpus_share import (
-    ALL,
-    LEAST_DISAGREEMENTS,
-    CorpusShare,
-    Counts,
-    ReadSample,
-    Reason,
-    fallback,
-    people_alone,
-)
-from annotate.core.estimation.proportions import SLACK, Estimate, moved
+from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Interval, Unread, Z, moved
+
+# If judge and people disagree on fewer items than this, the interval is usually wider than 95% coverage requires.
+LEAST_DISAGREEMENTS = 5
+MOST_CLASSES = 5  # maximum number; quantiles separate the classes if there are more inclusion probabilities
+Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
+ALL = slice(None)
+
+
+class Reason(Enum):
+    """Why an estimate falls back to people alone, or why its interval needs caution. The value is the text to show."""
+
+    WEAK = "same as people alone, because judge and people correlate too weakly"
+    UNRELATED = "same as people alone, because the judge or people gave this label to none or all of the items read"
+    UNINFORMATIVE = "same as people alone, because the judge gives this label no more often when people give it"
+    INCONSISTENT = (
+        "same as people alone, because the judge gives this label less often than its rate of false positives"
+    )
+    FEW_DISAGREEMENTS = "judge and people disagree on fewer than five items, so the interval is too wide"
+
+    @property
+    def is_fallback(self) -> bool:
+        return self is not Reason.FEW_DISAGREEMENTS
+
+
+@dataclass(frozen=True)
+class ReadSample:
+    """A corpus of N items that a judge labelled, and the n items that people read.
+
+    labels: the K labels.
+    corpus: number of corpus items by the judge's label, (K,). If the judge refused to label some items, their number is
+        the last of K + 1 values, (K + 1,).
+    judge: index of the judge's label of each item read, or K for a refusal, (n,).
+    people: index of people's final label of each item read, (n,).
+    chances: inclusion probability of each item read, above 0 and at most 1, (n,).
+
+    Raise ValueError if the shapes differ, an index or probability is out of range, or more items were read than the
+    corpus has.
+    """
+
+    labels: tuple[str, ...]
+    corpus: Ints
+    judge: Ints
+    people: Ints
+    chances: Floats
+
+    def __post_init__(self) -> None:
+        size = len(self.labels)
+        counts = (size,), (size + 1,)
+        if self.corpus.shape not in counts or not self.judge.shape == self.people.shape == self.chances.shape:
+            raise ValueError(
+                "The arrays of a sample differ in length. They must have a value per item read and a count per label."
+            )
+        for places, number in ((self.judge, len(self.corpus)), (self.people, size)):
+            if len(places) and not (places.min() >= 0 and places.max() < number):
+                raise ValueError(f"An index is not one of the {number} labels. Indices must be from 0 to {number - 1}.")
+        if not np.all((self.chances > 0) & (self.chances <= 1)):
+            raise ValueError(
+                "An inclusion probability is not above 0 and at most 1. Specify the probabilities of the design."
+            )
+        if np.any(np.bincount(self.judge, minlength=len(self.corpus)) > self.corpus):
+            raise ValueError(
+                "People read more items with a label than the corpus contains. Count the judge's labels again."
+            )
+
+
+@dataclass(frozen=True)
+class CorpusShare(Interval):
+    """The share of a label in a corpus.
+
+    value: the estimate, a fraction; None if nothing was read.
+    low, high: the ends of its 95% interval, fractions.
+    reasons: why this is the estimate from people alone, or why its interval needs caution.
+    more: number of additional items to read for the target half-width; None if there is no target, or if no number of
+        items is enough.
+    """
+
+    reasons: tuple[Reason, ...] = ()
+    more: int | None = None
+
+    @property
+    def is_fallback(self) -> bool:
+        return any(reason.is_fallback for reason in self.reasons)
+
+    def is_within(self, half_width: float) -> bool:
+        return self.high - self.low <= 2 * half_width
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts for one label in a sample.
+
+    Arrays of shape (C, 2, 2) have one table per class of items with similar inclusion probability. Rows are the judge's
+    label and columns people's: 1 for this label, 0 for all others. A refusal counts as row 0, because both corrections
+    work with any prediction. If refusals were left out, the remaining items would be treated as a random sample of the
+    corpus, which they rarely are.
+
+    unread: number of unread items by the judge's label, (2,).
+    read: number of items read, (C, 2, 2).
+    weight: sums of the weights 1/chance of the items read, (C, 2, 2).
+    squares: sums of the squared weights, (C, 2, 2).
+    """
+
+    unread: Floats
+    read: Floats
+    weight: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, sample: ReadSample, place: int) -> "Counts":
+        """Tabulate the items read: in row 1 those that the judge gave a label, in column 1 those that people gave it.
+
+        place: index of the label.
+        """
+        judged, chances = float(sample.corpus[place]), sample.chances
+        corpus = np.array([float(sample.corpus.sum()) - judged, judged])
+        rows, columns = sample.judge == place, sample.people == place
+        distinct, class_of = np.unique(chances, return_inverse=True)
+        if len(distinct) > MOST_CLASSES:
+            edges = np.quantile(chances, np.arange(1, MOST_CLASSES) / MOST_CLASSES)
+            class_of = np.searchsorted(edges, chances, side="right")
+        number = min(MOST_CLASSES, max(1, len(distinct)))
+        cell, weights = 4 * class_of + 2 * rows.astype(np.int64) + columns, 1 / chances
+        read, weight, squares = (
+            np.bincount(cell, weights=weight_of_cell, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
+            for weight_of_cell in (np.ones(len(cell)), weights, weights**2)
+        )
+        return cls(corpus - read.sum(axis=(0, 2)), read, weight, squares)
+
+    @property
+    def corpus(self) -> float:
+        return float(self.unread.sum() + self.read.sum())
+
+    @property
+    def cautions(self) -> tuple[Reason, ...]:
+        """Why the interval of an estimate that also uses the judge's labels needs caution."""
+        disagreements = self.read[:, 0, 1].sum() + self.read[:, 1, 0].sum()
+        return (Reason.FEW_DISAGREEMENTS,) if disagreements < LEAST_DISAGREEMENTS else ()
+
+    def rate(self, of: Cells, hits: Cells) -> Estimate:
+        """Estimate how often an unread item that belongs to the cells `of` belongs to the cells `hits`.
+
+        Each item read represents weight - 1 unread items. Within a class, the rate has Jeffreys' interval at Kish's
+        effective size (proportions.Unread). MOVER combines the intervals of all classes (Zou and Donner 2008,
+        Statistics in Medicine 27(10)). It also includes the error that arises because the number of unread items per
+        class is unknown.
+
+        With a single effective size for all classes, the interval would often miss the rate of a label that is rare
+        among the few items with a large weight. With 500 items, it covered only 79%.
+        """
+        alike, spread = self.weight - self.read, self.squares - self.weight
+        groups = [
+            Unread(
+                seen=float(items[of].sum()),
+                off=float(items[hits].sum()),
+                spread=float(squares[of].sum()),
+                spread_off=float(squares[hits].sum()),
+            )
+            for items, squares in zip(alike, spread, strict=True)
+        ]
+        classes = [(group, group.rate()) for group in groups if group.seen > SLACK]
+        if not classes:
+            return UNKNOWN
+        seen = fsum(group.seen for group, _ in classes)
+        value = min(1.0, fsum(group.off for group, _ in classes) / seen)
+        ends = [rate.contribution(value, group.seen / seen) for group, rate in classes]
+        between = fsum(group.spread * ((rate.value or 0.0) - value) ** 2 for group, rate in classes)
+        ends.append((value - Z * sqrt(between) / seen, value + Z * sqrt(between) / seen))
+        count = seen**2 / fsum(group.spread for group, _ in classes)
+        return Estimate(value, *moved(value, ends), value * count, count)
+
+    def correlation(self) -> float | None:
+        """Return the weighted correlation (phi) of the judge's and people's labels; None if either is constant."""
+        weight = self.weight.sum(axis=0)
+        shares = weight / weight.sum() if weight.any() else weight
+        judge, people = float(shares[1].sum()), float(shares[:, 1].sum())
+        spread = judge * (1 - judge) * people * (1 - people)
+        return float(shares[1, 1] - judge * people) / sqrt(spread) if spread > SLACK else None
+
+    def least_correlation(self) -> float:
+        """Return the correlation below which prediction-powered inference falls back to people alone.
+
+        It is 1/sqrt(n - 2), where n is Kish's effective number of items read, or 1 if n is below 3.
+        """
+        number = float(self.weight.sum()) ** 2 / float(self.squares.sum()) if self.squares.any() else 0.0
+        return 1 / sqrt(max(1.0, number - 2))
+
+    def expected(self, size: float) -> "Counts":
+        """Return the expected counts of a draw of `size` items by the same design and with the same error rates."""
+        judged = self.unread + self.read.sum(axis=(0, 2))
+        sample, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
+        if not sample.any():  # if nothing was read, all classes and labels are treated as equal
+            sample, weight = sample + SLACK, weight + 1.0
+        # Corpus items by class and the judge's label. If nothing was read under a label, its items are spread over the
+        # classes like the items of all labels together.
+        shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
+        items = judged * shares / shares.sum(axis=0)
+        drawn = _drawn(items.sum(axis=1), sample.sum(axis=1), size)
+        part = np.divide(drawn, items.sum(axis=1), out=np.ones(len(items)), where=items.sum(axis=1) > 0)[:, None, None]
+        confusion = np.divide(
+            self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
+        )
+        cells = items[:, :, None] * (sample[:, :, None] * confusion + 0.5) / (sample[:, :, None] + 1)
+        # The factor by which unequal probabilities within a class increase the variance.
+        cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
+        read = part * cells
+        return Counts(judged - read.sum(axis=(0, 2)), read, cells, cells + cost * (cells / part - cells))
+
+    def share(self, value: float | None, low: float, high: float, *reasons: Reason) -> CorpusShare:
+        """Convert the share of a label in the unread items, with its interval, to its share in the whole corpus."""
+        unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
+        if value is None and unread:
+            return CorpusShare(None, 0.0, 1.0, reasons)
+        estimate, least, most = ((hits + unread * end) / corpus for end in (value or 0.0, low, high))
+        return CorpusShare(estimate, least, most, reasons)
+
+
+def _drawn(items: Floats, read: Floats, size: float) -> Floats:
+    """Allocate a draw of `size` items to classes in proportion to the items read, but not more than a class has."""
+    if len(items) == 1:
+        return np.array([min(size, float(items[0]))])
+    low, high = 0.0, 1 + float(np.divide(items, read, out=np.zeros(len(items)), where=read > 0).max(initial=0.0))
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(np.minimum(items, middle * read).sum()) < size else (low, middle)
+    drawn: Floats = np.minimum(items, high * read)
+    return drawn
+
+
+def people_alone(counts: Counts) -> CorpusShare:
+    """Estimate the share from people's labels alone, weighted by the design (Hajek estimator).
+
+    See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is Jeffreys' at
+    the effective size. If none of the items read have the label, the high end is Clopper and Pearson's instead; if all
+    of them have it, the low end is. Jeffreys' interval would cover a share of 10% in 30 items too rarely (Brown, Cai
+    and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use strata, so it tends to be
+    too wide for a stratified draw.
+    """
+    rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
+    low, high = rate.low, rate.high
+    if rate.count:
+        end = 1 - ((1 - LEVEL) / 2) ** (1 / rate.count)
+        low = low if hits < counts.read.sum() else min(low, 1 - end)
+        high = high if hits else max(high, end)
+    return counts.share(rate.value, low, high)
+
+
+def fallback(counts: Counts, reason: Reason) -> CorpusShare:
+    """Return the estimate from people alone, with the reason why another estimator falls back to it."""
+    return replace(people_alone(counts), reasons=(reason,))
+
 
 # --- The judge's share of a label, corrected for the judge's sensitivity and specificity.
 
@@ -59,9 +302,7 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
     ends = [end for end in (0.0, 1.0, value, *_roots(hit, false, judged)) if _holds(hit, false, judged, end)]
     if not ends:
         return fallback(counts, Reason.INCONSISTENT)
-    few = counts.disagreements < LEAST_DISAGREEMENTS
-    reasons = [Reason.FEW_DISAGREEMENTS] if few else []
-    return counts.share(value, min(value, *ends), max(value, *ends), *reasons)
+    return counts.share(value, min(value, *ends), max(value, *ends), *counts.cautions)
 
 
 def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
@@ -95,18 +336,14 @@ class LabelShares:
     """The share of a label in the corpus by each of the three estimators.
 
     label: the label.
-    judged: the judge's own share, uncorrected.
     correlation: correlation of the judge's and people's labels (0 or 1 for this label); None if either is constant.
     least_correlation: correlation above which PPI++ improves on people alone, 1/sqrt(n - 2).
-    power: tuned weight (lambda) of the judge's labels; 0 if prediction-powered inference falls back to people alone.
     people, rogan_gladen, prediction_powered: the three estimates.
     """
 
     label: str
-    judged: float
     correlation: float | None
     least_correlation: float
-    power: float
     people: CorpusShare
     rogan_gladen: CorpusShare
     prediction_powered: CorpusShare
@@ -125,30 +362,12 @@ def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[L
         raise ValueError(f"The half-width must be between 0 and 1, not {half_width}.")
     if not sample.corpus.sum():
         raise ValueError("The corpus is empty. Specify how many items have each of the judge's labels.")
-    return [_label_shares(Counts.of(sample, place), label, half_width) for place, label in enumerate(sample.labels)]
-
-
-def _label_shares(counts: Counts, label: str, half_width: float | None) -> LabelShares:
-    people, corrected, powered = (
-        way(counts) if half_width is None else with_more(way, counts, half_width)
-        for way in (people_alone, rogan_gladen, prediction_powered)
-    )
-    return LabelShares(
-        label,
-        float(counts.unread[1] + counts.read[:, 1].sum()) / counts.corpus,
-        counts.correlation(),
-        counts.least_correlation(),
-        0.0 if powered.is_fallback else power(counts),
-        people,
-        corrected,
-        powered,
-    )
-
-
-def power(counts: Counts) -> float:
-    """Return PPI++'s tuned lambda, the weighted least-squares slope of people's labels on the judge's labels."""
-    other, judged = (counts.rate((row, ALL), (row, 1)).value for row in (0, 1))
-    return (judged or 0.0) - (other or 0.0)
+    shares = []
+    for place, label in enumerate(sample.labels):
+        counts = Counts.of(sample, place)
+        estimates = (with_more(way, counts, half_width) for way, _ in WAYS)
+        shares.append(LabelShares(label, counts.correlation(), counts.least_correlation(), *estimates))
+    return shares
 
 
 def prediction_powered(counts: Counts) -> CorpusShare:
@@ -175,38 +394,35 @@ def prediction_powered(counts: Counts) -> CorpusShare:
         return fallback(counts, Reason.UNRELATED)
     if abs(correlation) < counts.least_correlation():
         return fallback(counts, Reason.WEAK)
-    value, ends = 0.0, []
-    for row in (0, 1):
-        share = float(counts.unread[row]) / max(1.0, float(counts.unread.sum()))
-        rate = counts.rate((row, ALL), (row, 1))
-        if share and rate.value is None:
-            return fallback(counts, Reason.UNRELATED)
-        middle = rate.value or 0.0
-        value += share * middle
-        ends.append((share * (rate.low - middle), share * (rate.high - middle)))
-    low, high = moved(value, [(value + down, value + up) for down, up in ends])
-    few = counts.disagreements < LEAST_DISAGREEMENTS
-    return counts.share(value, low, high, *([Reason.FEW_DISAGREEMENTS] if few else []))
+    shares = [float(unread) / max(1.0, float(counts.unread.sum())) for unread in counts.unread]
+    rates = [counts.rate((row, ALL), (row, 1)) for row in (0, 1)]
+    if any(share and rate.value is None for share, rate in zip(shares, rates, strict=True)):
+        return fallback(counts, Reason.UNRELATED)
+    value = sum(share * (rate.value or 0.0) for share, rate in zip(shares, rates, strict=True))
+    low, high = moved(value, [rate.contribution(value, share) for share, rate in zip(shares, rates, strict=True)])
+    return counts.share(value, low, high, *counts.cautions)
 
 
-def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: float) -> CorpusShare:
+Way = Callable[[Counts], CorpusShare]
+
+
+def with_more(way: Way, counts: Counts, half_width: float | None) -> CorpusShare:
     """Estimate the share, and how many more items people must read for the half-width.
 
     The rates in these items are assumed to be those observed in the items already read.
 
     way: the estimator.
-    half_width: target half-width, a fraction.
+    half_width: target half-width, a fraction; None for no target.
     """
     share = way(counts)
-    if share.high - share.low <= 2 * half_width:
-        return replace(share, more=0)
-    read = few = int(counts.read.sum())
-    enough = int(counts.corpus)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        expected = way(counts.expected(middle))
-        few, enough = (few, middle) if expected.high - expected.low <= 2 * half_width else (middle, enough)
-    return replace(share, more=enough - read)
+    if half_width is None or share.is_within(half_width):
+        return replace(share, more=None if half_width is None else 0)
+
+    def is_enough(number: int) -> bool:
+        return way(counts.expected(number)).is_within(half_width)
+
+    read, corpus = int(counts.read.sum()), int(counts.corpus)
+    return replace(share, more=bisect_left(range(corpus), True, lo=read + 1, key=is_enough) - read)
 
 
 # --- The share of each label in a corpus, from a uniform draw in which people read part of each stratum.
@@ -215,9 +431,6 @@ def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: 
 # estimator is applied twice. First it is applied to the corpus, as if people had read the whole draw. Then it is
 # applied to each stratum of the draw, with the items that people did read. MOVER combines the two intervals (Zou and
 # Donner 2008, Statistics in Medicine 27(10)). benchmarks/judge.py measures the coverage.
-
-
-Way = Callable[[Counts], CorpusShare]
 
 
 def _by_people(counts: Counts) -> CorpusShare:
@@ -310,15 +523,12 @@ class _Label:
     def share(self, way: Way, of_stratum: Way, factor: float = 1.0) -> CorpusShare:
         whole = way(self.whole(factor, by_judge=way is not people_alone))
         value = whole.value or 0.0
-        drawn, ends = float(self.drawn.sum() * factor), [(whole.low, whole.high)]
-        for counts in self.strata(factor):
-            part, of = counts.corpus / drawn, of_stratum(counts)
-            middle = of.value or 0.0
-            ends.append((value - part * (middle - of.low), value + part * (of.high - middle)))
-        low, high = moved(value, ends)
+        drawn = float(self.drawn.sum() * factor)
+        by_stratum = (of_stratum(counts).contribution(value, counts.corpus / drawn) for counts in self.strata(factor))
+        low, high = moved(value, [(whole.low, whole.high), *by_stratum])
         return replace(whole, low=low, high=high)
 
-    def with_more(self, way: Way, of_stratum: Way, half_width: float) -> CorpusShare:
+    def with_more(self, way: Way, of_stratum: Way, half_width: float | None) -> CorpusShare:
         """Estimate the share, and how many more items people must read for the half-width.
 
         The additional items come from a larger draw of the same design. `more` is None if even a draw of the whole
@@ -326,18 +536,17 @@ class _Label:
 
         way: the estimator for the corpus.
         of_stratum: the estimator for a stratum.
-        half_width: target half-width, a fraction.
+        half_width: target half-width, a fraction; None for no target.
         """
         share = self.share(way, of_stratum)
-        read, low, high = float(self.read.sum()), 1.0, float(self.corpus.sum() / self.drawn.sum())
-        if share.high - share.low <= 2 * half_width:
-            return replace(share, more=0)
+        if half_width is None or share.is_within(half_width):
+            return replace(share, more=None if half_width is None else 0)
+        low, high = 1.0, float(self.corpus.sum() / self.drawn.sum())
         for _ in range(20):
             middle = (low + high) / 2
-            expected = self.share(way, of_stratum, middle)
-            low, high = (low, middle) if expected.high - expected.low <= 2 * half_width else (middle, high)
-        largest = high >= self.corpus.sum() / self.drawn.sum()
-        return replace(share, more=None if largest else int(np.ceil((high - 1) * read)))
+            low, high = (low, middle) if self.share(way, of_stratum, middle).is_within(half_width) else (middle, high)
+        is_largest = high >= self.corpus.sum() / self.drawn.sum()
+        return replace(share, more=None if is_largest else int(np.ceil((high - 1) * self.read.sum())))
 
 
 def shares_of_draw(draw: AuditedDraw, half_width: float | None = None) -> list[LabelShares]:
@@ -362,17 +571,5 @@ def _shares(draw: AuditedDraw, place: int, half_width: float | None) -> LabelSha
         .reshape(size, 2, 2)
         .astype(np.float64),
     )
-    people, corrected, powered = (
-        label.share(*ways) if half_width is None else label.with_more(*ways, half_width) for ways in WAYS
-    )
-    whole = label.whole()
-    return LabelShares(
-        draw.labels[place],
-        float(draw.corpus[place]) / corpus,
-        whole.correlation(),
-        whole.least_correlation(),
-        0.0 if powered.is_fallback else power(whole),
-        people,
-        corrected,
-        powered,
-    )
+    whole, estimates = label.whole(), (label.with_more(*ways, half_width) for ways in WAYS)
+    return LabelShares(draw.labels[place], whole.correlation(), whole.least_correlation(), *estimates)

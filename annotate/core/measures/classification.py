@@ -280,9 +280,7 @@ class Paired:
         if self.groups is not None:
             _, parts = np.unique(self.groups, return_inverse=True)
             return (parts, places), np.ones(int(parts.max()) + 1 if len(parts) else 0)
-        alike = np.stack([self.gold.astype(np.float64), self.said.astype(np.float64), self.weights])
-        _, first, times = np.unique(alike, axis=1, return_index=True, return_counts=True)
-        return (np.arange(len(first)), first), times.astype(np.float64)
+        return _alike(self.gold, self.said, self.weights)
 
     def _without(self, parts: tuple[Ints, ...]) -> Iterator[Margins]:
         number, place = parts
@@ -301,6 +299,13 @@ class Paired:
                 np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
                 np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
             )
+
+
+def _alike(*columns: Ints | Floats) -> tuple[tuple[Ints, ...], Floats]:
+    """Return the distinct rows of several columns in the form of `Paired._parts`."""
+    rows = np.stack([column.astype(np.float64) for column in columns])
+    _, first, times = np.unique(rows, axis=1, return_index=True, return_counts=True)
+    return (np.arange(len(first)), first), times.astype(np.float64)
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
@@ -371,12 +376,7 @@ class _Both:
         values: the differences, (M,).
         """
         one, two = self.first, self.second
-        if one.groups is not None:
-            parts, times = one._parts
-        else:
-            alike = np.stack([one.gold.astype(np.float64), one.said.astype(np.float64), two.said, one.weights])
-            _, first, counted = np.unique(alike, axis=1, return_index=True, return_counts=True)
-            parts, times = (np.arange(len(first)), first), counted.astype(np.float64)
+        parts, times = _alike(one.gold, one.said, two.said, one.weights) if one.groups is None else one._parts
         if (units := int(times.sum())) < 2:
             return units, np.zeros_like(values)
         strata, begun = np.zeros(len(times), dtype=np.int64), 0

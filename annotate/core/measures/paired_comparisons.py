@@ -26,7 +26,7 @@ from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, Z, proportion
-from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles, ratio
 from annotate.core.measures.ranked_labels import Share
 
 # --- The Bradley-Terry model of paired comparisons
@@ -149,7 +149,10 @@ class Pair(NamedTuple):
     majority, majority_shares: number and share of finished units with a majority for a, for b, for a tie, and without a
         majority. Unfinished units are left out, because they may still get one.
     win: share of judgments for a, where a tie counts as half.
-    p: p-value of the sign test; 1 if no unit has a majority for either system.
+    p: p-value of the exact sign test that both systems are preferred equally often (Dixon and Mood 1946, The
+        Statistical Sign Test, JASA 41(236)). It counts the majority of each unit, not single judgments. Annotators who
+        see the same replies are not independent, so a test of single judgments would reject too often. It is 1 if no
+        unit has a majority for either system.
     """
 
     systems: tuple[str, str]
@@ -180,9 +183,10 @@ def compared(judgments: Sequence[Judgment]) -> list[Pair]:
 
 def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
     answers = (*systems, TIE)
-    answered, finished = _by_unit(judgments), _by_unit(each for each in judgments if each.is_finished)
-    table = np.array([[each.count(answer) for answer in answers] for each in answered.values()], dtype=np.float64)
-    decided = Counter(majority(each) for each in finished.values())
+    answered = _by_unit(judgments)
+    finished = _by_unit(judgment for judgment in judgments if judgment.is_finished)
+    table = np.array([[unit.count(answer) for answer in answers] for unit in answered.values()], dtype=np.float64)
+    decided = Counter(map(majority, finished.values()))
     shares = {answer: _share(table[:, place], table.sum(axis=1)) for place, answer in enumerate(answers)}
     return Pair(
         systems,
@@ -194,7 +198,7 @@ def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
         {answer: decided[answer] for answer in (*answers, NONE)},
         {answer: _of_units(decided[answer], len(finished)) for answer in (*answers, NONE)},
         _share(table[:, 0] + table[:, 2] / 2, table.sum(axis=1)),
-        sign_test(decided[systems[0]], decided[systems[1]]),
+        mcnemar(decided[systems[0]], decided[systems[1]]),
     )
 
 
@@ -206,35 +210,14 @@ def _by_unit(judgments: Iterable[Judgment]) -> dict[Hashable, list[str]]:
 
 
 def _share(parts: Floats, wholes: Floats) -> Estimate:
-    """Estimate the ratio of two sums over units, with a jackknife interval.
-
-    parts, wholes: what each unit contributes to the numerator and the denominator, (units,).
-    """
-    whole = wholes.sum()
-    if not whole:
-        return UNKNOWN
-    value = float(parts.sum() / whole)
-    left = whole - wholes
-    without = np.divide(parts.sum() - parts, left, out=np.full(len(parts), value), where=left > 0)
-    return jackknife(value, without)
+    """Estimate the ratio of two sums over units, with a jackknife interval."""
+    return jackknife(*ratio(parts, wholes)) if wholes.any() else UNKNOWN
 
 
 def _of_units(hits: int, units: int) -> Estimate:
     """Estimate a share of units, without an interval if there are fewer than LEAST_LEFT_OUT."""
     share = proportion(hits, units)
     return share if units >= LEAST_LEFT_OUT else replace(share, low=0.0, high=1.0)
-
-
-def sign_test(first: int, second: int) -> float:
-    """Return the two-sided p-value of the sign test that both systems are preferred equally often.
-
-    The test counts the majority of each unit, not single judgments. Annotators who see the same replies are not
-    independent, so a test of single judgments would reject too often. It is the exact binomial test, as in `mcnemar`
-    (Dixon and Mood 1946, The Statistical Sign Test, JASA 41(236)).
-
-    first, second: number of units with a majority for each system. Ties and units without a majority do not count.
-    """
-    return mcnemar(first, second)
 
 
 # --- Win rates over all opponents
@@ -259,16 +242,16 @@ def standings(judgments: Sequence[Judgment]) -> list[Standing]:
     rows = []
     for system in systems_of(judgments):
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-        for each in judgments:
-            if system in each.systems:
-                counts = parts[each.cluster]
-                counts[0] += each.answer == system
-                counts[1] += each.answer == TIE
+        for judgment in judgments:
+            if system in judgment.systems:
+                counts = parts[judgment.cluster]
+                counts[0] += judgment.answer == system
+                counts[1] += judgment.answer == TIE
                 counts[2] += 1
         table = np.array(list(parts.values()), dtype=np.float64)
         won, tied, whole = (int(number) for number in table.sum(axis=0))
         rows.append(Standing(system, whole, won, tied, _share(table[:, 0] + table[:, 1] / 2, table[:, 2])))
-    return sorted(rows, key=lambda each: (-(each.win.value or 0.0), each.system))
+    return sorted(rows, key=lambda row: (-(row.win.value or 0.0), row.system))
 
 
 def systems_of(judgments: Iterable[Judgment]) -> list[str]:
@@ -404,32 +387,23 @@ class Sides(NamedTuple):
 
 def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
     """Return the position bias of all annotators together, and of each annotator, most significant first."""
-    shown = [each for each in judgments if each.first and each.person is not None]
+    shown = [judgment for judgment in judgments if judgment.first and judgment.person is not None]
     by_person: defaultdict[Hashable, list[Judgment]] = defaultdict(list)
-    for each in shown:
-        by_person[each.person].append(each)
-    whole = _sides(None, shown)
+    for judgment in shown:
+        by_person[judgment.person].append(judgment)
     people = [_sides(person, of_person) for person, of_person in by_person.items()]
-    tested = holm([_against_half(each) for each in people])
-    people = [each._replace(p=p) for each, p in zip(people, tested, strict=True)]
-    return whole, sorted(people, key=lambda each: (each.p if each.p is not None else 1.0, -_off(each), -each.judgments))
+    adjusted = holm([mcnemar(bias.first, bias.judgments - bias.ties - bias.first) for bias in people])
+    people = [bias._replace(p=p) for bias, p in zip(people, adjusted, strict=True)]
+    return _sides(None, shown), sorted(people, key=lambda bias: (bias.p, -_off(bias), -bias.judgments))
 
 
 def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
     chosen = [judgment for judgment in judgments if judgment.answer != TIE]
     first = np.array([judgment.answer == judgment.first for judgment in chosen], dtype=np.float64)
-    units: dict[Hashable, list[float]] = {}
-    for judgment, is_first in zip(chosen, first, strict=True):
-        counts = units.setdefault(judgment.cluster, [0.0, 0.0])
-        counts[0] += is_first
-        counts[1] += 1
-    table = np.array(list(units.values()), dtype=np.float64).reshape(-1, 2)
-    share = _share(table[:, 0], table[:, 1])
+    numbers: dict[Hashable, int] = {}
+    places = [numbers.setdefault(judgment.cluster, len(numbers)) for judgment in chosen]
+    share = _share(np.bincount(places, first), np.bincount(places).astype(np.float64)) if chosen else UNKNOWN
     return Sides(person, len(judgments), len(judgments) - len(chosen), int(first.sum()), share)
-
-
-def _against_half(bias: Sides) -> float:
-    return mcnemar(bias.first, bias.judgments - bias.ties - bias.first)
 
 
 def _off(bias: Sides) -> float:

@@ -19,7 +19,15 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.differences import Difference, paired
 from annotate.core.estimation.proportions import UNKNOWN, Estimate
-from annotate.core.estimation.resampling import LEAST_UNITS, bootstrap, jackknife, jackknife_difference, randomization
+from annotate.core.estimation.resampling import (
+    LEAST_UNITS,
+    Ratio,
+    bootstrap,
+    jackknife,
+    jackknife_difference,
+    randomization,
+    ratio,
+)
 
 # --- ROUGE and Dist of suggested replies
 #
@@ -188,19 +196,13 @@ MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1"
 TESTED = ("weighted_rouge", "p1", "mrr")
 
 
-class _Figure(NamedTuple):
-    """A figure, and its value if each message that contributes to it is left out in turn."""
-
-    value: float
-    without: Floats
-
-
 def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
     """Estimate each measure, with intervals over messages. A measure is UNKNOWN if no example counts for it.
 
     Dist-n is the number of distinct n-grams in the best replies, divided by the number of words in these replies.
     """
-    values = _figures(examples)
+    values = {name: _mean((example.message, value(example)) for example in examples) for name, value in MEANS.items()}
+    values |= {name: _distinct(examples, n) for name, n in DISTINCT.items()}
     return {name: jackknife(*value) if (value := values[name]) else UNKNOWN for name in MEASURES}
 
 
@@ -226,15 +228,12 @@ def _mean_difference(
     classification.py).
     """
 
-    def ahead(ones: Sequence[Example], others: Sequence[Example]) -> _Figure | None:
-        better = (
-            (
-                one.message,
-                None if (value_of_one := value(one)) is None else max(0.0, value_of_one - (value(other) or 0.0)),
-            )
-            for one, other in zip(ones, others, strict=True)
-        )
-        return _mean(_sums(better))
+    def gain(one: Example, other: Example) -> tuple[str, float | None]:
+        value_of_one = value(one)
+        return one.message, None if value_of_one is None else max(0.0, value_of_one - (value(other) or 0.0))
+
+    def ahead(ones: Sequence[Example], others: Sequence[Example]) -> Ratio | None:
+        return _mean(map(gain, ones, others))
 
     up, down = ahead(first, second), ahead(second, first)
     if up is None or down is None or len(up.without) < LEAST_UNITS:
@@ -258,33 +257,18 @@ def p_values(first: Sequence[Example], second: Sequence[Example], *, seed: str) 
     by_measure: dict[str, float | None] = {}
     for name in TESTED:
         ones, others = (_sums((example.message, MEANS[name](example)) for example in side) for side in (first, second))
-        whole = ones[:, 1].sum()
-        by_measure[name] = (
-            randomization(ones[:, :1] / whole, others[:, :1] / whole, _total, seed=seed) if whole else None
-        )
+        means = ones[:, :1] / ones[:, 1].sum(), others[:, :1] / ones[:, 1].sum()
+        by_measure[name] = randomization(*means, lambda sums: sums[0], seed=seed) if len(ones) else None
     return by_measure
 
 
-def _total(sums: Floats) -> Floats:
-    total: Floats = sums[0]
-    return total
-
-
 def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
-    if [(example.message, example.rank is None) for example in first] != [
-        (example.message, example.rank is None) for example in second
-    ]:
+    ones, others = ([(example.message, example.rank is None) for example in side] for side in (first, second))
+    if ones != others:
         raise ValueError("The two systems must be measured on the same messages in the same order.")
 
 
 # --- Figures, and their values if a message is left out
-
-
-def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
-    means = {
-        name: _mean(_sums((example.message, value(example)) for example in examples)) for name, value in MEANS.items()
-    }
-    return means | {name: _distinct(examples, n) for name, n in DISTINCT.items()}
 
 
 def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
@@ -301,11 +285,12 @@ def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
     return np.array(list(sums.values()), dtype=np.float64).reshape(-1, 2)
 
 
-def _mean(sums: Floats) -> _Figure | None:
-    return _ratio(sums[:, 0].sum(), sums[:, 1].sum(), sums[:, 0], sums[:, 1]) if len(sums) else None
+def _mean(values: Iterable[tuple[str, float | None]]) -> Ratio | None:
+    sums = _sums(values)
+    return ratio(sums[:, 0], sums[:, 1]) if len(sums) else None
 
 
-def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
+def _distinct(examples: Sequence[Example], n: int) -> Ratio | None:
     """Return Dist-n. Leaving out a message removes the n-grams that only occur in the replies to this message."""
     by_message: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
@@ -315,19 +300,7 @@ def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
     messages = Counter(gram for grams in by_message.values() for gram in grams)
     alone = np.array([sum(messages[gram] == 1 for gram in grams) for grams in by_message.values()], dtype=np.float64)
     counted = np.array([words[message] for message in by_message], dtype=np.float64)
-    return _ratio(float(len(messages)), counted.sum(), alone, counted) if examples else None
-
-
-def _ratio(part: float, whole: float, parts: Floats, wholes: Floats) -> _Figure:
-    """Return part / whole, and its value if each message is left out in turn.
-
-    parts, wholes: what each message contributes to `part` and `whole`. If a message contributes everything, leaving it
-        out does not change the value.
-    """
-    left = whole - wholes
-    value = part / whole
-    without = np.divide(part - parts, left, out=np.full(len(parts), value), where=left > 0)
-    return _Figure(float(value), without)
+    return ratio(alone, counted, float(len(messages))) if examples else None
 
 
 # --- BLEU-4 of generated texts as in XGLUE's evaluation: sacrebleu's lower-cased corpus BLEU, between 0 and 1.

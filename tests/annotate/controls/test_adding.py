@@ -17,7 +17,7 @@ from annotate.controls.agreement_audit import add_audits
 from annotate.controls.checks import add_checks
 from annotate.core import stages
 from annotate.core.draws import hash_order
-from annotate.core.estimation.detector_error import allotted
+from annotate.core.estimation.label_errors import allotted
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import Export

@@ -11,7 +11,7 @@ from django.db.models import F
 from annotate.controls import decoys as known
 from annotate.core import stages
 from annotate.core.draws import hash_order
-from annotate.core.estimation.annotator_error import AskedSet
+from annotate.core.estimation.label_errors import AskedSet
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from annotate.kinds import Answer

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.estimation.detector_error import EXPONENT, by_power, further, rounded, spread
+from annotate.core.estimation.label_errors import EXPONENT, by_power, further, rounded, spread
 
 SIZES = st.dictionaries(st.text("abcde", min_size=1, max_size=3), st.integers(0, 5_000), min_size=1)
 

@@ -6,7 +6,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.core.aggregation import annotator_models, latent_models
+from annotate.core.aggregation import annotator_models
 from annotate.core.aggregation.annotator_models import MODEL, fit_dawid_skene
 from annotate.core.aggregation.answer_table import credit, tabulate, winners
 from tests.annotate import crowd
@@ -58,13 +58,13 @@ def confused(seed, units, people, accuracy):
 
 def from_votes(table):
     """The log-likelihood to which EM goes from the vote shares, without lots, heat and leaps."""
-    now = next(latent_models._batches(table, ""))[0].of([0])
-    return latent_models._climb(latent_models._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
+    now = next(annotator_models._batches(table, ""))[0].of([0])
+    return annotator_models._climb(annotator_models._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
 
 
 def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_is_found():
     table = anaesthetists()
-    found = latent_models.maxima(table, MODEL)
+    found = annotator_models.maxima(table, MODEL)
     theirs = found.prior.round(2).tolist().index([0.40, 0.42, 0.11, 0.07])
     assert found.chances[0, :, theirs].T.round(2).tolist() == [
         [0.89, 0.11, 0.0, 0.0],
@@ -131,33 +131,23 @@ def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
     assert winners(fit_dawid_skene(tabulate(rows, "ab")).posterior).all()
 
 
-def test_where_the_rounds_run_out_it_is_said():
-    found = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"), longest=3)
+def test_where_the_rounds_run_out_it_is_said(monkeypatch):
+    monkeypatch.setattr(annotator_models, "LONGEST", 3)
+    found = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"))
     assert (found.rounds, found.converged) == (3, False)
 
 
 # What crowd-kit 1.4.2 (Ustalov, Pavlichenko and Tseitlin 2024, Journal of Open Source Software 9(96)) makes of Dawid
 # and Skene's example by MACE(method=..., n_iter=3000, n_restarts=1): each patient's label, and some posteriors.
-CROWD_KIT = {
-    True: (
-        "132222132242121111222222112111131223233111212",
-        {
-            1: [0.0, 0.0, 0.999955, 0.000044],
-            2: [0.135108, 0.864840, 0.000026, 0.000026],
-            3: [0.002404, 0.997480, 0.000100, 0.000015],
-            35: [0.000010, 0.000010, 0.948984, 0.050997],
-        },
-    ),
-    False: (
-        "132222132243121111222222112111131224233111212",
-        {
-            1: [0.000001, 0.000001, 0.999269, 0.000730],
-            2: [0.113530, 0.886386, 0.000042, 0.000042],
-            3: [0.007394, 0.991898, 0.000591, 0.000117],
-            35: [0.0, 0.0, 0.001125, 0.998874],
-        },
-    ),
-}
+CROWD_KIT = (
+    "132222132242121111222222112111131223233111212",
+    {
+        1: [0.0, 0.0, 0.999955, 0.000044],
+        2: [0.135108, 0.864840, 0.000026, 0.000026],
+        3: [0.002404, 0.997480, 0.000100, 0.000015],
+        35: [0.000010, 0.000010, 0.948984, 0.050997],
+    },
+)
 FITS = [
     annotator_models.fit_dawid_skene,
     annotator_models.fit_one_coin,
@@ -166,11 +156,10 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize("variational", [True, False])
-def test_mace_says_what_a_published_program_says(variational):
+def test_mace_says_what_a_published_program_says():
     table = anaesthetists()
-    labels, posteriors = CROWD_KIT[variational]
-    found = annotator_models.fit_mace(table, variational=variational)
+    labels, posteriors = CROWD_KIT
+    found = annotator_models.fit_mace(table)
     assert "".join(table.labels[place] for place in found.posterior.argmax(axis=1)) == labels
     for unit, posterior in posteriors.items():
         assert found.posterior[unit] == pytest.approx(posterior, abs=2e-6)
@@ -238,19 +227,19 @@ def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit
     table = tabulate(crowd.rows("cf_amt")[:1_200], "01234")
     found = fit(table, seed="one")
     assert np.array_equal(found.posterior, fit(table, seed="one").posterior)
-    monkeypatch.setattr(latent_models, "BLOCK", 150)
+    monkeypatch.setattr(annotator_models, "BLOCK", 150)
     assert found.posterior == pytest.approx(fit(table, seed="one").posterior, abs=1e-4)
 
 
 def test_labels_of_the_truth_are_named_by_the_votes():
     table = tabulate([(unit, who, "ab"[unit % 2]) for unit in range(6) for who in range(3)], "ab")
-    found = latent_models.maxima(table, annotator_models.MODEL)
-    turned = latent_models.Climb(
+    found = annotator_models.maxima(table, annotator_models.MODEL)
+    turned = annotator_models.Climb(
         found.posterior[..., ::-1].copy(),
         found.prior[..., ::-1].copy(),
         found.chances[..., ::-1].copy(),
         found.likelihood,
     )
-    named = latent_models._named(turned, latent_models._votes(table))
+    named = annotator_models._named(turned, annotator_models._votes(table))
     assert named.posterior == pytest.approx(found.posterior)
     assert named.chances == pytest.approx(found.chances)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.controls.audit_report import audit_table
-from annotate.core.estimation.detector_error import (
+from annotate.core.estimation.label_errors import (
     Audit,
     bounds,
     contest_chance,

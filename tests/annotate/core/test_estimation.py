@@ -265,13 +265,6 @@ def test_the_interval_holds_the_proportion_and_stays_between_0_and_1(given_count
     assert 0 <= low <= hits / of <= high <= 1
 
 
-def test_a_higher_level_is_wider():
-    low, high = jeffreys(3, 30, level=0.99)
-    assert low < jeffreys(3, 30)[0] < jeffreys(3, 30)[1] < high
-    with pytest.raises(ValueError, match="not 95"):
-        jeffreys(1, 3, level=95)
-
-
 @pytest.mark.parametrize(("hits", "of"), [(-1, 3), (4, 3), (float("nan"), 3)])
 def test_what_is_no_proportion_is_refused(hits, of):
     with pytest.raises(ValueError, match="between 0 and 3"):

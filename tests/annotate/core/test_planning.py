@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.core.estimation.annotator_error import WIDER, AskedSet, false_among, in_precision, in_recall
-from annotate.core.estimation.detector_error import Audit, error, slips_of
+from annotate.core.estimation.label_errors import (
+    WIDER,
+    AskedSet,
+    Audit,
+    error,
+    false_among,
+    in_precision,
+    in_recall,
+    slips_of,
+)
 from annotate.evaluation import metrics
 from annotate.evaluation.uniform import Cell, Uniform
 from annotate.figures.draw_plan import alone, cheapest, is_stated, least_audit

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.core.estimation.corpus_share import Counts, ReadSample, Reason, people_alone
 from annotate.core.estimation.proportions import jeffreys
-from annotate.core.estimation.share_estimators import corpus_shares, power
+from annotate.core.estimation.share_estimators import Counts, ReadSample, Reason, corpus_shares, people_alone, power
 from benchmarks.judge import WORLDS
 from benchmarks.judge_work import estimate
 

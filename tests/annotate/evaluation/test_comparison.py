@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.core.estimation.detector_error import slips_of
 from annotate.core.estimation.differences import paired
+from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from annotate.core.estimation.annotator_error import false_among
 from annotate.core.estimation.differences import difference, mcnemar, visible
+from annotate.core.estimation.label_errors import false_among
 from annotate.core.estimation.proportions import UNKNOWN, Guess, Stratum, Turn, jeffreys, proportion, stratified
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.subjects import EvaluationError

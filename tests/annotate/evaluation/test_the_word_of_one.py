@@ -6,7 +6,7 @@ from math import hypot, sqrt
 import numpy as np
 import pytest
 
-from annotate.core.estimation.detector_error import slips_of
+from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
 from annotate.evaluation.joined_sets import check_options, unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall, share
