@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import mean, quantiles
 
-from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Row, Rule, mean_until_pause, table
+from annotate.core.pause_rule import ACCURACIES, ANSWERS, CHOICES, Row, Rule, mean_until_pause, table
 from benchmarks.crowd_seeds import EntryTest, Guard, Run, Work, exactly, paused_by
 from benchmarks.crowd_world import Labeler
 from benchmarks.tables import show
@@ -23,7 +23,7 @@ def percent(share: float) -> str:
 def exact_table() -> None:
     """Print for each rule the probability of a pause, by accuracy and number of gold answers."""
     rows: dict[Rule, list[Row]] = {rule: table([rule]) for rule in CHOICES}
-    for asked in ASKED:
+    for asked in ANSWERS:
         show(
             f"Chance (%) to have been paused by the {asked}th gold answer, exactly",
             ["rule", *(f"{accuracy:.0%} right" for accuracy in ACCURACIES)],

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.draws import hash_order
-from annotate.core.draws.balanced_sets import Document, Sizes, balanced, one_of_each
+from annotate.core.draws.balanced_sets import Document, Sizes, balanced, distinct_documents
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of
 from annotate.core.estimation.label_errors import further
@@ -99,7 +99,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
         document._replace(label=other(document.label)) if lots.random() < chance(document.label) else document
         for document in documents
     ]
-    merged = one_of_each(changed, seed=seed).documents
+    merged = distinct_documents(changed, seed=seed).documents
     declared = {document.id: document.label for document in merged}
     sets = balanced(merged, classes, world.sizes, seed=seed).sets["en"]
     drawn = sorted({key for ids in sets.values() for key in ids})

@@ -78,7 +78,7 @@ def audits_of(population: Population, counts: Iterable[tuple[int, int]]) -> list
     """Return for each audit the ends of the intervals of FIGURES."""
     kept, dropped = population
     made = (audit(Part(kept[0], kept[2], one), Part(dropped[0], dropped[2], other)) for one, other in counts)
-    return [[[each.low, each.high] for each in (of.kept, of.dropped, of.recall)] for of in made]
+    return [[[each.low, each.high] for each in (of.retained, of.dropped, of.recall)] for of in made]
 
 
 def covered(truth: list[float], audits: list[list[list[float]]]) -> list[int]:

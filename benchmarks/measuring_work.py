@@ -20,7 +20,7 @@ from annotate.core.estimation.label_errors import (  # noqa: E402
     overall_error,
     slips_of,
 )
-from annotate.core.estimation.proportions import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
+from annotate.core.estimation.proportions import ENOUGH, LEAST_EFFECTIVE, Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.metrics import Measured  # noqa: E402
 from annotate.evaluation.uniform import Cell, Uniform  # noqa: E402
@@ -85,7 +85,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
     assert estimate.value is not None
     covers = bool(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
-    has_interval = estimate.count >= LEAST_KNOWN * ENOUGH
+    has_interval = estimate.count >= LEAST_EFFECTIVE * ENOUGH
     return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
 
 

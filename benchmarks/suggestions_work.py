@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from annotate.core.measures.ranked_labels import Judged, at_each  # noqa: E402
+from annotate.core.measures.ranked_labels import Judged, measures_at  # noqa: E402
 from corpora.predictions.concept_rankers import LABEL_MATCH, NEAREST  # noqa: E402
 from corpora.predictions.rankings import joined, ranked_for  # noqa: E402
 
@@ -23,7 +23,7 @@ def measured(corpus: str, file: Path) -> dict[str, list[float]]:
     ranked["joined"] = {key: joined(of[key] for of in ranked.values()) for key in gold}
     found = {}
     for name, rankings in ranked.items():
-        at = at_each([Judged(of, rankings[key]) for key, of in gold.items()], 20)
+        at = measures_at([Judged(of, rankings[key]) for key, of in gold.items()], 20)
         found[name] = [at["RP"][:, 4].mean(), at["R"][:, 19].mean()]
     return found
 

@@ -268,7 +268,7 @@ def _first_line(option: Option) -> str:
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
     """Add an option to an argparse parser. argparse only splits the command line; the action reads the values."""
-    description = option.told().replace("%", "%%")
+    description = option.help_text().replace("%", "%%")
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
         either.add_argument(option.spelled, dest=option.name, action="store_const", const=True, help=description)

@@ -48,7 +48,9 @@ def drawn_by(option: Option) -> Option:
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     design_list = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
-    return replace(option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {design_list}: {option.told()}")
+    return replace(
+        option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {design_list}: {option.help_text()}"
+    )
 
 
 def of_task(option: Option) -> Option:
@@ -63,7 +65,7 @@ def of_task(option: Option) -> Option:
         for name, (options, defaults) in kinds.items()
         if option.name in options and defaults.get(option.name, option.default) != option.default
     }
-    return replace(option, default=None, help=option.told(differing))
+    return replace(option, default=None, help=option.help_text(differing))
 
 
 QUESTION, KNOWN = "What people are asked", "Answers that are known already"

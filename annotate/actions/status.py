@@ -22,7 +22,7 @@ from annotate.controls.replenishment import standing_table
 from annotate.core.option import Option
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
-from annotate.figures.task_overview import Standing, draws_there, standing
+from annotate.figures.task_overview import Standing, draw_rows, standing
 from annotate.models import Annotator, Task
 from annotate.reports.table_formats import as_lines, underlined
 from annotate.reports.tables import Table, many
@@ -234,9 +234,9 @@ def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
     # If a corpus and a task have the same name, list the draws of the corpus, which include those of the task.
     if not name or Corpus.objects.filter(name=name).exists():
-        return _listed("draws", draws_there(corpus=name))
+        return _listed("draws", draw_rows(corpus=name))
     if Task.objects.filter(name=name).exists():
-        return _listed("draws", draws_there(task=name))
+        return _listed("draws", draw_rows(task=name))
     raise ActionError(f"There is no task or corpus {name!r}. `assay tasks` and `assay corpora` list their names.")
 
 

@@ -103,12 +103,12 @@ def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
 def task_in_full(request: Request, permit: Permit) -> dict[str, Any]:
     """Request the task once, before the first unit, because units do not repeat the possible answers."""
-    return TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
+    return TaskInFullSerializer.row(permit.task, personal_progress.progress_of(permit))
 
 
 @resource("GET", "permit", "Get your progress in a task", ProgressSerializer)
 def own_progress(request: Request, permit: Permit) -> personal_progress.Progress:
-    return personal_progress.own_progress(permit)
+    return personal_progress.progress_of(permit)
 
 
 # --- Units

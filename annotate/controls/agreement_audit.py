@@ -171,7 +171,7 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
     """Choose a random share of audited units for an adjudicator, even if their reader confirms the detectors' label."""
-    rechecked = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
+    rechecked = commitments.draw_independently(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in rechecked
 

@@ -60,7 +60,7 @@ def report(task: Task) -> dict[str, Any] | None:
             for part, row in rows.items()
         }
         results = audit(parts[KEPT], parts[DROPPED])
-        shares = {KEPT: results.kept.as_dict(), DROPPED: results.dropped.as_dict()}
+        shares = {KEPT: results.retained.as_dict(), DROPPED: results.dropped.as_dict()}
         estimates = {part: {"unresolved": parts[part].unresolved, "share": share} for part, share in shares.items()}
         return {**{part: rows[part] | estimates[part] for part in shares}, "recall": results.recall.as_dict()}
 

@@ -262,7 +262,7 @@ class Option:
         """The allowed range of a number as text, such as "0 to 1" or "0 or more"."""
         return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
 
-    def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
+    def help_text(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
         """Return the help text followed by the default value.
 
         differing: for each kind whose default differs from the one declared here, its default.

@@ -1,9 +1,9 @@
 """The rule that pauses annotators with too many wrong gold answers, and its error rates.
 
-After each gold answer, an annotator has `right` of `asked` correct. They are paused if `asked` is at least `rule.least`
-and the posterior probability that their accuracy is below `rule.below` is at least `rule.confidence`. The posterior is
-Beta(right + 1/2, asked - right + 1/2), from Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval Estimation for a
-Binomial Proportion, Statistical Science 16(2)).
+After each gold answer, an annotator has `right` of `answers` correct. They are paused if `answers` is at least
+`rule.least` and the posterior probability that their accuracy is below `rule.below` is at least `rule.confidence`. The
+posterior is Beta(right + 1/2, answers - right + 1/2), from Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval
+Estimation for a Binomial Proportion, Statistical Science 16(2)).
 
 The rule is applied after every gold answer, so its error rate is higher than 1 - confidence (Armitage, McPherson and
 Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). This module computes the error rate
@@ -29,7 +29,7 @@ import scipy
 
 # Typical accuracies: guessing among five labels, guessing between two labels, and then poor to very good annotators.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-ASKED = (10, 20, 40)
+ANSWERS = (10, 20, 40)
 # The mean number of gold answers until a pause is not reported if, after HORIZON gold answers, more than the share LEFT
 # of annotators is still not paused.
 HORIZON = 1_000
@@ -76,43 +76,43 @@ CHOICES = (
 )
 
 
-def probability_below(right: int, asked: int, below: float) -> float:
+def probability_below(right: int, answers: int, below: float) -> float:
     """Return the posterior probability that the accuracy is less than `below`.
 
-    Raise ValueError if `right` is not between 0 and `asked`.
+    Raise ValueError if `right` is not between 0 and `answers`.
     """
-    if not 0 <= right <= asked:
-        raise ValueError(f"{right} right answers out of {asked} gold answers are impossible.")
-    return float(scipy.special.betainc(right + 0.5, asked - right + 0.5, below))
+    if not 0 <= right <= answers:
+        raise ValueError(f"{right} right answers out of {answers} gold answers are impossible.")
+    return float(scipy.special.betainc(right + 0.5, answers - right + 0.5, below))
 
 
 @lru_cache(maxsize=100_000)
-def limit(asked: int, rule: Rule) -> int:
-    """Return the largest number of right answers out of `asked` that leads to a pause, or -1 if none does.
+def limit(answers: int, rule: Rule) -> int:
+    """Return the largest number of right answers out of `answers` that leads to a pause, or -1 if none does.
 
     Fewer right answers always lead to a pause too, because the posterior probability decreases in `right`.
     """
-    if asked < rule.least:
+    if answers < rule.least:
         return -1
 
     def stays(right: int) -> bool:
-        return probability_below(right, asked, rule.below) < rule.confidence
+        return probability_below(right, answers, rule.below) < rule.confidence
 
-    return bisect_left(range(asked + 1), True, key=stays) - 1
+    return bisect_left(range(answers + 1), True, key=stays) - 1
 
 
-def pauses(right: int, asked: int, rule: Rule) -> bool:
-    """Return whether the rule pauses an annotator with `right` of `asked` gold answers correct.
+def pauses(right: int, answers: int, rule: Rule) -> bool:
+    """Return whether the rule pauses an annotator with `right` of `answers` gold answers correct.
 
-    Raise ValueError if `right` is not between 0 and `asked`.
+    Raise ValueError if `right` is not between 0 and `answers`.
     """
-    if not 0 <= right <= asked:
-        raise ValueError(f"{right} right answers out of {asked} gold answers are impossible.")
-    return right <= limit(asked, rule)
+    if not 0 <= right <= answers:
+        raise ValueError(f"{right} right answers out of {answers} gold answers are impossible.")
+    return right <= limit(answers, rule)
 
 
-def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
-    """Return the exact probabilities of a pause by the first, second, ... and last of `asked` gold answers.
+def chance_of_pause(accuracy: float, answers: int, rule: Rule) -> list[float]:
+    """Return the exact probabilities of a pause by the first, second, ... and last of `answers` gold answers.
 
     They are computed by recursion over the number of right answers of annotators who are not paused yet.
     """
@@ -120,7 +120,7 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
         raise ValueError(f"An accuracy must be between 0 and 1, not {accuracy}.")
     going_on = [1.0]  # going_on[k] is the probability of k right answers without a pause
     paused, chances = 0.0, []
-    for number in range(1, asked + 1):
+    for number in range(1, answers + 1):
         missed = [chance * (1 - accuracy) for chance in going_on]
         hit = [chance * accuracy for chance in going_on]
         going_on = [a + b for a, b in zip([*missed, 0.0], [0.0, *hit], strict=True)]
@@ -163,7 +163,7 @@ class Row:
 
 
 def table(
-    rules: Iterable[Rule] = CHOICES, accuracies: Sequence[float] = ACCURACIES, asked: Sequence[int] = ASKED
+    rules: Iterable[Rule] = CHOICES, accuracies: Sequence[float] = ACCURACIES, answers: Sequence[int] = ANSWERS
 ) -> list[Row]:
     """Tabulate the effect of each rule at each accuracy.
 
@@ -173,7 +173,7 @@ def table(
     rows = []
     for rule in rules:
         for accuracy in accuracies:
-            chances = chance_of_pause(accuracy, max(asked), rule)
-            by = tuple((number, chances[number - 1]) for number in asked)
+            chances = chance_of_pause(accuracy, max(answers), rule)
+            by = tuple((number, chances[number - 1]) for number in answers)
             rows.append(Row(rule, accuracy, by, mean_until_pause(accuracy, rule)))
     return rows

@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from annotate.core.estimation.proportions import LEAST_KNOWN
+from annotate.core.estimation.proportions import LEAST_EFFECTIVE
 from annotate.core.measures.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
@@ -209,7 +209,7 @@ def _figures(
 
 
 SECTIONS, _READING, WORDS = texts("posts")
-READING = [sentence.format(least=many(LEAST_KNOWN, "post")) for sentence in _READING]
+READING = [sentence.format(least=many(LEAST_EFFECTIVE, "post")) for sentence in _READING]
 WIDE = 0.2
 
 

@@ -9,7 +9,6 @@ annotator worked on these too.
 from calendar import monthrange
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -63,13 +62,13 @@ def people(task: Task) -> list[dict[str, Any]]:
     may: queues in which the annotator may work now.
     left: for each queue in `may`, number of gold answers that are still available to the annotator.
     """
-    rows, given_golds = _people_at_work(task), honeypots.given(task)
+    rows, met = _people_at_work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
     queues = Routes.load(task).readers()
     for row in rows:
         who = row["annotator"]
         row["may"] = sorted(queue for queue, able in queues.items() if who in able)
-        row["left"] = {queue: pool[queue] - given_golds[who, queue] for queue in row["may"] if pool[queue]}
+        row["left"] = {queue: pool[queue] - met[who, queue] for queue in row["may"] if pool[queue]}
     return by_name(rows, "annotator")
 
 
@@ -110,16 +109,16 @@ def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list
 
     memberships: memberships to return, such as those of a page; by default all of the task.
     """
-    found = (task.memberships.all() if memberships is None else memberships).select_related("annotator__user")
-    work = Judgment.objects.filter(unit__task=task, annotator__in=[each.annotator_id for each in found]).order_by()
+    listed = (task.memberships.all() if memberships is None else memberships).select_related("annotator__user")
+    work = Judgment.objects.filter(unit__task=task, annotator__in=[member.annotator_id for member in listed]).order_by()
     done = work.values("annotator").annotate(answers=Count("pk", filter=LIVE & ANSWER), last=Max("answered_at"))
     by_person = {row["annotator"]: row for row in done}
     fields = "member=pk annotator=annotator_id username=annotator.user.username active=annotator.user.is_active"
     return [
-        picked(each, f"{fields} role quota")
-        | {"name": str(each.annotator)}
-        | {key: by_person.get(each.annotator_id, {"answers": 0, "last": None})[key] for key in ("answers", "last")}
-        for each in found
+        picked(member, f"{fields} role quota")
+        | {"name": str(member.annotator), "answers": 0, "last": None}
+        | by_person.get(member.annotator_id, {})
+        for member in listed
     ]
 
 
@@ -151,16 +150,13 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
         of all annotators' answers that have it).
     known: answers to gold answers, latest first, with at, item, text, label, said, right and voided.
     """
-    everybody, own_counts = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
+    everybody, of_person = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
+    answered = max(1, of_person.answers)
     most_used = sorted(everybody.labels.items(), key=lambda row: (-row[1], row[0]))
     gold_judgments = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item", "unit__task")
     return {
         "labels": [
-            {
-                "label": label,
-                "own": own_counts.labels[label] / max(1, own_counts.answers),
-                "all": number / everybody.answers,
-            }
+            {"label": label, "own": of_person.labels[label] / answered, "all": number / everybody.answers}
             for label, number in most_used[: MOST_LABELS if task.kind.form.several else None]
         ],
         "known": [
@@ -203,10 +199,7 @@ def unseen_pauses() -> list[dict[str, Any]]:
     A row has task, name (of the annotator), right, asked and at.
     """
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
-    return [
-        {"task": of.task.name, "name": str(of.annotator), "right": of.right, "asked": of.asked, "at": of.at}
-        for of in pauses
-    ]
+    return [{**picked(pause, "task=task.name right asked at"), "name": str(pause.annotator)} for pause in pauses]
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
@@ -236,10 +229,8 @@ def consents(task: Task) -> list[dict[str, Any]]:
 
     A row has annotator, name, at and withdrawn_at, which is None while the consent is valid.
     """
-    return [
-        {"annotator": of.annotator_id, "name": str(of.annotator), "at": of.at, "withdrawn_at": of.withdrawn_at}
-        for of in task.consents.select_related("annotator__user").order_by("-at", "-pk")
-    ]
+    consents = task.consents.select_related("annotator__user").order_by("-at", "-pk")
+    return [{**picked(of, "annotator=annotator_id at withdrawn_at"), "name": str(of.annotator)} for of in consents]
 
 
 def not_agreed(task: Task) -> list[str]:
@@ -250,19 +241,6 @@ def not_agreed(task: Task) -> list[str]:
 
 
 # --- All tasks
-
-
-@dataclass
-class _Work:
-    """An annotator's work in all tasks.
-
-    lasts: time of the last judgment in each task.
-    """
-
-    tasks: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-    lasts: list[datetime] = field(default_factory=list)
 
 
 def everybody() -> dict[int, dict[str, Any]]:
@@ -281,19 +259,25 @@ def everybody() -> dict[int, dict[str, Any]]:
         key: dict(_judgments_since(start).values_list("annotator").annotate(Sum("active_seconds")))
         for key, start in since.items()
     }
-    seconds["all"] = {person: person_work.seconds for person, person_work in work.items()}
     right = _gold_accuracy()
     running = Pause.objects.filter(lifted_at=None, task__is_open=True).order_by()
     paused = dict(running.values_list("annotator").annotate(Count("pk")))
-    return {
-        person: {"tasks": sorted(own.tasks)}
-        | {key: own.counts[key] for key in ("answers", "decisions")}
-        | {"hours": {key: (of.get(person) or 0.0) / 3600 for key, of in seconds.items()}}
-        | {"right": right.get(person), "same": _estimate(own.counts["same"], own.counts["compared"])}
-        | {"paused": paused.get(person, 0), "last": max(own.lasts, default=None)}
-        for person in {*work, *paused}
-        for own in [work[person]]
-    }
+    rows: dict[int, dict[str, Any]] = {}
+    for person in {*work, *paused}:
+        by_task = work[person]
+        totals = {key: sum(row[key] or 0 for row in by_task) for key in (*_COUNTS, "seconds")}
+        hours = {key: (of.get(person) or 0.0) / 3600 for key, of in seconds.items()}
+        rows[person] = {
+            "tasks": sorted(row["task"] for row in by_task),
+            "answers": totals["answers"],
+            "decisions": totals["decisions"],
+            "hours": {**hours, "all": totals["seconds"] / 3600},
+            "right": right.get(person),
+            "same": _estimate(totals["same"], totals["compared"]),
+            "paused": paused.get(person, 0),
+            "last": max((row["last"] for row in by_task), default=None),
+        }
+    return rows
 
 
 NO_WORK: dict[str, Any] = {
@@ -316,7 +300,7 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
         NO_WORK
         | work.get(person.pk, {})
         | picked(person, "annotator=pk username=user.username active=user.is_active adjudicates")
-        | {"name": str(person), "languages": {each.language: each.level for each in person.languages.all()}}
+        | {"name": str(person), "languages": {skill.language: skill.level for skill in person.languages.all()}}
         | {"groups": sorted(group.name for group in person.user.groups.all()), "state": account_state(person, now)}
         | {"last": max(filter(None, (work.get(person.pk, NO_WORK)["last"], person.user.last_login)), default=None)}
         for person in people
@@ -324,29 +308,23 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
     return by_name(rows, "annotator")
 
 
-def _work() -> dict[int, _Work]:
-    """Return each annotator's work. One query reads all judgments.
+_COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
+# Numbers of judgments. `compared` are valid answers to labelled units for which several people were asked, and `same`
+# are those of them that equal the label.
+_COUNTS = {
+    "answers": Count("pk", filter=LIVE & ANSWER),
+    "decisions": Count("pk", filter=DECISION),
+    "compared": Count("pk", filter=_COMPARED),
+    "same": Count("pk", filter=_COMPARED & Q(label=F("unit__label"))),
+}
 
-    The counts include:
 
-    compared: number of valid answers to labelled units for which several people were asked.
-    same: number of these answers that equal the label.
-    """
-    compared = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
-    counts = {
-        "answers": Count("pk", filter=LIVE & ANSWER),
-        "decisions": Count("pk", filter=DECISION),
-        "compared": Count("pk", filter=compared),
-        "same": Count("pk", filter=compared & Q(label=F("unit__label"))),
-    }
+def _work() -> dict[int, list[dict[str, Any]]]:
+    """Return a row for each task in which an annotator judged anything, by annotator. One query reads all judgments."""
     rows: QuerySet[Judgment, Any] = Judgment.objects.order_by().values("annotator", "unit__task")
-    names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, _Work](_Work)
-    for row in rows.annotate(**counts, seconds=Sum("active_seconds"), last=Max("answered_at")):
-        person_work = work[row["annotator"]]
-        person_work.tasks.append(names[row["unit__task"]])
-        person_work.counts.update({name: row[name] for name in counts})
-        person_work.seconds += row["seconds"] or 0.0
-        person_work.lasts.append(row["last"])
+    names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, list[dict[str, Any]]](list)
+    for row in rows.annotate(**_COUNTS, seconds=Sum("active_seconds"), last=Max("answered_at")):
+        work[row["annotator"]].append({**row, "task": names[row["unit__task"]]})
     return work
 
 

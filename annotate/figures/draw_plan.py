@@ -103,7 +103,6 @@ def cheapest(
     stream: Stream,
     is_enough: Callable[[Draw], bool],
     checks: Checks = NO_CHECKS,
-    shares: Sequence[float] = AUDIT_SHARES,
 ) -> Draw | None:
     """Return the sufficient draw with the least reading. Return None if no draw is sufficient.
 
@@ -111,10 +110,9 @@ def cheapest(
     is_enough: function that returns whether a draw is sufficient; if it is true for a size, it must be true for larger
         sizes.
     checks: checks of the annotators in every draw.
-    shares: audit shares to try.
     """
     best: Draw | None = None
-    for share in shares:
+    for share in AUDIT_SHARES:
         draws = [Draw(size, share, LEAST_AUDITS, checks) for size in stream.sizes]
         if best:
             draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
@@ -251,29 +249,25 @@ class _Planner:
         without_decoys: interval width without decoys, as a list of dicts with false_yes (share of false Yes) and width.
         """
         share = self.stream.share(label) if label else 1.0
-        own_set = alone(measure, self.expected, self.wished)
-        if own_set is not None and share * self.stream.posts < own_set.inside:
-            own_set = None
+        separate = alone(measure, self.expected, self.wished)
+        if separate is not None and share * self.stream.posts < separate.inside:
+            separate = None
         draw, needs = self.cheapest(lambda draw: self.suits(measure, label, draw)), None
         if draw:
             in_all = reading(self.stream, draw)
             label_reading = reading(self.stream, draw, lambda other: other == label) if label else in_all
-            needs = {
-                **self._options(draw),
-                "posts": share * draw.size,
-                **self._read(label_reading),
-                "reading": in_all.all,
-            }
+            needs = self._options(draw) | {"posts": share * draw.size} | self._read(label_reading)
+            needs["reading"] = in_all.all
         return {
             "measure": measure,
             "language": label,
             "share": share,
             "needs": needs,
-            "why": "" if draw else HIDDEN if own_set else FEW,
-            "alone": own_set and own_set.posts,
-            "decoys": own_set and own_set.decoys,
-            "without_decoys": own_set
-            and [{"false_yes": yes, "width": wide} for yes, wide in own_set.without_decoys.items()],
+            "why": "" if draw else HIDDEN if separate else FEW,
+            "alone": separate and separate.posts,
+            "decoys": separate and separate.decoys,
+            "without_decoys": separate
+            and [{"false_yes": yes, "width": wide} for yes, wide in separate.without_decoys.items()],
         }
 
     def _options(self, draw: Draw) -> dict[str, Any]:
@@ -317,9 +311,7 @@ class _Planner:
             "width": self.width("recall", label, draw),
             "elsewhere": elsewhere(draw),
             "stated": elsewhere(least_audit(draw, can_be_stated)),
-            "wished": elsewhere(
-                least_audit(draw, lambda candidate: self.width("recall", label, candidate) <= self.wished)
-            ),
+            "wished": elsewhere(least_audit(draw, lambda candidate: self.suits("recall", label, candidate))),
         }
 
 
@@ -381,13 +373,8 @@ class _Widths:
         }
 
     def amounts(self, draw: Draw) -> dict[str, float]:
-        amounts_read = reading(self.stream, draw)
-        return {
-            "share": draw.share,
-            "audits": amounts_read.audits,
-            "read": amounts_read.all,
-            "hours": amounts_read.work * self.seconds / 3600,
-        }
+        of = reading(self.stream, draw)
+        return {"share": draw.share, "audits": of.audits, "read": of.all, "hours": of.work * self.seconds / 3600}
 
     def point(self, draw: Draw) -> dict[str, Any]:
         widths = {measure: self.width(measure, "", draw) for measure in ("accuracy", ERROR)}

@@ -77,7 +77,7 @@ class Share(NamedTuple):
         return drawing.beta(max(self.part, 1e-3), max(self.whole - self.part, 1e-3), FUTURES)
 
 
-NOTHING_KNOWN = Share(0.0, 0.0)
+NO_DATA = Share(0.0, 0.0)
 USUAL_SKIPS, USUAL_CONFLICTS = Share(1.0, 12.0), Share(1.0, 25.0)
 
 
@@ -159,8 +159,8 @@ def forecast(
     readers: Sequence[Reader],
     assumed: Assumed,
     *,
-    skips: Share = NOTHING_KNOWN,
-    conflicts: Share | None = NOTHING_KNOWN,
+    skips: Share = NO_DATA,
+    conflicts: Share | None = NO_DATA,
     weekday: int = 0,
     seed: str = "",
 ) -> Forecast:
@@ -303,14 +303,14 @@ def _logs(
 
 
 def _shares(
-    readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, own: Sequence[np.random.Generator]
+    readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, generators: Sequence[np.random.Generator]
 ) -> Floats:
     """Draw the shares of working days, as an array of shape (futures, annotators).
 
     An annotator's first day is not counted. To estimate the mean of all annotators, the days of one annotator count as
     at most DAYS_BETWEEN + 1 independent days.
     """
-    seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NOTHING_KNOWN for reader in readers]
+    seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NO_DATA for reader in readers]
     counts = [whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole) for _, whole in seen]
     observed = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
     of_all = (observed + Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing)
@@ -319,7 +319,7 @@ def _shares(
             np.maximum(1e-3, of_all * DAYS_BETWEEN + part),
             np.maximum(1e-3, (1 - of_all) * DAYS_BETWEEN + whole - part),
         )
-        for (part, whole), generator in zip(seen, own, strict=True)
+        for (part, whole), generator in zip(seen, generators, strict=True)
     ]
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 

@@ -265,9 +265,9 @@ def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expec
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
     result = [_disputed(measure, label, stream, part, chances.disputed)]
     for agreed, posts in stream.agreed.items():
-        is_own = measure == "accuracy" or agreed == label
-        mistaken = 0.0 if is_own else stream.mistaken(agreed, label)
-        result.append(_agreed(WAYS[measure], is_own, part * posts, audits[agreed], chances, mistaken))
+        is_same = measure == "accuracy" or agreed == label
+        mistaken = 0.0 if is_same else stream.mistaken(agreed, label)
+        result.append(_agreed(WAYS[measure], is_same, part * posts, audits[agreed], chances, mistaken))
     return result
 
 
@@ -285,27 +285,27 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
 
 
 def _agreed(
-    ways: Sequence[Ways | None], own: bool, drawn: float, read: float, chances: Chances, mistaken: float
+    ways: Sequence[Ways | None], is_same: bool, drawn: float, read: float, chances: Chances, mistaken: float
 ) -> Stratum:
     """Return the stratum of the posts that have one label on which the detectors agree.
 
-    own: whether the stratum counts as that of the label to estimate; always true for accuracy.
+    is_same: whether the stratum counts as that of the label to estimate; always true for accuracy.
     drawn, read: number of posts drawn, and number of posts read.
     mistaken: probability that a post outside the stratum's language is in the language to estimate.
     """
     right, caught, _, wrong = chances
     # Two shares of the stratum's posts for each kind of post: those of this kind, and those of this kind whose label is
     # wrong (own stratum) or that are in the label's language (other strata).
-    if own:
+    if is_same:
         cells = (
             ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),
             ((1 - wrong) * (1 - right) + wrong * caught, wrong * caught),
         )
     else:
-        said = mistaken * ((1 - wrong) * (1 - right) + wrong * caught)
-        cells = (said, mistaken * wrong * caught), (1 - said, mistaken * wrong * (1 - caught))
+        predicted = mistaken * ((1 - wrong) * (1 - right) + wrong * caught)
+        cells = (predicted, mistaken * wrong * caught), (1 - predicted, mistaken * wrong * (1 - caught))
     guessed, true, turns = [0.0, 0.0], [0.0, 0.0], []
-    for way, (share, off) in zip(ways[:2] if own else ways[2:], cells, strict=True):
+    for way, (share, off) in zip(ways[:2] if is_same else ways[2:], cells, strict=True):
         if way is None:
             continue
         for place in (0, 1):
@@ -320,7 +320,7 @@ def _agreed(
 
 
 def _unsure(
-    strata_found: Sequence[Stratum],
+    expected_strata: Sequence[Stratum],
     stream: Stream,
     draw: Draw,
     expected: Expected,
@@ -335,27 +335,23 @@ def _unsure(
     """
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
-    for source, errors, labels in _pools(strata_found, stream, draw, expected, slips):
+    for source, errors, labels in _pools(expected_strata, stream, draw, expected, slips):
         if errors:
+            of_misses, misses = errors.gone if leaves else errors.gained, labels.inside - labels.hits
             by_source.setdefault(source, []).extend(
                 (
                     turned(hits_turn, labels.hits, errors.lost),
-                    turned(
-                        misses_turn,
-                        labels.inside - labels.hits,
-                        errors.gone if leaves else errors.gained,
-                        labels.per_miss,
-                    ),
+                    turned(misses_turn, misses, of_misses, labels.per_miss),
                 )
             )
     return by_source
 
 
 def _pools(
-    strata_found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
+    expected_strata: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
 ) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
     """Yield the labels of disputed posts, of audits and of adjudicators, each with its source and its error rates."""
-    (disputed, *agreed), chances, checks = strata_found, expected.of(stream), draw.checks
+    (disputed, *agreed), chances, checks = expected_strata, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
     numbers = {language: number for language, number in stream.checks(draw).items() if number}
     checked = [(1 + part * stream.disputed[language] / number, number) for language, number in numbers.items()]
@@ -363,12 +359,10 @@ def _pools(
     rechecked = [(1 + 1 / recheck, recheck * stratum.read) for stratum in audited if recheck]
     share = sum(numbers.values()) / disputed.drawn if disputed.drawn else 0.0
     by_reader = _Labels(disputed.drawn, disputed.drawn * (1 - chances.disputed), disputed.domain, disputed.hits)
-    by_audit = _Labels(
-        fsum(stratum.drawn for stratum in audited),
-        fsum(stratum.drawn for stratum in audited) * (1 - agreeing),
-        fsum(stratum.drawn / stratum.read * stratum.domain for stratum in audited),
-        fsum(stratum.drawn / stratum.read * stratum.hits for stratum in audited),
-    )
+    drawn = fsum(stratum.drawn for stratum in audited)
+    inside = fsum(stratum.drawn / stratum.read * stratum.domain for stratum in audited)
+    hits = fsum(stratum.drawn / stratum.read * stratum.hits for stratum in audited)
+    by_audit = _Labels(drawn, drawn * (1 - agreeing), inside, hits)
     yield BY_CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)
     yield RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - recheck)
     if slips:
@@ -402,20 +396,20 @@ class _Labels(NamedTuple):
 
 
 def _errors(
-    checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0, repeated: float = 0.0
+    checked: Sequence[tuple[float, float]], matching: float, wrong: float = 0.0, repeated: float = 0.0
 ) -> Errors | None:
     """Return the error rates that the checks find. Return None if there are no checks.
 
     checked: (weight, number of checks) of each group.
-    said: share of the checked labels that the predictor also gives.
+    matching: share of the checked labels that the predictor also gives.
     wrong: share of the checked labels that are wrong and that the predictor does not give.
     repeated: share of the checked labels that are wrong and that the predictor also gives.
     """
-    of_said, of_all = Unread(), Unread()
+    of_matching, of_all = Unread(), Unread()
     for weight, number in checked:
-        of_said.add(weight, 0, said * number, min(said, repeated) * number)
+        of_matching.add(weight, 0, matching * number, min(matching, repeated) * number)
         of_all.add(weight, 0, number, wrong * number)
-    return Errors(of_said.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
+    return Errors(of_matching.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
 
 
 # --- Amount of reading

@@ -73,7 +73,7 @@ def tasks_table(rows: Rows) -> Table:
         *numbers({"units": "units"}),
         Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"])),
         *numbers({"queued": "queued", "missing": "missing", "answers_today": "in 24 h"}),
-        *numbers({"adjudication": "to settle"}),
+        *numbers({"adjudication": "to decide"}),
         Column("next", "next", NOTE),
     )
     return table("Tasks", heads, rows)
@@ -86,7 +86,7 @@ def waits_table(rows: Rows) -> Table:
     heads = (
         Column("task", "task"),
         Column("for", "waits for", says=whom),
-        *numbers({"waiting": "units", "missing": "missing answers", "able": "people"}),
+        *numbers({"waiting": "units", "missing": "answers needed", "able": "people"}),
         Column("stuck", "", says=lambda row: "stalled" if row["stuck"] else ""),
     )
     return table("Queues", heads, rows)
@@ -231,14 +231,14 @@ def workload_table(queues: Rows) -> Table:
     queues: rows of queue_states
     """
 
-    def share(row: dict[str, Any]) -> Cell:
-        each = row["missing"] / row["readers"] if row["readers"] else None
-        return Cell(NOT_MEASURED) if each is None else Cell(f"{round(each):,}", each)
+    def answers(row: dict[str, Any]) -> Cell:
+        share = row["missing"] / row["readers"] if row["readers"] else None
+        return Cell(NOT_MEASURED) if share is None else Cell(f"{round(share):,}", share)
 
     columns = (
         Column("language", "language", SHORT, lambda row: row["name"]),
         *numbers({"waiting": "items waiting", "missing": "answers needed", "readers": "annotators"}),
-        Column("share", "answers each", NUMBER, share),
+        Column("share", "answers each", NUMBER, answers),
     )
     return table("Workload", columns, [row for row in queues if row["waiting"]], slug="workload")
 

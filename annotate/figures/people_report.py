@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
+from annotate.core.pause_rule import ACCURACIES, ANSWERS, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, percent
@@ -182,7 +182,7 @@ def comments_table(
     address: if omitted, all comments belong to one annotator, so the column of names is omitted too.
     """
 
-    def said(row: dict[str, Any]) -> Cell:
+    def answer(row: dict[str, Any]) -> Cell:
         name = called(row["label"]) if row["label"] else row["kind"]
         return Cell(name, name, note="undone" if row["voided"] else "")
 
@@ -190,7 +190,7 @@ def comments_table(
         timed("at", "when"),
         *([person(address)] if address else []),
         Column("comment", "comment", SENTENCE),
-        Column("said", "answer", says=said),
+        Column("said", "answer", says=answer),
         Column("text", "about", SENTENCE, lambda row: replace(beginning(row), url=unit(row["unit"]))),
     )
     return table("Comments", heads, comments, slug="comments", asked=sort)
@@ -212,13 +212,13 @@ def rule_tables(rule: Rule, sort: str) -> list[tuple[str, Table]]:
     rules = list(dict.fromkeys([rule, *CHOICES]))
     chances_by_rule = chances(rules)
     tables = []
-    for place, number_asked in enumerate(ASKED):
+    for place, number in enumerate(ANSWERS):
         chance_of = {
             (row.rule, row.accuracy): (row.by[place][1], "falsely" if row.falsely else "") for row in chances_by_rule
         }
         cells = {key: Cell(percent(chance), chance, mark=mark) for key, (chance, mark) in chance_of.items()}
-        words = f"Paused after {number_asked} gold answers"
-        tables.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, sort)))
+        words = f"Paused after {number} gold answers"
+        tables.append((words, _by_rule(f"by{number}", words, rules, rule, cells, sort)))
     cells = {
         (row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("")
         for row in chances_by_rule
@@ -346,7 +346,7 @@ def _standing(row: dict[str, Any]) -> Cell:
     return Cell(f"can try again ({row['left']})", 2) if row["left"] else Cell("no tries left", 3)
 
 
-def known_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
+def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     def agreeing(row: dict[str, Any]) -> Cell:
         share = f"{row['right']:,} of {row['asked']:,}"
         return Cell(share, row["right"] / row["asked"]) if row["asked"] else Cell(NOT_MEASURED)
@@ -364,10 +364,10 @@ def known_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Ta
     return table("Known answers", heads, rows, slug="known", asked=sort)
 
 
-def given_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
+def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
     """Return the table of one annotator's answers to gold answers."""
 
-    def said(row: dict[str, Any]) -> Cell:
+    def answer(row: dict[str, Any]) -> Cell:
         name = called(row["said"])
         return Cell(name, name, note="voided" if row["voided"] else "")
 
@@ -375,7 +375,7 @@ def given_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Ta
         timed("at", "when"),
         TEXT,
         Column("label", "known answer", says=lambda row: called(row["label"])),
-        Column("said", "answer", says=said),
+        Column("said", "answer", says=answer),
         Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
     )
     return table("Gold answers given", heads, rows, slug="given", asked=sort)

@@ -115,25 +115,25 @@ def minutes(stretch: timedelta) -> int:
 # --- All answers
 
 
-def own_answers(
-    annotator: Annotator, *, task: Task | None = None, said: str = "", words: str = "", commented: bool = False
+def answers_by(
+    annotator: Annotator, *, task: Task | None = None, answer: str = "", words: str = "", commented: bool = False
 ) -> QuerySet[Judgment]:
     """Return an annotator's valid answers and skips, newest first.
 
-    said: "answered", "skipped" or a label; a label is compared with the answer after the annotator's changes.
+    answer: "answered", "skipped" or a label; a label is compared with the answer after the annotator's changes.
     words: text to search for in the items of the latest SEARCHED answers.
     commented: whether to return only answers and skips with a comment.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
     if task is not None:
         judgments = judgments.filter(unit__task=task)
-    if said == "answered":
+    if answer == "answered":
         judgments = judgments.filter(kind=Judgment.ANSWER)
-    elif said == "skipped":
+    elif answer == "skipped":
         judgments = judgments.filter(kind=Judgment.SKIP)
-    elif said:
+    elif answer:
         judgments = (
-            judgments.filter(kind=Judgment.ANSWER).annotate(now=_current_value(annotator, "label")).filter(now=said)
+            judgments.filter(kind=Judgment.ANSWER).annotate(now=_current_value(annotator, "label")).filter(now=answer)
         )
     if commented:
         judgments = judgments.annotate(comment_now=_current_value(annotator, "comment")).exclude(comment_now="")
@@ -156,13 +156,13 @@ def _current_value(annotator: Annotator, name: str) -> Coalesce:
     return Coalesce(Subquery(changed.order_by("-pk").values(name)[:1]), F(name))
 
 
-def overruled(annotator: Annotator, own_judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+def overruled(annotator: Annotator, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
     """Return those of an annotator's answers that an adjudicator overruled.
 
     An answer is returned only if the annotator may know about the decision, as in `decided`.
     """
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
-    visible = own_judgments.filter(kind=Judgment.ANSWER).filter(_VISIBLE)
+    visible = judgments.filter(kind=Judgment.ANSWER).filter(_VISIBLE)
     visible = visible.annotate(
         settled=Subquery(decided.values("unit__label")[:1]), now=_current_value(annotator, "label")
     )
@@ -209,7 +209,7 @@ class Progress:
     behind_tests: dict[str, int] = field(default_factory=dict)
 
 
-def own_progress(permit: Permit) -> Progress:
+def progress_of(permit: Permit) -> Progress:
     [progress] = progress_in([permit])
     return progress
 

@@ -154,8 +154,8 @@ def curve_table(result: Widths) -> Table:
     """Return the table of interval widths by audit share. An arrow marks the task's own audit share."""
 
     def share(row: Widths) -> Cell:
-        is_own = row["share"] == result["share"]
-        return Cell(f"{'→ ' if is_own else ''}{percent(row['share'])}", row["share"])
+        arrow = "→ " if row["share"] == result["share"] else ""
+        return Cell(f"{arrow}{percent(row['share'])}", row["share"])
 
     heads = (Column("share", "audited", NUMBER, share), *_rounded(NEEDED), *_curve_widths(result))
     return table("width by audits", heads, result["curve"])
@@ -217,8 +217,8 @@ def further_words(result: Widths) -> str:
         rest = "which is as narrow as desired" if narrow else "and further work would not narrow it"
         return f"{measured}, {rest}."
     pace = f"at {result['seconds']:,.1f} seconds per answer"
-    all_there_is = " Rows with a larger width include all possible work of this kind."
-    short = "" if all(row["enough"] for row in result["rows"]) else all_there_is
+    is_reached = all(row["enough"] for row in result["rows"])
+    short = "" if is_reached else " Rows with a larger width include all possible work of this kind."
     wished = in_points(result["wished"])
     return f"{measured}. Further work to reach {wished}, {pace}, sorted by gain per hour:{short}"
 
@@ -230,15 +230,16 @@ def _curve_widths(result: Widths) -> Iterator[Column]:
 
 
 def _rounded(headings: Mapping[str, str]) -> Iterator[Column]:
-    def column(key: str, heading: str) -> Column:
-        return Column(key, heading, NUMBER, lambda row: Cell(rounded(row[key]), row[key]))
-
-    return starmap(column, headings.items())
+    return _columns(headings, lambda number: Cell(rounded(number), number))
 
 
 def _in_points(headings: Mapping[str, str]) -> Iterator[Column]:
+    return _columns(headings, points)
+
+
+def _columns(headings: Mapping[str, str], cell: Callable[[float], Cell]) -> Iterator[Column]:
     def column(key: str, heading: str) -> Column:
-        return Column(key, heading, NUMBER, lambda row: points(row[key]))
+        return Column(key, heading, NUMBER, lambda row: cell(row[key]))
 
     return starmap(column, headings.items())
 

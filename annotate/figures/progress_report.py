@@ -171,7 +171,7 @@ def last_day_plot(pace: dict[str, Any]) -> SafeString:
     return columns(moments, title="Answers per hour in the last 24 hours")
 
 
-SAID = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d %b %Y"}
+FORMATS = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d %b %Y"}
 TICKS = 6  # maximum number of labels below a plot over time
 
 
@@ -183,7 +183,11 @@ def since_plot(pace: dict[str, Any]) -> SafeString:
     form = "%d %b %H:00" if cut == "hour" else "%d %b"
     moments = [
         # Start in the middle of the first interval, because a label would not fit below a column at the edge.
-        Moment(f"{row['at']:{form}}" if place % every == every // 2 else "", f"{row['at']:{SAID[cut]}}", row["answers"])
+        Moment(
+            f"{row['at']:{form}}" if place % every == every // 2 else "",
+            f"{row['at']:{FORMATS[cut]}}",
+            row["answers"],
+        )
         for place, row in enumerate(rows)
     ]
     return columns(moments, title=f"Answers per {cut} since the beginning")

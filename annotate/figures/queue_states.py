@@ -298,7 +298,7 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
         left = counts["adjudication"]
         return f"Done, except for {many(left, 'item')} in adjudication." if left else "Done."
     if state == CLOSED and not task.kind.answered_here:
-        return f"{items} {'has' if one else 'have'} missing answers, which must be imported."
+        return f"{items} {'needs' if one else 'need'} more answers. Import them."
     if state == CLOSED:
         wait = "waits" if one else "wait"
         return (
@@ -320,7 +320,7 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
         )
     able = "has passed the test" if task.test_items else f"reads {name}"
     able += " and has agreed to the work" if task.kind.sensitive else ""
-    return f"Everybody who {able} is paused ({counts['agreed']:,}). Lift a pause, or find other readers."
+    return f"Everybody who {able} is paused ({counts['agreed']:,}). Lift a pause, or invite other readers."
 
 
 def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
@@ -330,8 +330,8 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
     if state == JUDGED:
         everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
-            f"{items} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, but {everybody} who can work "
-            f"has already answered {'it' if one else 'them'}, or does not accept disturbing items. Invite another "
+            f"{items} {'needs' if one else 'need'} {many(counts['missing'], 'more answer')}, but {everybody} who can "
+            f"work has already answered {'it' if one else 'them'}, or does not accept disturbing items. Invite another "
             "person."
         )
     if state == LEASED:
@@ -349,8 +349,7 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
     a_day = (
         f" Each of them receives at most {task.kind.sensitive.a_day:,} items per day." if task.kind.sensitive else ""
     )
-    missing = f"{many(counts['missing'], 'answer')} {'is' if counts['missing'] == 1 else 'are'} missing"
-    return f"{people.capitalize()} can work on {items}; {missing}.{a_day}"
+    return f"{people.capitalize()} can work on {items}. Answers needed: {counts['missing']:,}.{a_day}"
 
 
 def _idle(
@@ -369,18 +368,18 @@ def _idle(
         for person in queues[queue].able:
             queues_of[person].append(queue)
     current_time, rows = timezone.now(), []
-    for person, own_queues in queues_of.items():
+    for person, names in queues_of.items():
         if free[person].total():
             continue
-        waiting = [label_name(queue) for queue in own_queues if queues[queue].waiting]
+        waiting = [label_name(queue) for queue in names if queues[queue].waiting]
         reason = "No items are waiting in their languages."
-        if waiting and any(tables.has_left(person, queues[queue]) for queue in own_queues):
+        if waiting and any(tables.has_left(person, queues[queue]) for queue in names):
             reason = "The remaining items are open with other annotators."
         elif waiting:
             reason = f"They have answered all waiting items in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         at_work = last is not None and current_time - last < AT_WORK
-        row = {"annotator": person, "name": tables.names[person], "queues": own_queues, "last": last}
+        row = {"annotator": person, "name": tables.names[person], "queues": names, "last": last}
         rows.append(row | {"at_work": at_work, "said": reason})
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
 

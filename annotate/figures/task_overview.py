@@ -122,8 +122,8 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
     if row["adjudication"] and not adjudicators:
         return f"{_wait(row['adjudication'])} for an adjudicator, but there is none. Make somebody an adjudicator."
     if row["queued"]:
-        missing = f"In progress: {are(row['missing'], 'answer is', 'answers are')} missing."
-        return f"{missing} {overview_report.contested(row['contested'])}".rstrip()
+        needed = f"In progress: {are(row['missing'], 'more answer is', 'more answers are')} needed."
+        return f"{needed} {overview_report.contested(row['contested'])}".rstrip()
     return f"{_wait(row['adjudication'])} for an adjudicator."
 
 
@@ -150,9 +150,9 @@ def _publish(task: Task, *, is_read: bool) -> str:
 
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
-        return f"{many(left, 'unit')} without enough judgments. Import more judgments, or publish the finished units."
+        return f"{are(left, 'unit needs', 'units need')} more judgments. Import them, or publish the finished units."
     return (
-        f"{many(left, 'unit')} without a label, and the task is closed. {how_to_go_on(task)} "
+        f"The task is closed, and {are(left, 'unit has', 'units have')} no label. {how_to_go_on(task)} "
         f"{overview_report.leave_out(task.name)}"
     )
 
@@ -176,7 +176,7 @@ def _wait(number: int) -> str:
 # --- Draws
 
 
-def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
+def draw_rows(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
     """Return draws, newest first.
 
     corpus, task: name of the corpus or task whose draws to return; by default, all draws are returned.

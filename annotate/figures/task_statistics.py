@@ -1,6 +1,6 @@
 """Statistics on a task: progress, pace, time per answer, tests and gold answers.
 
-Django's JSON encoder can encode all rows. Hidden gold answers do not count as work; only `known_answers` includes them.
+Django's JSON encoder can encode all rows. Hidden gold answers do not count as work; only `gold_answers` includes them.
 This module only reads data.
 """
 
@@ -293,7 +293,7 @@ def _tested(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def known_answers(task: Task) -> list[dict[str, Any]]:
+def gold_answers(task: Task) -> list[dict[str, Any]]:
     """Return the gold answers of tests and queues. Those with which the fewest annotators agree come first.
 
     A row has item, language, purpose, label, text, asked, right, said (the most frequent answer that does not agree)
@@ -306,11 +306,11 @@ def known_answers(task: Task) -> list[dict[str, Any]]:
     for item, label, number in chain[Any](tests, hidden):
         answers_by_item[item][label] += number
     golds = task.gold_answers.exclude(purpose="practice").select_related("item").order_by("pk")
-    rows = [_known_answer(task, gold, answers_by_item[gold.item_id]) for gold in golds]
+    rows = [_gold_answer(task, gold, answers_by_item[gold.item_id]) for gold in golds]
     return sorted(rows, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
 
 
-def _known_answer(task: Task, gold: GoldAnswer, answers: Counter[str]) -> dict[str, Any]:
+def _gold_answer(task: Task, gold: GoldAnswer, answers: Counter[str]) -> dict[str, Any]:
     agrees = {label: task.kind.rules.agrees(label, gold.label) for label in answers}
     answer_count, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
     other_answer = next((label for label, _ in answers.most_common() if not agrees[label]), "")

@@ -109,7 +109,7 @@ def _off(language: str, found: list[Miss]) -> str:
     For example: "In English, train has 40% of the records and not 80%: ..."
     """
     told = ", ".join(
-        f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"
+        f"{miss.split} has {percent(miss.actual)} {'' if place else 'of the records '}and not {percent(miss.requested)}"
         for place, miss in enumerate(found)
     )
     first, why = found[0], []

@@ -167,7 +167,7 @@ def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
     """
     # Do not fit a model unless some unit has two answers.
     answered = Judgment.objects.live().answers().filter(unit__task=export.task).order_by().values("unit")
-    if not (answered.annotate(answers=Count("pk")).filter(answers__gt=1).exists() and export.answers.said):
+    if not (answered.annotate(answers=Count("pk")).filter(answers__gt=1).exists() and export.answers.responses):
         return None
     found = agreement_statistics.report(export.task, fit=export.answers, of_people=False)
     if not found["all"]["units_of_two"]:

@@ -23,8 +23,8 @@ from annotate.core.draws.balanced_sets import (
     balanced,
     check_enough,
     check_sizes,
+    distinct_documents,
     faults,
-    one_of_each,
     place_of,
 )
 from annotate.core.draws.hash_order import by_seed, drawn
@@ -213,7 +213,7 @@ def _drawn(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, 
             f"{', '.join(known_labels[:MANY])}{' …' if len(known_labels) > MANY else ''}. Separate labels with "
             "spaces, or with semicolons if a label contains spaces."
         )
-    merged = one_of_each(frame.documents, seed=seed)
+    merged = distinct_documents(frame.documents, seed=seed)
     result = balanced(merged.documents, classes, request.sizes, seed=seed, fill=(TRAIN,) if request.fill else ())
     labels = {document.id: document.label for document in merged.documents}
     joint_ids = balanced_sets.joint(result, labels, classes, request.joint) if request.joint else {}
@@ -286,7 +286,7 @@ def _predicted(request: _Request, predictor: str, from_indices: Path | None) -> 
         )
     ids = [row["id"] for row in declared_records(request.corpus, request.languages, ())]
     frame = request.frame(request.languages, predicted_labels(request.corpus, source, ids))
-    merged = one_of_each(frame.documents, seed=request.seed)
+    merged = distinct_documents(frame.documents, seed=request.seed)
     frame_counts = Counter((document.language, document.label) for document in merged.documents)
     languages = sorted({*(request.languages or ()), *(language for language, _ in frame_counts)})
     try:

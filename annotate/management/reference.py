@@ -138,7 +138,7 @@ def given_to(name: str) -> list[Given]:
 
 
 def _of_option(option: Option) -> Iterator[Given]:
-    help, default = _parted(option.told())
+    help, default = _parted(option.help_text())
     is_plain = option.argument or option.choices or option.read is flag
     value = "" if is_plain else value_of(option)
     spelled = option.spelled if not option.argument else f"{option.name.upper()}{' …' if option.several else ''}"

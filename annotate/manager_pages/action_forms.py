@@ -310,7 +310,7 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
     return Field(
         name=option.name,
         label=label_of(option),
-        help=option.told() if defaults is None else option.help,
+        help=option.help_text() if defaults is None else option.help,
         kind=kind,
         value=value,
         choices=choices,

@@ -251,7 +251,7 @@ def comments(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def tests(request: UserRequest, task: Task) -> HttpResponse:
-    results, gold_rows = task_statistics.tests(task), task_statistics.known_answers(task)
+    results, gold_rows = task_statistics.tests(task), task_statistics.gold_answers(task)
     doubtful = [row for row in gold_rows if row["doubtful"]]
     return manage_page(
         request,
@@ -261,7 +261,7 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
         languages_table=people_report.tested_table(results["languages"], sort_of(request)),
         tests_table=people_report.trials_table(results["annotators"], sort_of(request), _of_person(task)),
         doubtful=doubtful,
-        known_table=people_report.known_table(doubtful, sort_of(request), task.kind.pages.short),
+        known_table=people_report.gold_answers_table(doubtful, sort_of(request), task.kind.pages.short),
         asked=sum(row["asked"] > 0 for row in gold_rows),
         known=len(gold_rows),
     )
@@ -294,7 +294,7 @@ def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[s
     return {
         "preferred": reports.tables(report),
         "preferred_words": reports.words(report),
-        "sides_table": reports.side_table(people, names, address=address, asked=sort) if people else None,
+        "sides_table": reports.side_table(people, names, address=address, sort=sort) if people else None,
     }
 
 
@@ -319,13 +319,13 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
         counted_at=counted_at,
         report=report,
         replicates=REPLICATES,
-        table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
+        table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, sort=sort),
         doubts=agreement_report.doubts(report),
-        label_table=agreement_report.label_table(report, digits=2, asked=sort, called=task.kind.pages.short),
+        label_table=agreement_report.label_table(report, digits=2, sort=sort, called=task.kind.pages.short),
         plot=agreement_report.agreement_plot(report),
-        rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
+        rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, sort=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_of_unit(task), asked=sort, called=task.kind.pages.short
+            model["differs"][:MOST], address=_of_unit(task), sort=sort, called=task.kind.pages.short
         )
         if model
         else None,
@@ -383,7 +383,9 @@ def person_page(
         labels_table=people_report.labels_table(stats["labels"], sort, task.kind.pages.short)
         if work and work["answers"]
         else None,
-        given_table=people_report.given_table(stats["known"], sort, task.kind.pages.short) if stats["known"] else None,
+        given_table=people_report.gold_judgments_table(stats["known"], sort, task.kind.pages.short)
+        if stats["known"]
+        else None,
         decides=may(request.user, "decide", task.name) and may_change(request.user, person.user),
         comments_table=people_report.comments_table(wrote, sort, short, _of_unit(task)) if wrote else None,
         refusal=refusal,

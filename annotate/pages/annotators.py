@@ -169,7 +169,7 @@ def _work(
     """
     task = permit.task
     unit = leases[0].unit if leases else None
-    progress = personal_progress.own_progress(permit)
+    progress = personal_progress.progress_of(permit)
     last = _undoable(permit, closed)
     [last_said] = item_view.said([last], permit.annotator, task.kind)
     context = {
@@ -367,7 +367,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
     """Return the unit or the sheet that the annotator holds to the queue, and sum up what they did today."""
     handing_out.release_all(annotator, task)
-    progress = personal_progress.own_progress(permit_of(annotator, task))
+    progress = personal_progress.progress_of(permit_of(annotator, task))
     if progress.answered_today or progress.skipped_today:
         sentence = _("Finished. Today in “%(title)s”: %(answered)s answered, %(skipped)s skipped.")
         messages.success(

@@ -55,7 +55,7 @@ def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
 def answers(request: UserRequest, permit: Permit) -> HttpResponse:
     """Show the annotator's answers in one task."""
     task = permit.task
-    may = may_do(permit, personal_progress.own_progress(permit))
+    may = may_do(permit, personal_progress.progress_of(permit))
     return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
 
 
@@ -68,10 +68,12 @@ def _listed(request: UserRequest, annotator: Annotator, task: Task | None, conte
     offered = _offered(task)
     if query["said"] not in offered:
         query["said"] = ""
-    own_judgments = personal_progress.own_answers(annotator, task=task, **query)
+    judgments = personal_progress.answers_by(
+        annotator, task=task, answer=query["said"], words=query["words"], commented=query["commented"]
+    )
     if differing := "differs" in request.GET:
-        own_judgments = personal_progress.overruled(annotator, own_judgments)
-    page = Paginator(own_judgments, PAGE).get_page(request.GET.get("page"))
+        judgments = personal_progress.overruled(annotator, judgments)
+    page = Paginator(judgments, PAGE).get_page(request.GET.get("page"))
     context |= {
         "page": page,
         "days": _by_day(_rows(annotator, list(page))),

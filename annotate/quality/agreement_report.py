@@ -77,13 +77,13 @@ def measured(key: str, heading: str, digits: int) -> Column:
 
 
 def agreement_table(
-    report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, asked: str = ""
+    report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, sort: str = ""
 ) -> Table:
     """Return a table of agreement with a row for each language. If there are several, it also has a row for all.
 
     headings: heading of each figure (COMMAND or PAGE).
     on_page: whether the table is for a page, where one column names the language and rows can be sorted.
-    asked: how the person who requested the page wants the rows to be sorted.
+    sort: how the person who requested the page wants the rows to be sorted.
     """
     shown_keys = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
@@ -93,7 +93,7 @@ def agreement_table(
     if on_page:
         language_column = Column("language", "language", SHORT, _language)
         return table(
-            "Agreement by language", (language_column, *columns), rows, total=total, slug="agreement", asked=asked
+            "Agreement by language", (language_column, *columns), rows, total=total, slug="agreement", asked=sort
         )
     return table("languages", (*LANGUAGE, *columns), [*rows, *total])
 
@@ -109,7 +109,7 @@ def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def label_table(
-    report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "", called: Called | None = None
+    report: Section, *, digits: int = 3, shown: int | None = None, sort: str = "", called: Called | None = None
 ) -> Table | None:
     """Return a table of how well each label is told apart from all others, with the lowest agreement first.
 
@@ -126,7 +126,7 @@ def label_table(
         numbered("units", "units with this label"),
         measured("alpha", "alpha against all other labels", digits),
     )
-    return table("Agreement by label", columns, rows[:shown], slug="labels", asked=asked)
+    return table("Agreement by label", columns, rows[:shown], slug="labels", asked=sort)
 
 
 def accuracy_table(report: Section) -> Table:
@@ -150,7 +150,7 @@ def accuracy_table(report: Section) -> Table:
 
 
 def rest_table(
-    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, asked: str = ""
+    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, sort: str = ""
 ) -> Table:
     """Return a table of how well each annotator agrees with all others, with the lowest agreement first.
 
@@ -169,11 +169,11 @@ def rest_table(
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),
     )
-    return table("Each annotator against the rest", columns, rows, slug="rest", asked=asked)
+    return table("Each annotator against the rest", columns, rows, slug="rest", asked=sort)
 
 
 def difference_table(
-    rows: Sequence[Section], *, address: Address = nowhere, asked: str = "", called: Called = str
+    rows: Sequence[Section], *, address: Address = nowhere, sort: str = "", called: Called = str
 ) -> Table:
     """Return a table of the units for which Dawid and Skene's model chooses a label that does not have the most votes.
 
@@ -199,7 +199,7 @@ def difference_table(
         label_column("dawid_skene", "model"),
         Column("posterior", "the model's certainty", NUMBER, certainty),
     )
-    return table("Where the model disagrees", columns, rows, slug="differs", asked=asked)
+    return table("Where the model disagrees", columns, rows, slug="differs", asked=sort)
 
 
 def words(report: Section) -> list[str]:

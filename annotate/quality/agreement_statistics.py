@@ -59,7 +59,7 @@ from annotate.quality.answer_models import (
     Fitted,
     Measuring,
     Model,
-    Said,
+    Response,
     against,
     answers,
     fitted,
@@ -91,7 +91,7 @@ class _Options:
     distances: distances between labels, by name.
     bootstrap: seed and number of replicates of the bootstrap.
     of_people: whether to compare each annotator with all others.
-    asked_first: number of answers per unit that were requested at first; None if all answers count.
+    first_answers: number of answers per unit that were requested at first; None if all answers count.
     pseudonyms: pseudonyms by annotator key.
     """
 
@@ -102,7 +102,7 @@ class _Options:
     distances: Mapping[str, coefficients.Distance]
     bootstrap: Mapping[str, int]
     of_people: bool
-    asked_first: int | None
+    first_answers: int | None
     pseudonyms: Mapping[int, str]
 
 
@@ -128,7 +128,7 @@ def report(
     Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
     fit = fit or fitted(task, repeats=repeats)
-    responses = fit.said
+    responses = fit.responses
     options = _options(task, responses, fit.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
     truth = None if gold is None else against(task, responses, fit.labels, fit.model, gold)
     whole = _section(responses, fit, truth, options)
@@ -169,7 +169,7 @@ def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
 
 
 def _options(
-    task: Task, responses: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
+    task: Task, responses: list[Response], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
     """Return the settings for computing the agreement in a task.
 
@@ -194,7 +194,7 @@ def _options(
         distances=_distances(task, labels, ordinal),
         bootstrap={"seed": int(lot(task.draw.seed, "agreement", task.name)[:12], 16), "replicates": replicates},
         of_people=of_people,
-        asked_first=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
+        first_answers=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
 
@@ -219,9 +219,9 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coeffi
     return {**distances, "ordinal": coefficients.ordinal}
 
 
-def _section(responses: list[Said], fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+def _section(responses: list[Response], fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
     table, model = _table(responses, options), fit.model
-    counts, sizes = table.counts(), Counter(response.unit for response in _first(responses, options.asked_first))
+    counts, sizes = table.counts(), Counter(response.unit for response in _first(responses, options.first_answers))
     few = coefficients.few_others(counts) if model else None
     return {
         "units": len({response.unit for response in responses}),
@@ -240,9 +240,9 @@ def _section(responses: list[Said], fit: Fitted, truth: Measuring | None, option
     }
 
 
-def _table(responses: list[Said], options: _Options) -> Answers:
+def _table(responses: list[Response], options: _Options) -> Answers:
     """Return the answers that are measured, as a table."""
-    counted = (response for response in _first(responses, options.asked_first) if response.unit in options.measured)
+    counted = (response for response in _first(responses, options.first_answers) if response.unit in options.measured)
     placed = (
         replace(response, label=options.places.get((response.unit, response.label), response.label))
         for response in counted
@@ -257,7 +257,7 @@ def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
     }
 
 
-def _first(responses: list[Said], number: int | None) -> Iterable[Said]:
+def _first(responses: list[Response], number: int | None) -> Iterable[Response]:
     """Yield the first answers to each unit.
 
     number: maximum number of answers per unit; None for all.
@@ -311,7 +311,7 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["agreement"]["value"], row["pseudonym"]))
 
 
-def _opinions(responses: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
+def _opinions(responses: list[Response], model: Model, labels: list[str]) -> dict[str, Any]:
     """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
     `differs` lists the units for which the model chooses a label that does not have the most votes. It begins with the

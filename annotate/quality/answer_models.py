@@ -36,7 +36,7 @@ MODELS: Mapping[str, Fitting] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Response:
     """An answer that counts.
 
     unit: key of the unit.
@@ -44,7 +44,7 @@ class Said:
     label: canonical text of the answer, as it is compared with others.
     language: language of the unit; "" if it is unknown.
     key: id of the unit's item.
-    asked: language that the question names; "" if it names none.
+    question_language: language that the question names; "" if it names none.
     """
 
     unit: int
@@ -52,10 +52,10 @@ class Said:
     label: str
     language: str
     key: str
-    asked: str
+    question_language: str
 
 
-def values_of(task: Task, responses: Iterable[Said] = ()) -> list[str]:
+def values_of(task: Task, responses: Iterable[Response] = ()) -> list[str]:
     """Return the distinct canonical texts that are compared.
 
     In tasks that ask about one language at a time, these are yes, no and und.
@@ -65,7 +65,7 @@ def values_of(task: Task, responses: Iterable[Said] = ()) -> list[str]:
     return task.kind.form.values(task.kind.statistics.compared(task), (response.label for response in responses))
 
 
-def answers(task: Task, *, repeats: bool = False) -> list[Said]:
+def answers(task: Task, *, repeats: bool = False) -> list[Response]:
     """Return the answers that count, ordered by language, unit and time.
 
     repeats: whether to include a person's additional answers to the same unit, which can exist in imported files.
@@ -79,16 +79,16 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
-    responses: list[Said] = []
+    responses: list[Response] = []
     compared: dict[tuple[str, str], str] = {}
-    for unit, annotator, label, asked, key, *languages in rows.iterator():
-        if (asked, label) not in compared:
-            compared[asked, label] = task.kind.statistics.compared_as(asked, label)
+    for unit, annotator, label, question_language, key, *languages in rows.iterator():
+        if (question_language, label) not in compared:
+            compared[question_language, label] = task.kind.statistics.compared_as(question_language, label)
         # Intern the texts, so that equal texts of different answers are stored only once.
-        language, text = intern(next(filter(None, languages), "")), compared[asked, label]
+        language, text = intern(next(filter(None, languages), "")), compared[question_language, label]
         if responses and responses[-1].unit == unit:
             unit, key = responses[-1].unit, responses[-1].key
-        responses.append(Said(unit, annotator, text, language, key, intern(asked)))
+        responses.append(Response(unit, annotator, text, language, key, intern(question_language)))
     if not task.kind.statistics.counts_single:
         several = {unit for unit, group in groupby(responses, attrgetter("unit")) if len(list(group)) > 1}
         responses = [response for response in responses if response.unit in several]
@@ -109,7 +109,7 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-def modelled(task: Task, responses: list[Said], labels: list[str], fit: Fitting) -> Model:
+def modelled(task: Task, responses: list[Response], labels: list[str], fit: Fitting) -> Model:
     """Fit a model to the answers of a task.
 
     If items declare their languages, a separate model is fitted to each language, because people qualify separately for
@@ -128,7 +128,7 @@ def modelled(task: Task, responses: list[Said], labels: list[str], fit: Fitting)
     return Model(rows, np.concatenate(posteriors) if posteriors else np.zeros((0, len(labels))), ends)
 
 
-def tabled(responses: Iterable[Said], labels: list[str]) -> Answers:
+def tabled(responses: Iterable[Response], labels: list[str]) -> Answers:
     return tabulate(((response.unit, response.annotator, response.label) for response in responses), labels)
 
 
@@ -141,12 +141,12 @@ def posterior_of(model: Model, table: Answers) -> Floats:
 class Fitted:
     """The answers of a task, and Dawid and Skene's model fitted to them.
 
-    said: answers that count.
+    responses: answers that count.
     labels: the distinct canonical texts.
     model: the model; None if answers are label sets.
     """
 
-    said: list[Said]
+    responses: list[Response]
     labels: list[str]
     model: Model | None
 
@@ -177,7 +177,7 @@ def second_opinions(fit: Fitted) -> dict[int, dict[str, float]]:
 
 def vote_shares(fit: Fitted) -> dict[int, dict[str, float]]:
     """Return the share of a unit's answers that each label has, by unit key. Shares of 0 are left out."""
-    table = tabled(fit.said, fit.labels)
+    table = tabled(fit.responses, fit.labels)
     counts = table.counts()
     return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), fit.labels)
 
@@ -191,7 +191,7 @@ def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dic
 
 def pairs_that_agree(fit: Fitted) -> dict[int, float]:
     """Return the share of pairs of answers that agree, by unit key. Units with a single answer are left out."""
-    table = tabled(fit.said, fit.labels)
+    table = tabled(fit.responses, fit.labels)
     counts = table.counts()
     number = counts.sum(axis=1)
     same = (counts * (counts - 1)).sum(axis=1) / np.maximum(1, number * (number - 1))
@@ -201,7 +201,7 @@ def pairs_that_agree(fit: Fitted) -> dict[int, float]:
 # --- Accuracy of the majority and of models, measured with true labels
 
 # A function that takes a part of the answers, ordered by unit, and returns the measures for them.
-Measuring = Callable[[list[Said]], dict[str, Any]]
+Measuring = Callable[[list[Response]], dict[str, Any]]
 
 
 class UnknownLabel(ValueError):
@@ -209,7 +209,7 @@ class UnknownLabel(ValueError):
 
 
 def against(
-    task: Task, responses: list[Said], labels: list[str], model: Model | None, gold: Mapping[str, str]
+    task: Task, responses: list[Response], labels: list[str], model: Model | None, gold: Mapping[str, str]
 ) -> Measuring:
     """Return a function that compares a part of the answers with true labels.
 
@@ -234,13 +234,13 @@ def against(
     return partial(_accuracies, rows=rows, shares=shares, sure=posterior_of(model, table)[labelled_rows].max(axis=1))
 
 
-def _true_indices(task: Task, responses: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
+def _true_indices(task: Task, responses: list[Response], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
     """Return the index of the true label in `labels`, by unit key. Units without a true label are left out."""
     indices = {label: index for index, label in enumerate(labels)}
     truth = {}
     for response in responses:
         if response.key in gold:
-            label = matching(task.kind.statistics.compared_as(response.asked, gold[response.key]), labels)
+            label = matching(task.kind.statistics.compared_as(response.question_language, gold[response.key]), labels)
             if label not in indices:
                 raise UnknownLabel(
                     f"The true label of {response.key} is {label!r}, which is not one of the task's labels: "
@@ -251,7 +251,7 @@ def _true_indices(task: Task, responses: list[Said], labels: list[str], gold: Ma
 
 
 def _accuracies(
-    responses: list[Said], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
+    responses: list[Response], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
 ) -> dict[str, Any]:
     """Return the accuracy of the majority and of each model on the units that were answered.
 
@@ -285,7 +285,7 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
     ]
 
 
-def _true_sets(task: Task, responses: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
+def _true_sets(task: Task, responses: list[Response], gold: Mapping[str, str]) -> dict[int, set[str]]:
     """Return the set of true labels by unit key, for units that have any.
 
     A unit can have more true labels than an answer is allowed to have.
@@ -303,7 +303,7 @@ def _true_sets(task: Task, responses: list[Said], gold: Mapping[str, str]) -> di
     return truth
 
 
-def _closeness(responses: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
+def _closeness(responses: list[Response], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
     """Return how well the labels that most people chose agree with the true labels, as the mean F1 over units."""
     form = task.kind.form
     scores = []

@@ -28,7 +28,7 @@ FILE = "lots.jsonl"
 # --- Draws. The callers of these functions have opened a transaction.
 
 
-def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
+def draw_independently(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
     """Draw each id independently with the probability `share`, and record the draw. If the share is 0, do nothing."""
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
@@ -118,10 +118,10 @@ def fix(task: Task) -> str:
     if not other_lines:
         return ""
     frame, drawn = [], []
-    for key, asked, text in _outcomes(
+    for key, language, text in _outcomes(
         task, {key for line in other_lines if line["lot"] in OF_UNITS for key in line["drawn"]}
     ):
-        frame.append([key, asked])
+        frame.append([key, language])
         drawn.append(outcome_digest(task.lots, text))
     last = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("-pk").first()
     if last and (last.frame, last.drawn) == (frame, drawn):
@@ -150,8 +150,10 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
     for unit, pseudonym, kind, label, queue, round, voided in judgments.values_list("unit", *fields).iterator(READ):
         row = (pseudonym, kind, label or None, queue, round, voided is not None)
         by_unit.setdefault(unit, []).append(row)
-    for pk, key, asked, stage, label in units.values_list("pk", "item__key", "asked", "stage", "label").iterator(READ):
-        yield key, asked, outcome(key, asked, stage, label or None, by_unit.get(pk, ()))
+    for pk, key, language, stage, label in units.values_list("pk", "item__key", "asked", "stage", "label").iterator(
+        READ
+    ):
+        yield key, language, outcome(key, language, stage, label or None, by_unit.get(pk, ()))
 
 
 def lines(task: Task) -> Iterator[Line]:

@@ -142,7 +142,7 @@ def _tie_columns(order: Mapping[str, Section], key: str, system_of: Callable[[di
 
 
 def side_table(
-    people: Sequence[dict[str, Any]], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
+    people: Sequence[dict[str, Any]], names: Mapping[int, str], *, address: Address = nowhere, sort: str = ""
 ) -> Table:
     """Return a table of how often each person chose the first side, with the most one-sided person first.
 
@@ -164,7 +164,7 @@ def side_table(
         Column("p", "Holm p", NUMBER, lambda row: Cell(p_value(row["p"]), row["p"])),
         Column("out", "out of line", says=lambda row: "yes" if row["out_of_line"] else ""),
     )
-    return table("Who chooses the first side", columns, people, slug="sides", asked=asked)
+    return table("Who chooses the first side", columns, people, slug="sides", asked=sort)
 
 
 # --- Text

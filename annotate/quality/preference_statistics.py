@@ -147,10 +147,10 @@ def judgments_of(task: Task) -> list[Judgment]:
 
 
 def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    pairs = [_pair(each) for each in paired_comparisons.compared(judgments)]
+    pairs = [_pair(judgment) for judgment in paired_comparisons.compared(judgments)]
     for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
         pair["p_holm"] = p_holm
-    return {"units": len({each.unit for each in judgments}), "judgments": len(judgments), "pairs": pairs}
+    return {"units": len({judgment.unit for judgment in judgments}), "judgments": len(judgments), "pairs": pairs}
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
@@ -173,17 +173,19 @@ def _order(order: Order) -> dict[str, Any]:
 
 def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
     whole, people = paired_comparisons.sides(judgments)
-    names = dict(Annotator.objects.filter(pk__in=[each.person for each in people]).values_list("pk", "pseudonym"))
+    names = dict(
+        Annotator.objects.filter(pk__in=[judgment.person for judgment in people]).values_list("pk", "pseudonym")
+    )
 
-    def row(each: Sides) -> dict[str, Any]:
+    def row(judgment: Sides) -> dict[str, Any]:
         return {
-            "annotator": each.person,
-            "pseudonym": names.get(each.person, ""),
-            **{name: getattr(each, name) for name in ("judgments", "ties", "first")},
-            "share": each.share.as_dict(),
-            "p": each.p,
-            "out_of_line": each.is_out_of_line,
+            "annotator": judgment.person,
+            "pseudonym": names.get(judgment.person, ""),
+            **{name: getattr(judgment, name) for name in ("judgments", "ties", "first")},
+            "share": judgment.share.as_dict(),
+            "p": judgment.p,
+            "out_of_line": judgment.is_out_of_line,
         }
 
     rows = list(map(row, people))
-    return row(whole) | {"out_of_line": sum(each["out_of_line"] for each in rows), "people": rows}
+    return row(whole) | {"out_of_line": sum(judgment["out_of_line"] for judgment in rows), "people": rows}

@@ -168,7 +168,7 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     That is so if more than half of the people who should be asked have given the same answer.
     """
     asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
-    return len(answers) > 1 and majority([answer.label for answer in answers], asked=asked) is not None
+    return len(answers) > 1 and majority([answer.label for answer in answers], people=asked) is not None
 
 
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how: Any) -> None:
@@ -204,7 +204,7 @@ def _came_to(unit: Unit, answers: list[str], *, asks: bool = True) -> tuple[str,
     task = unit.task
     asked = task.redundancy if task.stop_early else len(answers)
     aggregate = task.kind.form.aggregations[task.aggregation]
-    result = outcome(answers, aggregate=aggregate, order=task.labels, asked=asked)
+    result = outcome(answers, aggregate=aggregate, order=task.labels, people=asked)
     if isinstance(result, int) and len(answers) < asked:
         return result
     label = None if result is None else _checked_label(unit, answers, result)

@@ -131,7 +131,7 @@ def add_units(
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
         keys = (item.key for _, (item, *_) in some)
-        overlap = commitments.drawn_each(task, OVERLAP, keys, overlap_share) if overlap_share else set()
+        overlap = commitments.draw_independently(task, OVERLAP, keys, overlap_share) if overlap_share else set()
         units = []
         for position, (item, pair, _) in some:
             more: dict[str, Any] = {

@@ -47,14 +47,14 @@ def states(annotator, task):
     return qualification.states(permit_of(annotator, task))
 
 
-def own_progress(annotator, task):
+def progress_of(annotator, task):
     """As a dict."""
-    found = personal_progress.own_progress(permit_of(annotator, task))
+    found = personal_progress.progress_of(permit_of(annotator, task))
     return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
 
 
 def behind_tests(annotator, task):
-    return personal_progress.own_progress(permit_of(annotator, task)).behind_tests
+    return personal_progress.progress_of(permit_of(annotator, task)).behind_tests
 
 
 def why_empty(annotator, task):

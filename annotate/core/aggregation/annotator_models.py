@@ -139,7 +139,7 @@ def maxima(answers: Answers, model: Model, *, seed: str = "") -> Climb:
     """
     if not answers.units:
         return replace(next(_batches(answers, seed))[0].of([0]), converged=True)
-    return _each_once(_named(_climbed(answers, model, seed), _votes(answers)))
+    return _distinct(_named(_climbed(answers, model, seed), _votes(answers)))
 
 
 def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
@@ -169,7 +169,7 @@ def _climbed(answers: Answers, model: Model, seed: str) -> Climb:
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
     """Return how often annotator a is expected to answer l on units with true label k, (A, L, S, K)."""
-    return _given(_table(answers), posterior)
+    return _answer_counts(_table(answers), posterior)
 
 
 def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
@@ -208,8 +208,8 @@ def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
     has_batches = allowed >= FURTHER
     batch = BATCH if has_batches else max(FEWEST, allowed)
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
-    half_known = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
-    chances = np.broadcast_to(half_known, (people, size, batch, size))
+    half_right = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
+    chances = np.broadcast_to(half_right, (people, size, batch, size))
     for first in range(0, MOST if has_batches else batch, batch):
         posterior = np.empty((len(answers.units), batch, size))
         for place in range(batch):
@@ -243,7 +243,7 @@ def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, h
     while made < rounds and not converged:
         made += 1
         prior = np.full_like(prior, 1 / size) if model.uniform else posterior.mean(axis=0)
-        chances = model.chances(_given(table, posterior), chances)
+        chances = model.chances(_answer_counts(table, posterior), chances)
         path.append((prior, chances))
         before, leaps = likelihood, heat is None and len(path) == 3
         if leaps:
@@ -280,7 +280,7 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
     return ahead(first[0], second[0], third[0], 1), ahead(first[1], second[1], third[1], 1)
 
 
-def _given(table: Table, posterior: Floats) -> Floats:
+def _answer_counts(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
     # The table is sorted by unit, so its transpose reads memory contiguously.
     made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
@@ -345,7 +345,7 @@ def _named(made: Climb, votes: Floats) -> Climb:
     return made
 
 
-def _each_once(climb: Climb) -> Climb:
+def _distinct(climb: Climb) -> Climb:
     """Drop every maximum whose posterior is nearly the same as that of an earlier one."""
     distinct: list[int] = []
     for start in range(len(climb.prior)):

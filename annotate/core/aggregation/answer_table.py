@@ -88,12 +88,12 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
 # --- Rules that decide the label of a unit from its answers, or how many more answers it needs.
 
 
-def needed(asked: int) -> int:
-    """Return how many of `asked` people must agree: more than half."""
-    return asked // 2 + 1
+def needed(people: int) -> int:
+    """Return how many of this number of people must agree: more than half."""
+    return people // 2 + 1
 
 
-def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the answer given by more than half of the people asked, or None.
 
     If one person was asked, their answer is the label. If three people were asked, two must agree ("We only keep the
@@ -102,17 +102,17 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
     answers: one label per annotator, in any order.
     order: not used; all rules take the order of the grades.
-    asked: number of people asked at first; by default, the number of answers.
+    people: number of people asked at first; by default, the number of answers.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
         return None
     label, count = counts[0]
     tied = len(counts) > 1 and counts[1][1] == count
-    return label if not tied and count >= needed(asked or len(answers)) else None
+    return label if not tied and count >= needed(people or len(answers)) else None
 
 
-def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+def median(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
     """Return the median grade, or None if there are no answers.
 
     If the number of answers is even, this is the worse of the two middle grades.
@@ -128,24 +128,24 @@ def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) ->
 Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
-def at_first(asked: int, *, stop_early: bool) -> int:
-    """Return how many people to ask at first, if up to `asked` people may be asked.
+def at_first(people: int, *, stop_early: bool) -> int:
+    """Return how many people to ask at first, if up to this many may be asked.
 
     With `stop_early`, this is the smallest number of people who can decide the unit.
     """
-    return needed(asked) if stop_early else asked
+    return needed(people) if stop_early else people
 
 
-def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int) -> str | int | None:
+def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], people: int) -> str | int | None:
     """Return the label of a unit, or the new number of answers that it needs, or None if it has no label.
 
-    Call this once the unit has all the answers that it needs. If these do not decide it and fewer than `asked` people
-    have answered, one more answer is needed.
+    Call this once the unit has all the answers that it needs. If these do not decide it and fewer than `people` have
+    answered, one more answer is needed.
 
-    aggregate: rule that decides the unit if `asked` people or more have answered.
+    aggregate: rule that decides the unit if `people` or more have answered.
     order: all grades, best first.
     """
     number = len(answers)
-    if number < asked:
-        return majority(answers, order, asked) or number + 1
-    return aggregate(answers, order, asked)
+    if number < people:
+        return majority(answers, order, people) or number + 1
+    return aggregate(answers, order, people)

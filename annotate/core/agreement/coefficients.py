@@ -466,7 +466,8 @@ def _one_against_rest(
     size = kinds.shape[1] // 2
     used = _two_or_more(kinds[:, :size] + kinds[:, size:])
     counts = kinds[:, :size][:, used], kinds[:, size:][:, used]
-    tables = Tables(*(of / of.sum(axis=1, keepdims=True) for of in counts), np.zeros(counts[0].shape))
+    first, second = (of / of.sum(axis=1, keepdims=True) for of in counts)
+    tables = Tables(first, second, np.zeros(first.shape))
 
     def kappa(sums: Sums) -> Floats:
         return _one_less(sums.off * sums.first.sum(axis=1), _crossed(sums.first, sums.apart, sums.second))

@@ -3,8 +3,8 @@
 There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
 2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
 published, classes are only balanced on average. Here they are balanced exactly. In addition, neither a document nor a
-group of documents that belong together is in more than one of test, dev and train, even across languages. `one_of_each`
-defines which texts are the same document.
+group of documents that belong together is in more than one of test, dev and train, even across languages.
+`distinct_documents` defines which texts are the same document.
 """
 
 from collections import Counter, defaultdict
@@ -66,14 +66,14 @@ class Sizes(NamedTuple):
 class Short(NamedTuple):
     """A class that has fewer documents in a set than requested.
 
-    wanted, there: the requested number of documents, and the available number.
+    requested, available: the requested number of documents, and the available number.
     """
 
     language: str
     set: str
     label: str
-    wanted: int
-    there: int
+    requested: int
+    available: int
 
 
 class Balanced(NamedTuple):
@@ -100,7 +100,7 @@ class Merged(NamedTuple):
     differing: Counter[str]
 
 
-def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
+def distinct_documents(documents: Iterable[Document], *, seed: str) -> Merged:
     """Keep one random document for each text in a language, and drop texts that have several classes.
 
     Texts are the same if they only differ in case, character width or white space.
@@ -166,9 +166,9 @@ def balanced(
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
-    there = Counter((document.language, document.label) for document in documents)
+    available = Counter((document.language, document.label) for document in documents)
     per_class = {name: size // len(classes) for name, size in sizes.apart().items()}
-    check_enough(there, languages, classes, sizes, fill)
+    check_enough(available, languages, classes, sizes, fill)
     taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, per_class, seed)
     sets: dict[str, dict[str, list[str]]] = {}
     short: list[Short] = []
@@ -177,12 +177,12 @@ def balanced(
         for name, size in sizes.all().items():
             if not size:
                 continue
-            part, wanted = part_of(name), size // len(classes)
+            part, requested = part_of(name), size // len(classes)
             chosen: list[str] = []
             for label in classes:
-                ids = taken[part][language, label][:wanted]
-                if len(ids) < wanted:
-                    short.append(Short(language, name, label, wanted, len(ids)))
+                ids = taken[part][language, label][:requested]
+                if len(ids) < requested:
+                    short.append(Short(language, name, label, requested, len(ids)))
                 chosen += ids
             sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
     lacking = [shortage for shortage in short if part_of(shortage.set) not in fill]
@@ -191,7 +191,7 @@ def balanced(
             f"{_listed(lacking)} Documents that belong together must be in the same part (test, dev or train), so "
             "not all of them fit. Specify smaller sets."
         )
-    if none := [shortage for shortage in short if not shortage.there and TEST not in fill]:
+    if none := [shortage for shortage in short if not shortage.available and TEST not in fill]:
         raise BalanceError(
             f"{_listed(none)} A train set would contain no documents of the class. Specify smaller dev and test "
             "sets, or remove the class."
@@ -200,7 +200,7 @@ def balanced(
 
 
 def check_enough(
-    there: Counter[tuple[str, str]],
+    available: Counter[tuple[str, str]],
     languages: Iterable[str],
     classes: Sequence[str],
     sizes: Sizes,
@@ -208,20 +208,20 @@ def check_enough(
 ) -> None:
     """Raise BalanceError if some class has too few documents in some language for all of its sets.
 
-    there: number of documents by language and class.
+    available: number of documents by language and class.
     fill: see `balanced`. Sets of these parts need no minimum number of documents.
     """
     needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
-        Short(language, "all sets", label, needed, there[language, label])
+        Short(language, "all sets", label, needed, available[language, label])
         for language in languages
         for label in classes
-        if there[language, label] < needed
+        if available[language, label] < needed
     ]
     if not lacking:
         return
     exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
-    may_fill = not fill and all(there[shortage.language, shortage.label] > exact for shortage in lacking)
+    may_fill = not fill and all(available[shortage.language, shortage.label] > exact for shortage in lacking)
     instead = "Specify smaller sets" + (', allow smaller train sets (--sets "… fill")' if may_fill else "")
     raise BalanceError(f"{_listed(lacking)} {instead}, or remove the class.")
 
@@ -231,7 +231,7 @@ SHOWN = 5  # maximum number of classes that an error message lists
 
 def _listed(lacking: Sequence[Short]) -> str:
     named = "; ".join(
-        f"{shortage.language}, {shortage.label}: {shortage.there:,} available, {shortage.wanted:,} needed"
+        f"{shortage.language}, {shortage.label}: {shortage.available:,} available, {shortage.requested:,} needed"
         for shortage in lacking[:SHOWN]
     )
     more = f"; and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
@@ -290,10 +290,10 @@ def joint(
     for language, sets in balanced_sets.sets.items():
         chosen[language] = {}
         for part in (TRAIN, DEV):
-            from_each = {
+            candidates = {
                 name: _first(ids, labels, number // len(classes)) for name, ids in sets.items() if part_of(name) == part
             }
-            enough = [ids for ids in from_each.values() if len(ids) == number]
+            enough = [ids for ids in candidates.values() if len(ids) == number]
             if not enough:
                 raise BalanceError(
                     f"No {part} set in {language} can provide {number:,} documents, in equal numbers per class, for "

@@ -54,15 +54,15 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 # --- Test questions and decoys
 
 
-def test_questions(lots: Lots, of: Sequence[str], times_asked: Mapping[str, int], count: int) -> list[str]:
+def test_questions(lots: Lots, of: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
     """Draw the questions of a test from those that the person was asked least often, and return them in random order.
 
     of: person, language and number of the test.
-    times_asked: for each question of the pool, how often the person was asked it.
+    frequencies: for each question of the pool, how often the person was asked it.
     count: number of questions.
     """
     purpose = f"test of {' '.join(of)}"
-    taken = sorted(drawn(times_asked, len(times_asked), lots=lots, purpose=purpose), key=lambda key: times_asked[key])[
+    taken = sorted(drawn(frequencies, len(frequencies), lots=lots, purpose=purpose), key=lambda key: frequencies[key])[
         :count
     ]
     return drawn(taken, len(taken), lots=lots, purpose=purpose)
@@ -111,7 +111,7 @@ class Checked(NamedTuple):
 Line = Mapping[str, Any]
 
 
-def _each(lots: Lots, line: Line) -> Iterator[Checked]:
+def _independent(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw that decides on each id of the frame independently.
 
     how: the share, and optionally `in_vain`, the ids that were drawn when there was no adjudicator for them.
@@ -223,17 +223,17 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
 # --- Outcomes of drawn units
 
 
-def outcome(key: str, asked: str, stage: str, label: str | None, answers: Iterable[Sequence[Any]]) -> str:
+def outcome(key: str, language: str, stage: str, label: str | None, answers: Iterable[Sequence[Any]]) -> str:
     """Return the outcome of one drawn unit as text, in the form in which it is published.
 
     key: id of the item.
-    asked: the language that annotators were asked about, or empty.
+    language: the language that annotators were asked about, or empty.
     stage: final stage of the unit.
     label: final label, or None.
     answers: the judgments in order. Each has the annotator's pseudonym, the kind, label, queue and round as published,
         and whether the judgment was withdrawn or voided.
     """
-    return json.dumps([key, asked, stage, label, [list(answer) for answer in answers]], ensure_ascii=False)
+    return json.dumps([key, language, stage, label, [list(answer) for answer in answers]], ensure_ascii=False)
 
 
 def outcome_digest(lots: Lots, text: str) -> str:
@@ -267,10 +267,10 @@ SIDE, BLIND = "side", "blind"
 # the draw is verified from the rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
     AUDIT: ("which labels from machines people audit", _count),
-    RECHECK: ("which confirmed labels an adjudicator decides again", _each),
+    RECHECK: ("which confirmed labels an adjudicator decides again", _independent),
     CHECK: ("which labels from a single reader an adjudicator decides again", _count),
-    SECOND: ("which decisions a second adjudicator also makes", _each),
-    OVERLAP: ("which units two people answer", _each),
+    SECOND: ("which decisions a second adjudicator also makes", _independent),
+    OVERLAP: ("which units two people answer", _independent),
     DECOY: ("which posts are decoys", _decoy),
     DECOY_PLACE: ("the positions of the decoys", _decoy_place),
     TEST: ("the questions of a test", _test),

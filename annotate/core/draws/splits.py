@@ -43,7 +43,7 @@ class Row(NamedTuple):
 class Miss(NamedTuple):
     """A split whose share of a language's rows is far from the requested share.
 
-    wanted, got: requested and actual share.
+    requested, actual: requested and actual share.
     rows: number of rows in the language.
     bound: number of these rows that are connected to rows in other languages.
     largest: largest number of rows in the language that are in one connected component.
@@ -51,8 +51,8 @@ class Miss(NamedTuple):
 
     language: str
     split: str
-    wanted: float
-    got: float
+    requested: float
+    actual: float
     rows: int
     bound: int
     largest: int
@@ -97,14 +97,14 @@ def shares(language: str, ratio: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
     Raise SplitError if no split is left for the language.
     """
-    there = {name: share for name, share in ratio.items() if share and (name != TRAIN or language == TRAINED_IN)}
-    if not there:
+    available = {name: share for name, share in ratio.items() if share and (name != TRAIN or language == TRAINED_IN)}
+    if not available:
         raise SplitError(
             f"Only {TRAINED_IN} has a train split, so there is no split for the rows in {language}. Specify a share "
             "for dev or test."
         )
-    whole = sum(there.values())
-    return {name: share / whole for name, share in there.items()}
+    whole = sum(available.values())
+    return {name: share / whole for name, share in available.items()}
 
 
 def components(rows: Iterable[Row]) -> list[list[Row]]:

@@ -37,7 +37,7 @@ class Part:
 
     size: number of items in the part.
     read: number of items with a final label.
-    found: number of positives among the items with a final label.
+    positives: number of positives among the items with a final label.
     unresolved: number of items that were drawn but have no final label, because they were discarded or are not
         finished.
 
@@ -46,11 +46,11 @@ class Part:
 
     size: int
     read: int
-    found: int
+    positives: int
     unresolved: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.found <= self.read and 0 <= self.unresolved <= self.size - self.read):
+        if not (0 <= self.positives <= self.read and 0 <= self.unresolved <= self.size - self.read):
             raise ValueError(
                 f"{self} is impossible: positives must be among the items read, and these among all items."
             )
@@ -58,27 +58,27 @@ class Part:
     @property
     def expected(self) -> float:
         """Expected number of positives in the part if unread items are like those read."""
-        return self.size * self.found / self.read if self.read else 0.0
+        return self.size * self.positives / self.read if self.read else 0.0
 
     def if_unresolved(self, are_meant: bool) -> "Part":
         """Return the part with all unresolved items counted as read.
 
         are_meant: whether they are positives.
         """
-        positives = self.found + self.unresolved * are_meant
-        return replace(self, read=self.read + self.unresolved, found=positives, unresolved=0)
+        positives = self.positives + self.unresolved * are_meant
+        return replace(self, read=self.read + self.unresolved, positives=positives, unresolved=0)
 
 
 @dataclass(frozen=True)
 class Audit:
     """Quality of a filter.
 
-    kept: share of positives among the kept items.
+    retained: share of positives among the kept items.
     dropped: share of positives among the dropped items, which is the precision.
     recall: share of all positives that the filter dropped.
     """
 
-    kept: Estimate
+    retained: Estimate
     dropped: Estimate
     recall: Estimate
 
@@ -87,14 +87,14 @@ class Audit:
         return self.dropped
 
 
-def audit(kept: Part, dropped: Part) -> Audit:
+def audit(retained: Part, dropped: Part) -> Audit:
     """Estimate the quality of a filter from its two parts.
 
     Unresolved items may or may not be positive, so each interval covers both extremes. If nothing was read of a
     non-empty part, its share and the recall are unknown. If no positive was found in either part, the recall has no
     value and its interval is 0 to 1.
     """
-    return Audit(share(kept), share(dropped), recall(kept, dropped))
+    return Audit(share(retained), share(dropped), recall(retained, dropped))
 
 
 def share(*parts: Part) -> Estimate:
@@ -116,21 +116,21 @@ def share(*parts: Part) -> Estimate:
     low, _ = _ends([part.if_unresolved(False) for part in read_parts])
     _, high = _ends([part.if_unresolved(True) for part in read_parts])
     value, whole = sum(part.expected for part in read_parts) / size, size + blind
-    positives = sum(part.found for part in read_parts)
+    positives = sum(part.positives for part in read_parts)
     return Estimate(value, min(low / whole, value), max((high + blind) / whole, value), positives, read)
 
 
-def recall(kept: Part, dropped: Part) -> Estimate:
+def recall(retained: Part, dropped: Part) -> Estimate:
     """Estimate the share of all positives that the filter dropped. An empty part has no positives."""
-    if any(part.size and not part.read for part in (kept, dropped)):
+    if any(part.size and not part.read for part in (retained, dropped)):
         return UNKNOWN
-    meant = kept.expected + dropped.expected
+    meant = retained.expected + dropped.expected
     if not meant:
         return UNKNOWN
-    low = _recall_end(kept.if_unresolved(True), dropped.if_unresolved(False), _TAIL)
-    high = _recall_end(kept.if_unresolved(False), dropped.if_unresolved(True), 1 - _TAIL)
+    low = _recall_end(retained.if_unresolved(True), dropped.if_unresolved(False), _TAIL)
+    high = _recall_end(retained.if_unresolved(False), dropped.if_unresolved(True), 1 - _TAIL)
     value = dropped.expected / meant
-    return Estimate(value, min(low, value), max(high, value), dropped.found, kept.found + dropped.found)
+    return Estimate(value, min(low, value), max(high, value), dropped.positives, retained.positives + dropped.positives)
 
 
 def _ends(parts: Sequence[Part]) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
     probability, is below 2.5%. With the full probability, the intervals of small parts would cover far more than 95%.
     """
     size, read, positives = (
-        sum(of) for of in zip(*((part.size, part.read, part.found) for part in parts), strict=True)
+        sum(of) for of in zip(*((part.size, part.read, part.positives) for part in parts), strict=True)
     )
     numbers, chances = _more(size - read, *_as_one(parts))
     middle = np.cumsum(chances) - chances / 2
@@ -159,41 +159,41 @@ def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
     negatives. The smallest of the three is used.
     """
     if len(parts) == 1:
-        return parts[0].read, parts[0].found
-    counts = np.array([(part.size - part.read, part.read, part.found) for part in parts], dtype=np.float64).T
+        return parts[0].read, parts[0].positives
+    counts = np.array([(part.size - part.read, part.read, part.positives) for part in parts], dtype=np.float64).T
     weights = counts[0] / counts[1]
     unread, positives = weights @ counts[1], weights @ counts[2]
-    squares, squares_found = weights**2 @ counts[1], weights**2 @ counts[2]
+    squares, positive_squares = weights**2 @ counts[1], weights**2 @ counts[2]
     if not unread:
         return 0.0, 0.0
-    sums = ((squares, unread), (squares_found, positives), (squares - squares_found, unread - positives))
+    sums = ((squares, unread), (positive_squares, positives), (squares - positive_squares, unread - positives))
     heaviest = max(square / weight for square, weight in sums if weight > SLACK * unread)
     return float(unread / heaviest), float(min(unread, positives) / heaviest)
 
 
-def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
+def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
     """Return the recall at which the probability of a lower recall is `tail`.
 
     As in a mid-p interval, half of the probability of the recall itself counts as lower.
     """
     # As in `jeffreys`: the low end is 0 if no positives were found among the dropped items, and the high end is 1 if
     # none were found among the kept ones.
-    if tail < 0.5 and not dropped.found:
+    if tail < 0.5 and not dropped.positives:
         return 0.0
-    if tail > 0.5 and not kept.found:
+    if tail > 0.5 and not retained.positives:
         return 1.0
-    kept_numbers, kept_chances = _numbers(kept)
-    below = np.concatenate(([0.0], np.cumsum(kept_chances)))
+    retained_numbers, retained_chances = _numbers(retained)
+    below = np.concatenate(([0.0], np.cumsum(retained_chances)))
     dropped_numbers, dropped_chances = _few(*_numbers(dropped))
     some = dropped_numbers > 0
 
-    def under(wanted: float) -> float:
+    def under(target: float) -> float:
         """Return the probability of a lower recall plus half the probability of exactly this one."""
-        # The recall is lower than `wanted` if more than `most` positives were kept.
-        most = dropped_numbers[some] * ((1 - wanted) / wanted)
+        # The recall is lower than `target` if more than `most` positives were kept.
+        most = dropped_numbers[some] * ((1 - target) / target)
         slack = 1e-12 * np.maximum(1.0, most)
-        at_most = below[np.searchsorted(kept_numbers, most + slack, side="right")]
-        less = below[np.searchsorted(kept_numbers, most - slack, side="left")]
+        at_most = below[np.searchsorted(retained_numbers, most + slack, side="right")]
+        less = below[np.searchsorted(retained_numbers, most - slack, side="left")]
         of_some = float(dropped_chances[some] @ (1 - (at_most + less) / 2))
         return of_some + float(dropped_chances[~some].sum())
 
@@ -206,8 +206,8 @@ def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
 
 def _numbers(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """Return the possible numbers of positives in a part, ascending, with their probabilities."""
-    numbers, chances = _more(part.size - part.read, part.read, part.found)
-    return part.found + numbers, chances
+    numbers, chances = _more(part.size - part.read, part.read, part.positives)
+    return part.positives + numbers, chances
 
 
 @lru_cache(maxsize=64)

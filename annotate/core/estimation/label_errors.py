@@ -104,8 +104,8 @@ def further(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> 
     """
     sizes = {key: units for key, (units, _) in counts.items()}
     weights = {key: units**EXPONENT for key, units in sizes.items()}
-    wanted = rounded(spread(part_of(share, sum(sizes.values())), weights, sizes, least))
-    return {key: max(0, wanted[key] - chosen) for key, (_, chosen) in counts.items()}
+    target = rounded(spread(part_of(share, sum(sizes.values())), weights, sizes, least))
+    return {key: max(0, target[key] - chosen) for key, (_, chosen) in counts.items()}
 
 
 @dataclass(frozen=True)
@@ -257,17 +257,17 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         if audit.checked and not all_checked:
             check_weight = weight * audit.confirmed / audit.checked
             checks.add(check_weight, (check_weight - 1) * audit.checked, audit.checked, audit.checked_wrong)
-    found = sum(audit.wrong for audit in weighted)
+    wrong = sum(audit.wrong for audit in weighted)
     unread = [doubts.turned()] if doubts.posts + doubts.blind else []
     unchecked = []
     if checks.posts:
         value, low, high = checks.turned()
-        as_doubted = doubts.turned()[2] + found
+        as_doubted = doubts.turned()[2] + wrong
         unchecked.append((value, low, high if value else min(high, as_doubted)))
     posts = sum(audit.posts for audit in weighted)
     turned = {UNREAD: unread, RECHECKS: unchecked}
     by_source = {source: [(MISS_TO_HIT, number) for number in numbers] for source, numbers in turned.items()}
-    return without_slips(combined(posts, found, by_source), slips)
+    return without_slips(combined(posts, wrong, by_source), slips)
 
 
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:

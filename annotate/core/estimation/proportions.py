@@ -46,7 +46,7 @@ LEAST_COUNT = 5
 # An estimate that depends on guesses has no interval if its effective size is smaller than this. With a higher limit,
 # only the estimates that look certain would have intervals, and such intervals cover the true value too rarely. Plain
 # counts always have an interval.
-LEAST_KNOWN = 1
+LEAST_EFFECTIVE = 1
 # Effective counts come from bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative tolerance
 ENOUGH = 1 - 10 * PRECISION  # smallest accepted ratio of an effective count to the required count
@@ -92,7 +92,7 @@ class Estimate(Interval):
 
     value: the estimate; None if nothing was counted.
     low, high: the ends of the interval. They are 0 and 1 if there is no interval, because the estimate depends on
-        guesses and `count` is below LEAST_KNOWN.
+        guesses and `count` is below LEAST_EFFECTIVE.
     hits, count: effective counts. A simple random sample with these counts has an interval of the same width. They may
         be fractional.
     parts: contribution of each source to the interval, if known. The distances of all sources are combined as the root
@@ -484,7 +484,7 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
             count, most = (middle, most) if end - start > width else (count, middle)
     elif widest > width:
         count = most
-    if count < LEAST_KNOWN * ENOUGH:
+    if count < LEAST_EFFECTIVE * ENOUGH:
         return Estimate(value, 0.0, 1.0, value * count, count)
     return Estimate(value, low, high, value * count, count)
 

@@ -27,14 +27,14 @@ class Margins:
 
     both: weight of units whose gold and predicted labels are both this label, (..., K).
     gold: weight of units with this gold label, (..., K).
-    said: weight of units with this predicted label, (..., K).
+    predicted: weight of units with this predicted label, (..., K).
     off: weighted sum of the distances between the gold and the predicted index, (...).
     squares: weighted sum of the squared distances, (...).
     """
 
     both: Floats
     gold: Floats
-    said: Floats
+    predicted: Floats
     off: Floats
     squares: Floats
 
@@ -58,7 +58,7 @@ def accuracy(of: Margins) -> Floats:
 
 
 def precisions(of: Margins) -> Floats:
-    return _ratio(of.both, of.said)
+    return _ratio(of.both, of.predicted)
 
 
 def recalls(of: Margins) -> Floats:
@@ -66,7 +66,7 @@ def recalls(of: Margins) -> Floats:
 
 
 def f1s(of: Margins) -> Floats:
-    return _ratio(2 * of.both, of.gold + of.said)
+    return _ratio(2 * of.both, of.gold + of.predicted)
 
 
 def macro(measure: Measure, labels: Bools) -> Measure:
@@ -84,7 +84,7 @@ def kappa(of: Margins) -> Floats:
     Kappa is 0 if the agreement expected by chance is 1.
     """
     total = of.total
-    expected = _ratio((of.gold * of.said).sum(axis=-1), total**2)
+    expected = _ratio((of.gold * of.predicted).sum(axis=-1), total**2)
     return _ratio(accuracy(of) - expected, 1 - expected)
 
 
@@ -94,8 +94,8 @@ def matthews(of: Margins) -> Floats:
     The coefficient is 0 if all gold labels or all predictions are the same.
     """
     total = of.total
-    product = total**2 - (of.gold**2).sum(axis=-1), total**2 - (of.said**2).sum(axis=-1)
-    covariance = of.both.sum(axis=-1) * total - (of.gold * of.said).sum(axis=-1)
+    product = total**2 - (of.gold**2).sum(axis=-1), total**2 - (of.predicted**2).sum(axis=-1)
+    covariance = of.both.sum(axis=-1) * total - (of.gold * of.predicted).sum(axis=-1)
     spread = np.sqrt(np.maximum(product[0], 0) * np.maximum(product[1], 0))
     return np.asarray(np.where(spread > SLACK * total**2, _ratio(covariance, spread), 0.0))
 
@@ -106,8 +106,8 @@ def weighted_kappa(of: Margins) -> Floats:
     Kappa is 0 if all gold labels and all predictions are the same label.
     """
     place = np.arange(of.gold.shape[-1], dtype=np.float64)
-    first, second = (side @ place for side in (of.gold, of.said))
-    apart = of.total * (of.gold @ place**2 + of.said @ place**2) - 2 * first * second
+    first, second = (side @ place for side in (of.gold, of.predicted))
+    apart = of.total * (of.gold @ place**2 + of.predicted @ place**2) - 2 * first * second
     return np.asarray(np.where(apart > SLACK, 1 - _ratio(of.squares * of.total, apart), 0.0))
 
 
@@ -120,14 +120,14 @@ def mean_absolute_error(of: Margins) -> Floats:
 class Paired:
     """Gold and predicted labels of n units.
 
-    gold, said: indices of the gold and predicted labels, (n,).
+    gold, predicted: indices of the gold and predicted labels, (n,).
     labels: number K of labels.
     weights: number of units of the population that each unit represents, (n,).
     groups: index of each unit's group, (n,), if units were drawn in groups. Otherwise None.
     """
 
     gold: Ints
-    said: Ints
+    predicted: Ints
     labels: int
     weights: Floats
     groups: Ints | None = None
@@ -148,17 +148,17 @@ class Paired:
 
     def where(self, selected: Bools) -> "Paired":
         groups = None if self.groups is None else self.groups[selected]
-        return Paired(self.gold[selected], self.said[selected], self.labels, self.weights[selected], groups)
+        return Paired(self.gold[selected], self.predicted[selected], self.labels, self.weights[selected], groups)
 
     @cached_property
     def margins(self) -> Margins:
-        is_right = self.gold == self.said
+        is_right = self.gold == self.predicted
         return Margins(
             self._sums(self.gold[is_right], self.weights[is_right])[0],
             self._sums(self.gold, self.weights)[0],
-            self._sums(self.said, self.weights)[0],
-            np.asarray((self.weights * np.abs(self.gold - self.said)).sum()),
-            np.asarray((self.weights * (self.gold - self.said) ** 2).sum()),
+            self._sums(self.predicted, self.weights)[0],
+            np.asarray((self.weights * np.abs(self.gold - self.predicted)).sum()),
+            np.asarray((self.weights * (self.gold - self.predicted) ** 2).sum()),
         )
 
     def _sums(self, of: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
@@ -175,7 +175,7 @@ class Paired:
     @property
     def confusion(self) -> Floats:
         """The weighted confusion matrix, (K, K), with gold labels in rows and predicted labels in columns."""
-        cells = np.bincount(self.gold * self.labels + self.said, self.weights, self.labels**2)
+        cells = np.bincount(self.gold * self.labels + self.predicted, self.weights, self.labels**2)
         return cells.astype(np.float64).reshape(self.labels, self.labels)
 
     # --- Shares
@@ -204,7 +204,7 @@ class Paired:
 
     @property
     def right(self) -> Bools:
-        matches: Bools = self.gold == self.said
+        matches: Bools = self.gold == self.predicted
         return matches
 
     def mean(self, values: Floats) -> Difference:
@@ -280,7 +280,7 @@ class Paired:
         if self.groups is not None:
             _, parts = np.unique(self.groups, return_inverse=True)
             return (parts, places), np.ones(int(parts.max()) + 1 if len(parts) else 0)
-        return _alike(self.gold, self.said, self.weights)
+        return _alike(self.gold, self.predicted, self.weights)
 
     def _without(self, parts: tuple[Ints, ...]) -> Iterator[Margins]:
         number, place = parts
@@ -290,12 +290,12 @@ class Paired:
             taken = (number >= begun) & (number < begun + step)
             part, units = number[taken] - begun, place[taken]
             size = min(step, count - begun)
-            gold, predicted, weights = self.gold[units], self.said[units], self.weights[units]
+            gold, predicted, weights = self.gold[units], self.predicted[units], self.weights[units]
             whole, off = self.margins, np.abs(gold - predicted)
             yield Margins(
                 np.maximum(whole.both - self._sums(gold, weights * (gold == predicted), part, size), 0.0),
                 np.maximum(whole.gold - self._sums(gold, weights, part, size), 0.0),
-                np.maximum(whole.said - self._sums(predicted, weights, part, size), 0.0),
+                np.maximum(whole.predicted - self._sums(predicted, weights, part, size), 0.0),
                 np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
                 np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
             )
@@ -376,7 +376,7 @@ class _Both:
         values: the differences, (M,).
         """
         one, two = self.first, self.second
-        parts, times = _alike(one.gold, one.said, two.said, one.weights) if one.groups is None else one._parts
+        parts, times = _alike(one.gold, one.predicted, two.predicted, one.weights) if one.groups is None else one._parts
         if (units := int(times.sum())) < 2:
             return units, np.zeros_like(values)
         strata, begun = np.zeros(len(times), dtype=np.int64), 0

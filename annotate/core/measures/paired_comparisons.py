@@ -402,7 +402,8 @@ def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
     first = np.array([judgment.answer == judgment.first for judgment in chosen], dtype=np.float64)
     numbers: dict[Hashable, int] = {}
     places = [numbers.setdefault(judgment.cluster, len(numbers)) for judgment in chosen]
-    share = _share(np.bincount(places, first), np.bincount(places).astype(np.float64)) if chosen else UNKNOWN
+    counts = (np.bincount(places, weights).astype(np.float64) for weights in (first, np.ones(len(first))))
+    share = _share(*counts) if chosen else UNKNOWN
     return Sides(person, len(judgments), len(judgments) - len(chosen), int(first.sum()), share)
 
 

@@ -52,7 +52,7 @@ def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
 # --- Measures at K
 
 
-def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Floats]:
+def measures_at(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Floats]:
     """Return each measure for every document and every K from 1 to `deepest`, (documents, deepest), from 0 to 1.
 
     If a document has R gold labels, and `hits` of them are among the first K labels of the ranking, then P@K = hits/K,
@@ -96,7 +96,7 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
 
     Return UNKNOWN for each mean if there are no documents.
     """
-    values = at_each(documents, deepest)
+    values = measures_at(documents, deepest)
     estimates = {
         name: [classification.mean([classification.Drawn(1.0, column)]) for column in columns.T]
         for name, columns in values.items()
@@ -127,7 +127,7 @@ def differences(
     Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
-    ones, others = at_each(first, deepest), at_each(second, deepest)
+    ones, others = measures_at(first, deepest), measures_at(second, deepest)
     return {
         name: [
             classification.difference([classification.Drawn(1.0, one)], [classification.Drawn(1.0, other)])
@@ -143,7 +143,7 @@ def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed
     Raise ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
-    ones, others = at_each(first, at), at_each(second, at)
+    ones, others = measures_at(first, at), measures_at(second, at)
     return {
         name: randomization(ones[name][:, -1:], others[name][:, -1:], lambda sums: sums[0], seed=seed) for name in ones
     }
@@ -161,7 +161,7 @@ class Answered(NamedTuple):
     """The gold labels of a document, and the labels that a system assigns."""
 
     gold: Labels
-    said: Labels
+    assigned: Labels
 
 
 class Share(NamedTuple):
@@ -180,14 +180,14 @@ class Share(NamedTuple):
 class Micro(NamedTuple):
     """Micro-averaged precision, recall and F1 over all documents.
 
-    hits, said, gold: number of correct, assigned and gold labels.
+    hits, assigned, gold: number of correct, assigned and gold labels.
     """
 
     precision: Share
     recall: Share
     f1: Share
     hits: int
-    said: int
+    assigned: int
     gold: int
 
 
@@ -222,7 +222,7 @@ def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]
     A wrong label then costs less if it is close to a gold label in the hierarchy.
     """
     return [
-        Answered(with_ancestors(document.gold, parents), with_ancestors(document.said, parents))
+        Answered(with_ancestors(document.gold, parents), with_ancestors(document.assigned, parents))
         for document in documents
     ]
 
@@ -249,9 +249,9 @@ def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
     Documents without gold labels count too: all labels assigned to them are wrong.
     """
     table = _table(documents)
-    hits, said, gold = (int(number) for number in table.sum(axis=0))
+    hits, assigned, gold = (int(number) for number in table.sum(axis=0))
     shares = {name: _share(table, ratio, seed) for name, ratio in _RATIOS.items()}
-    return Micro(**shares, hits=hits, said=said, gold=gold)
+    return Micro(**shares, hits=hits, assigned=assigned, gold=gold)
 
 
 def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> dict[str, Share]:
@@ -285,7 +285,9 @@ def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed
 
 
 def _table(documents: Sequence[Answered]) -> Floats:
-    rows = [(len(document.gold & document.said), len(document.said), len(document.gold)) for document in documents]
+    rows = [
+        (len(document.gold & document.assigned), len(document.assigned), len(document.gold)) for document in documents
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 

@@ -24,14 +24,14 @@ NO_UNITS = "There are no units."
 NO_VARIATION = "All units have the same value, which does not show that other units would."
 
 
-def too_few(least: int, there: int, kind: str = "") -> str:
+def too_few(least: int, number: int, kind: str = "") -> str:
     """Return a sentence that explains why there is no interval.
 
     least: required number of independent units.
-    there: their actual number.
+    number: their actual number.
     kind: words that describe the units, appended to "units".
     """
-    return f"An interval requires at least {least} independent units{kind}, but there are {there}."
+    return f"An interval requires at least {least} independent units{kind}, but there are {number}."
 
 
 class Figure(NamedTuple):
@@ -60,7 +60,7 @@ class Fault(NamedTuple):
 class ScoredUnits(NamedTuple):
     """Validated units, built by `scored_units`. Rows with weight 0 are removed from all arrays.
 
-    given: number of rows before those with weight 0 were removed.
+    row_count: number of rows before those with weight 0 were removed.
     rows: original index of each row, (n,).
     truth: index of the true label, (n,).
     scores: probability of each label, (n, k).
@@ -69,7 +69,7 @@ class ScoredUnits(NamedTuple):
     groups: number of groups.
     """
 
-    given: int
+    row_count: int
     rows: Ints
     truth: Ints
     scores: Floats
@@ -111,7 +111,7 @@ class ScoredUnits(NamedTuple):
         """
         groups, group = np.unique(self.group[chosen], return_inverse=True)
         return ScoredUnits(
-            self.given,
+            self.row_count,
             self.rows[chosen],
             self.truth[chosen],
             self.scores[chosen],

@@ -315,7 +315,7 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
     table = np.asarray(shares, dtype=np.float64)
     if fault := check_scores(table):
         raise ValueError(f"Row {fault.row} of people's answers: {fault.what}")
-    if table.shape != (units.given, units.scores.shape[1]):
+    if table.shape != (units.row_count, units.scores.shape[1]):
         raise ValueError(
             "People's answers must be a table with a row per unit and a column per label, not an array of shape "
             f"{table.shape}."
@@ -395,9 +395,9 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
     selected = np.bincount(place, units.weights).cumsum()
     accuracy = np.bincount(place, units.weights * right).cumsum() / selected
     coverage = selected / selected[-1]
-    wanted = np.linspace(coverage[0], 1, MOST_POINTS) - SLACK
+    targets = np.linspace(coverage[0], 1, MOST_POINTS) - SLACK
     points = (
-        Point(-float(thresholds[at]), float(coverage[at]), float(accuracy[at])) for at in _first(coverage, wanted)
+        Point(-float(thresholds[at]), float(coverage[at]), float(accuracy[at])) for at in _first(coverage, targets)
     )
     rarer = min(len(np.unique(units.group[kind])) for kind in (right, ~right))
     few = too_few(LEAST_LEFT_OUT, rarer, " both with right and with wrong answers")
@@ -465,12 +465,12 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         return Threshold(None, reason=_missed(bounds))
     rows = order[: last[tested[best]] + 1]
     right = float(units.weights[rows] @ hits[rows])
-    all_there = float(units.weights.sum())
+    whole = float(units.weights.sum())
     return Threshold(
         float(scores[rows[-1]]),
         bounds[best],
-        right / (all_there if label is None else float(units.weights @ hits)),
-        float(units.weights[rows].sum()) / all_there,
+        right / (whole if label is None else float(units.weights @ hits)),
+        float(units.weights[rows].sum()) / whole,
     )
 
 
@@ -489,12 +489,12 @@ def _powers(first: float, step: float, most: float) -> Floats:
     return powers
 
 
-def _first(ascending: Floats, wanted: Floats) -> Ints:
+def _first(ascending: Floats, targets: Floats) -> Ints:
     """Return the distinct indices of the first values that reach each wanted value.
 
     A wanted value that is never reached gives the last index.
     """
-    return np.unique(np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1))
+    return np.unique(np.minimum(np.searchsorted(ascending, targets), len(ascending) - 1))
 
 
 def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:

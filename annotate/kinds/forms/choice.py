@@ -33,9 +33,9 @@ class Measures:
     def __init__(self, pairs: Paired, labels: Sequence[str]) -> None:
         self.pairs, self.labels = pairs, labels
         margins = pairs.margins
-        self.occurring: Bools = (margins.gold + margins.said) > 0
+        self.occurring: Bools = (margins.gold + margins.predicted) > 0
         self.occurring[len(labels) :] &= margins.gold[len(labels) :] > 0
-        self.refused: Bools = pairs.said >= len(labels)
+        self.refused: Bools = pairs.predicted >= len(labels)
 
     def rows(self) -> Iterator[Row]:
         pairs, units = self.pairs, len(self.pairs.gold)
@@ -48,7 +48,7 @@ class Measures:
         yield coefficient("kappa", pairs, classes.kappa)
         yield coefficient("mcc", pairs, classes.matthews)
         for index, label in enumerate(self.labels):
-            names, is_gold, is_said = {"label": label}, pairs.gold == index, pairs.said == index
+            names, is_gold, is_said = {"label": label}, pairs.gold == index, pairs.predicted == index
             if self.occurring[index]:
                 gold, predicted, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
                 yield row(
@@ -60,7 +60,7 @@ class Measures:
     @property
     def units_of_labels(self) -> list[int]:
         """The number of units on which each label is gold or predicted, for labels that occur."""
-        gold, predicted = self.pairs.gold, self.pairs.said
+        gold, predicted = self.pairs.gold, self.pairs.predicted
         return [int(((gold == index) | (predicted == index)).sum()) for index in np.flatnonzero(self.occurring)]
 
     @property
@@ -103,7 +103,7 @@ class Measures:
         found = iter(classes.apart(self.pairs, other.pairs, measure, most=[1.0] * (len(BY_LABEL) * len(label_indices))))
         for index in label_indices:
             is_gold, predicted, other_predicted = (
-                each == index for each in (self.pairs.gold, self.pairs.said, other.pairs.said)
+                each == index for each in (self.pairs.gold, self.pairs.predicted, other.pairs.predicted)
             )
             domains = (predicted | other_predicted, is_gold, is_gold | predicted | other_predicted)
             notes = ("" if predicted.any() and other_predicted.any() else "never predicted by one of the two", "", "")

@@ -28,12 +28,13 @@ class Measures(choice.Measures):
     def graded(self) -> Paired:
         """The pairs of gold and predicted grades, in which each refusal is replaced by the farthest grade."""
         gold, worst = self.pairs.gold, len(self.labels) - 1
-        return replace(self.pairs, said=np.where(self.refused, np.where(2 * gold < worst, worst, 0), self.pairs.said))
+        farthest = np.where(2 * gold < worst, worst, 0)
+        return replace(self.pairs, predicted=np.where(self.refused, farthest, self.pairs.predicted))
 
     def rows(self) -> Iterator[Row]:
         yield from super().rows()
         pairs, graded, units = self.pairs, self.graded, len(self.pairs.gold)
-        distance = pairs.mean(np.abs(pairs.gold - graded.said).astype(np.float64))
+        distance = pairs.mean(np.abs(pairs.gold - graded.predicted).astype(np.float64))
         yield row("mae", {}, distance, units, why_withheld(distance, units, pairs))
         yield choice.coefficient("weighted_kappa", graded, classes.weighted_kappa)
         if pairs.groups is not None:
@@ -42,7 +43,7 @@ class Measures(choice.Measures):
                 zip(
                     pairs.groups.tolist(),
                     grade - pairs.gold,
-                    grade - pairs.said,
+                    grade - pairs.predicted,
                     strict=True,
                 )
             )

@@ -79,7 +79,7 @@ class Measures:
         for answers, answered in self.answers.items():
             micro = ranked_labels.micro(answered, seed=self.seed)
             for measure, counts in (
-                ("precision", f"{micro.hits:,} of {micro.said:,}"),
+                ("precision", f"{micro.hits:,} of {micro.assigned:,}"),
                 ("recall", f"{micro.hits:,} of {micro.gold:,}"),
                 ("f1", ""),
             ):

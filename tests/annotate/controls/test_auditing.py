@@ -226,7 +226,7 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     assert audit_report.contested_waiting() == {task.pk: {"de": 7}}
     why = "The audit failed for de, so people label these too: 7 are waiting."
     [row] = standing().tasks
-    assert row["next"] == f"In progress: 7 answers are missing. {why}"
+    assert row["next"] == f"In progress: 7 more answers are needed. {why}"
     with_manifest()
     call_command("export_gold", "task", out=data_dir / "gold")
     assert why in capsys.readouterr().err

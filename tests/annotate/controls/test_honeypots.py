@@ -19,13 +19,13 @@ from annotate.work import judgments
 from annotate.work.answer_changes import undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
-from tests.annotate.acts import own_progress, why_empty
+from tests.annotate.acts import progress_of, why_empty
 
 POTS = ["1", "0"] * 4
 
 
 def waiting(annotator, task):
-    return own_progress(annotator, task)["waiting"]
+    return progress_of(annotator, task)["waiting"]
 
 
 def answer(annotator, task, label="1"):
@@ -101,7 +101,7 @@ def test_the_number_that_waits_goes_down_by_one_with_every_answer(make_records_t
     pots = sum(pot for _, pot in day)
     assert len(day) == 20 + pots
     # One's own answers of today count them among the others.
-    assert own_progress(ann, task)["answered_today"] == personal_progress.worked(ann).answered_today == len(day)
+    assert progress_of(ann, task)["answered_today"] == personal_progress.worked(ann).answered_today == len(day)
     # One in each block, until there are no more of them; and none after the work is done.
     blocks = len(day) / round(1 / share)
     assert min(int(blocks), len(POTS)) <= pots <= min(int(blocks) + 1, len(POTS))
@@ -146,7 +146,7 @@ def test_counting_them_costs_the_same_however_many_units_wait(make_records_task,
     task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
     permit = permit_of(ann, task)
     with django_assert_max_num_queries(7):
-        assert personal_progress.own_progress(permit).waiting == 150 + 8
+        assert personal_progress.progress_of(permit).waiting == 150 + 8
 
 
 def test_where_they_run_out_is_known_beforehand(make_records_task, person):

@@ -22,7 +22,7 @@ def test_a_label_is_what_more_than_half_answered(answers, label):
     ("answers", "label"), [("abca", "a"), ("abcab", None), ("abcac", None), ("abcaa", "a"), ("abcd", None)]
 )
 def test_of_more_answers_than_three_two_suffice_unless_as_many_agree_on_something_else(answers, label):
-    assert majority(list(answers), asked=3) == label
+    assert majority(list(answers), people=3) == label
 
 
 @given(ANSWERS)

@@ -14,8 +14,8 @@ from annotate.core.draws.balanced_sets import (
     Sizes,
     balanced,
     check_sizes,
+    distinct_documents,
     faults,
-    one_of_each,
     part_of,
 )
 from annotate.core.draws.splits import DEV, TEST, TRAIN
@@ -64,7 +64,7 @@ def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, s
         found = balanced(given_documents, ("a", "b", "c"), sizes, seed=seed, fill=fill)
     except BalanceError:
         return
-    short = {(each.language, each.set, each.label): each.there for each in found.short}
+    short = {(each.language, each.set, each.label): each.available for each in found.short}
     assert fill or not short
     held = {}
     for language, sets in found.sets.items():
@@ -165,13 +165,13 @@ def test_equal_texts_are_one_document_and_of_two_classes_none():
         Document("5", "de", "MCAT", "noch einer."),
         Document("6", "de", "GCAT", "ＮＯＣＨ einer."),
     ]
-    merged = one_of_each(some, seed="7")
+    merged = distinct_documents(some, seed="7")
     assert (merged.equal, merged.differing) == ({"de": 1, "en": 0}, {"de": 3})
     assert {(each.language, each.text.casefold().strip()[:3]) for each in merged.documents} == {
         ("de", "ein"),
         ("en", "ein"),
     }
-    assert one_of_each(reversed(some), seed="7").documents[::-1] == merged.documents
+    assert distinct_documents(reversed(some), seed="7").documents[::-1] == merged.documents
 
 
 def test_what_is_wrong_with_lists_is_found():

@@ -22,14 +22,14 @@ def test_every_measure_is_scikit_learns(seed, weights):
     pairs = drawn(seed, weights=weights)
     theirs = {"sample_weight": pairs.weights}
     of = pairs.margins
-    by_label = metrics.precision_recall_fscore_support(pairs.gold, pairs.said, zero_division=0, **theirs)
+    by_label = metrics.precision_recall_fscore_support(pairs.gold, pairs.predicted, zero_division=0, **theirs)
     for measure, expected in zip((classes.precisions, classes.recalls, classes.f1s), by_label, strict=False):
         assert measure(of) == pytest.approx(expected, abs=1e-9)
     for measure, expected in (
-        (classes.accuracy, metrics.accuracy_score(pairs.gold, pairs.said, **theirs)),
-        (classes.kappa, metrics.cohen_kappa_score(pairs.gold, pairs.said, **theirs)),
-        (classes.matthews, metrics.matthews_corrcoef(pairs.gold, pairs.said, **theirs)),
-        (classes.weighted_kappa, metrics.cohen_kappa_score(pairs.gold, pairs.said, weights="quadratic", **theirs)),
+        (classes.accuracy, metrics.accuracy_score(pairs.gold, pairs.predicted, **theirs)),
+        (classes.kappa, metrics.cohen_kappa_score(pairs.gold, pairs.predicted, **theirs)),
+        (classes.matthews, metrics.matthews_corrcoef(pairs.gold, pairs.predicted, **theirs)),
+        (classes.weighted_kappa, metrics.cohen_kappa_score(pairs.gold, pairs.predicted, weights="quadratic", **theirs)),
     ):
         assert float(measure(of)) == pytest.approx(expected, abs=1e-9)
 

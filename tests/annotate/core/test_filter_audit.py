@@ -66,7 +66,9 @@ def test_many_unread_are_told_of_as_the_largest_number_that_is_told_exactly():
     exact = audit(Part(MOST + 300, *kept), Part(MOST + 100, *dropped))
     by_share = audit(Part(MOST + 301, *kept), Part(MOST + 101, *dropped))
     for one, other in zip(
-        (exact.kept, exact.dropped, exact.recall), (by_share.kept, by_share.dropped, by_share.recall), strict=True
+        (exact.retained, exact.dropped, exact.recall),
+        (by_share.retained, by_share.dropped, by_share.recall),
+        strict=True,
     ):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=2e-3)
 
@@ -83,12 +85,12 @@ def parts(draw):
 def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
     """By the plain definition: each number of the one with each of the other, and its probability."""
     all_figures = audit(kept, dropped)
-    for each in (all_figures.kept, all_figures.dropped, all_figures.recall):
+    for each in (all_figures.retained, all_figures.dropped, all_figures.recall):
         assert each.value is None or 0 <= each.low <= each.value <= each.high <= 1
     if all_figures.recall.value is None:
         return
-    unwidened = Part(kept.size, kept.read, kept.found), Part(dropped.size, dropped.read, dropped.found)
-    if not all(part.found for part in unwidened):
+    unwidened = Part(kept.size, kept.read, kept.positives), Part(dropped.size, dropped.read, dropped.positives)
+    if not all(part.positives for part in unwidened):
         return
     (left, of_left), (right, of_right) = (_every_number(part) for part in unwidened)
     recalls = (right[None, :] / (left[:, None] + right[None, :])).ravel()
@@ -103,12 +105,12 @@ def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
 
 def _every_number(part):
     """The numbers of a part that may be meant, by the recurrence of the beta-binomial distribution."""
-    unread, a, b = part.size - part.read, part.found + 0.5, part.read - part.found + 0.5
+    unread, a, b = part.size - part.read, part.positives + 0.5, part.read - part.positives + 0.5
     chances = [1.0]
     for number in range(unread):
         chances.append(chances[-1] * (unread - number) / (number + 1) * (number + a) / (unread - number - 1 + b))
     weights = np.array(chances)
-    return part.found + np.arange(unread + 1), weights / weights.sum()
+    return part.positives + np.arange(unread + 1), weights / weights.sum()
 
 
 # (kept, of them toxic, read), the same of the dropped: what is covered is counted over all samples, not simulated.
@@ -134,7 +136,7 @@ def test_the_intervals_cover_the_truth_as_often_as_they_say(population):
             seen += one * other
             covered += [
                 one * other * (each.low - 1e-9 <= true <= each.high + 1e-9)
-                for each, true in zip((found.kept, found.dropped, found.recall), truth, strict=True)
+                for each, true in zip((found.retained, found.dropped, found.recall), truth, strict=True)
             ]
     assert seen > 0.999
     assert all(least <= each <= 0.97 or each > 0.999 for each in covered / seen)

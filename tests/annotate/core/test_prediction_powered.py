@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.estimation.proportions import jeffreys
-from annotate.core.estimation.share_estimators import Counts, ReadSample, Reason, corpus_shares, people_alone, power
+from annotate.core.estimation.share_estimators import Counts, ReadSample, Reason, corpus_shares, people_alone
 from benchmarks.judge import WORLDS
 from benchmarks.judge_work import estimate
 
@@ -42,12 +42,10 @@ def test_people_alone_have_the_share_and_the_interval_of_the_items_read_and_the_
 
 def test_the_tuned_estimate_is_the_judges_mean_and_the_mean_of_what_people_say_otherwise():
     read = sample(READ)
-    tuned = power(Counts.of(read, 1))
-    assert tuned == pytest.approx(38 / 40 - 6 / 60)
+    tuned = 38 / 40 - 6 / 60
     unread = 360 / 900
     rectified = np.mean(read.people - tuned * read.judge)
     assert yes(READ).prediction_powered.value == pytest.approx((44 + 900 * (tuned * unread + rectified)) / 1000)
-    assert yes(READ).power == tuned
 
 
 def test_with_more_unread_items_of_the_label_the_estimates_move_and_people_alone_do_not():
@@ -85,13 +83,11 @@ def test_a_judge_that_hardly_agrees_leaves_people_alone_and_says_so():
     assert found.prediction_powered.reasons == (Reason.WEAK,)
     assert found.prediction_powered.is_fallback
     assert (found.prediction_powered.low, found.prediction_powered.high) == (found.people.low, found.people.high)
-    assert found.power == 0
     # The correction divides by a gain of little: its interval is nearly all there is.
     assert found.rogan_gladen.high - found.rogan_gladen.low > 0.6
     # One that is wrong more often than not is not corrected; its labels tell the opposite, which the weight uses.
     found = yes({(0, 0): 10, (0, 1): 50, (1, 0): 35, (1, 1): 5})
     assert found.rogan_gladen.reasons == (Reason.UNINFORMATIVE,)
-    assert found.power < 0
     assert not found.prediction_powered.is_fallback
 
 

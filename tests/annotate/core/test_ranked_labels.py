@@ -14,10 +14,10 @@ from annotate.core.measures.ranked_labels import (
     Answered,
     Judged,
     above,
-    at_each,
     differences,
     first_of,
     means,
+    measures_at,
     micro,
     micro_differences,
     micro_p_value,
@@ -40,7 +40,7 @@ DOCUMENTS = st.lists(st.builds(Judged, GOLD, RANKINGS), min_size=1, max_size=6)
 
 def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
     # Three gold labels, found at ranks 1 and 4; one gold label, at rank 2; none found, of a short ranking.
-    found = at_each(
+    found = measures_at(
         [Judged({"a", "b", "c"}, ["a", "x", "y", "b", "z"]), Judged({"a"}, ["x", "a"]), Judged({"a", "b"}, ["x"])], 5
     )
     assert found["P"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 4, 2 / 5], [0, 1 / 2, 1 / 3, 1 / 4, 1 / 5], [0] * 5]
@@ -77,8 +77,8 @@ def test_means_are_over_documents_that_have_gold_labels_and_of_a_bucket_only_its
 
 def test_a_document_without_gold_labels_and_a_label_ranked_twice_are_refused():
     with pytest.raises(ValueError, match="without gold labels has no measure"):
-        at_each([Judged(set(), ["a"])])
-    for measured in (lambda: at_each([Judged({"a"}, ["a", "a"])]), lambda: joined([["a"], ["b", "b"]])):
+        measures_at([Judged(set(), ["a"])])
+    for measured in (lambda: measures_at([Judged({"a"}, ["a", "a"])]), lambda: joined([["a"], ["b", "b"]])):
         with pytest.raises(ValueError, match="a label twice"):
             measured()
 
@@ -98,7 +98,7 @@ def test_precision_recall_and_f1_are_of_all_labels_together():
         Answered({"d"}, set()),
     ]
     found = micro(documents, seed="1")
-    assert (found.hits, found.said, found.gold) == (2, 4, 4)
+    assert (found.hits, found.assigned, found.gold) == (2, 4, 4)
     assert (found.precision.value, found.recall.value, found.f1.value) == (0.5, 0.5, 0.5)
     assert found.f1.low is found.f1.high is None  # of four documents
     assert micro([Answered({"a"}, set())], seed="1")[:3] == ((None,) * 3, (0.0, None, None), (0.0, None, None))
@@ -125,7 +125,7 @@ def test_with_all_ancestors_a_near_miss_is_half_right():
 @settings(max_examples=40)
 @given(DOCUMENTS)
 def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_of_precision_and_recall(documents):
-    found = at_each(documents)
+    found = measures_at(documents)
     assert all(((each >= 0) & (each <= 1)).all() for each in found.values())
     assert np.array_equal(found["RP"], np.maximum(found["P"], found["R"]))
     assert np.array_equal(found["RP"][:, 0], found["P"][:, 0])
@@ -167,7 +167,7 @@ def is_held(found, truth):
 @pytest.mark.parametrize("documents", [40, 200])
 def test_95_percent_intervals_of_means_and_of_paired_differences_hold_the_truth_in_about_95_percent_of_draws(documents):
     systems = population()
-    truth, other = ({name: each[:, 2].mean() for name, each in at_each(side, 3).items()} for side in systems)
+    truth, other = ({name: each[:, 2].mean() for name, each in measures_at(side, 3).items()} for side in systems)
     chance = np.random.default_rng(21)
     held, apart = [], []
     for _ in range(400):

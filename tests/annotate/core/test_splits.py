@@ -173,13 +173,13 @@ def test_a_split_far_from_its_share_is_told_with_what_keeps_it_there():
     assert train[:3] == ("en", "train", 0.8)
     assert train[4:] == (100, 60, 1)
     assert (dev.split, test.split) == ("dev", "test")
-    assert train.got == pytest.approx(1 - dev.got - test.got)
-    assert train.got <= 0.4
+    assert train.actual == pytest.approx(1 - dev.actual - test.actual)
+    assert train.actual <= 0.4
 
 
 def test_what_belongs_together_and_what_is_too_little_keep_a_split_from_its_share():
     rows = [Row(f"{n}", "de", ["one" if n < 80 else f"q{n}"]) for n in range(100)]
-    assert [(miss.got, miss.largest) for miss in misses(rows, THREE, split(rows, THREE, seed="1"))] in (
+    assert [(miss.actual, miss.largest) for miss in misses(rows, THREE, split(rows, THREE, seed="1"))] in (
         [(0.8, 80), (0.2, 80)],
         [(0.2, 80), (0.8, 80)],
     )

@@ -180,7 +180,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
         "`assay add_annotators FILE`, or move the units with `assay reroute task`."
     )
     ann = person("ann", "de fr")
-    assert next_of("task") == "In progress: 2 answers are missing."
+    assert next_of("task") == "In progress: 2 more answers are needed."
     skip(ann, take(ann, task).pk)
     judge(ann, take(ann, task).pk, Answer("fr"))
     assert next_of("task") == "1 unit is waiting for an adjudicator, but there is none. Make somebody an adjudicator."
@@ -188,7 +188,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     assert next_of("task") == "1 unit is waiting for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
-        "1 unit without a label, and the task is closed. To reopen it, run `assay reopen task`. To end the task "
+        "The task is closed, and 1 unit has no label. To reopen it, run `assay reopen task`. To end the task "
         "without these units: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
@@ -262,7 +262,7 @@ def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
     assert next_of("crowd").startswith("All units are finished. Check `assay agreement crowd`, ")
     task = Task.objects.get()
     task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
-    assert next_of("crowd").startswith("1 unit without enough judgments. Import more")
+    assert next_of("crowd").startswith("1 unit needs more judgments. Import")
     assert report("status")["waits"] == []
     assert [(row["holds"], row["rows"], row["fault"]) for row in report("corpora")["corpora"]] == [
         ("judged items", 2, "")

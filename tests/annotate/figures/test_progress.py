@@ -13,7 +13,7 @@ from annotate.work.answer_changes import undo
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from annotate.work.routing import reroute
-from tests.annotate.acts import own_progress
+from tests.annotate.acts import progress_of
 from tests.annotate.conftest import AGREED, DISPUTED
 
 FRENCH = ("fr", "fr en", "en")
@@ -24,7 +24,7 @@ def table(task):
 
 
 def own(annotator, task):
-    counts = own_progress(annotator, task)
+    counts = progress_of(annotator, task)
     return counts["answered_today"], counts["skipped_today"], counts["waiting"]
 
 

@@ -255,12 +255,12 @@ def test_tests_are_told_by_annotator_and_language_under_the_guidelines_that_hold
 def test_a_known_answer_that_everybody_fails_is_doubtful_once_they_are_three(make_records_task, person, tried):
     task = make_records_task(count=6, gold={"test": ["1"] * 5, "queue": ["1", "0"]}, gold_share=0.5, test_items=5)
     for name in ("ann", "bea", "cem"):
-        assert not any(row["doubtful"] for row in task_statistics.known_answers(task))
+        assert not any(row["doubtful"] for row in task_statistics.gold_answers(task))
         annotator = person(name, "en")
         tried(annotator, task, right=4)
         while lease := take(annotator, task):
             judge(annotator, lease.pk, YES)
-    rows = task_statistics.known_answers(task)
+    rows = task_statistics.gold_answers(task)
     assert [(row["purpose"], row["label"], row["said"], row["asked"], row["right"]) for row in rows[:2]] == [
         ("test", "1", "0", 3, 0),
         ("queue", "0", "1", 3, 0),
@@ -297,7 +297,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for unit in task.units.all():
         for annotator in people[: unit.pk % 4]:
             judged(annotator, unit, "1", active_seconds=3.0)
-    for figures, most in {**FIGURES, task_statistics.tests: 4, task_statistics.known_answers: 3}.items():
+    for figures, most in {**FIGURES, task_statistics.tests: 4, task_statistics.gold_answers: 3}.items():
         with django_assert_max_num_queries(most):
             figures(task)
     with django_assert_max_num_queries(13):

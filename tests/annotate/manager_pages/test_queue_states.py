@@ -30,7 +30,7 @@ def test_a_queue_that_nobody_reads_that_is_worked_on_or_of_a_closed_task(make_re
         "No active annotator reads English at level 4 or better. Invite a reader, or add the language to an annotator.",
     )
     bea = person("bea", "en")
-    assert state(task) == ("going", "1 person can work on 2 items; 2 answers are missing.")
+    assert state(task) == ("going", "1 person can work on 2 items. Answers needed: 2.")
     accounts.set_active([bea], False)
     assert state(task)[0] == "unread"
     Task.objects.update(is_open=False)
@@ -58,7 +58,10 @@ def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, perso
 def test_a_queue_in_which_all_are_paused(make_records_task, person, manager):
     task = make_records_task(count=2, redundancy=1)
     pause(person("ann", "en"), task, by=manager, reason="a break")
-    assert state(task) == ("paused", "Everybody who reads English is paused (1). Lift a pause, or find other readers.")
+    assert state(task) == (
+        "paused",
+        "Everybody who reads English is paused (1). Lift a pause, or invite other readers.",
+    )
 
 
 def test_a_queue_that_all_have_judged_already(make_records_task, person):
@@ -67,8 +70,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 items lack 2 answers, but each of the 2 people who can work has already answered them, or does not accept "
-        "disturbing items. Invite another person.",
+        "2 items need 2 more answers, but each of the 2 people who can work has already answered them, or does not "
+        "accept disturbing items. Invite another person.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"
@@ -112,11 +115,11 @@ def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_record
     work(ann, task)
     assert state(task) == (
         "judged",
-        "1 item lacks 1 answer, but the only person who can work has already answered it, or does not accept "
+        "1 item needs 1 more answer, but the only person who can work has already answered it, or does not accept "
         "disturbing items. Invite another person.",
     )
     person("bea", "en")
-    assert state(task)[1].endswith("can work on 1 item; 1 answer is missing.")
+    assert state(task)[1].endswith("can work on 1 item. Answers needed: 1.")
 
 
 def test_a_queue_that_is_done_or_waits_for_an_adjudicator_whatever_gold_is_hidden_in_it(make_records_task, person):

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotate.figures.personal_progress import is_long, minutes, own_answers, without_pause, worked
+from annotate.figures.personal_progress import answers_by, is_long, minutes, without_pause, worked
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
 from annotate.work import flags
@@ -173,7 +173,7 @@ def test_a_search_reads_no_more_than_the_latest_answers(make_task, ann, monkeypa
     for _ in range(4):
         answered(ann, task)
     monkeypatch.setattr("annotate.figures.personal_progress.SEARCHED", 2)
-    assert own_answers(ann, words="text").count() == 2
+    assert answers_by(ann, words="text").count() == 2
 
 
 # --- what adjudicators decided otherwise

@@ -15,7 +15,7 @@ from annotate.work.flags import take_disturbing
 from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import attacks, roc
-from tests.annotate.acts import own_progress
+from tests.annotate.acts import progress_of
 from tests.annotate.conftest import AGREED, DISPUTED
 
 pytestmark = pytest.mark.slow
@@ -153,7 +153,7 @@ def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd
 def counted_anew(person, task):
     """What is said to wait, counted now."""
     Backlog.objects.filter(annotator=person).update(counted_at=timezone.now() - timedelta(minutes=11))
-    return own_progress(person, task)["waiting"]
+    return progress_of(person, task)["waiting"]
 
 
 @pytest.mark.parametrize("redundancy", [1, 3])
@@ -188,11 +188,11 @@ def test_what_one_gives_back_comes_to_a_colleague_and_counts_as_the_work_would(c
 
 def test_a_person_cannot_have_what_waits_counted_anew(crowd):
     task, (ann, bea, *_) = crowd(count=30)
-    first = own_progress(ann, task)["waiting"]
+    first = progress_of(ann, task)["waiting"]
     judge(bea, take(bea, task).pk, Answer("1"))
     for takes in (True, False):
         take_disturbing(ann, takes=takes)
-        assert own_progress(ann, task)["waiting"] == first
+        assert progress_of(ann, task)["waiting"] == first
 
 
 # --- statements

@@ -11,7 +11,7 @@ from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import lacking_readers
-from tests.annotate.acts import own_progress
+from tests.annotate.acts import progress_of
 from tests.annotate.conftest import AGREED, DISPUTED
 
 
@@ -44,7 +44,7 @@ def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, pe
     ann, bea = person("ann", "de"), person("bea", "de")
     assert len(all_given(ann, earlier)) == 4
     assert not hidden.intersection(waiting(permit_of(ann, task)))
-    assert own_progress(ann, task)["waiting"] == task.units.queued().count() - 4
+    assert progress_of(ann, task)["waiting"] == task.units.queued().count() - 4
     assert lacking_readers(task, Routes.load(task).readers()) == {}
     assert not hidden.intersection(all_given(ann, task))
     assert hidden == set(all_given(bea, task))
@@ -74,7 +74,7 @@ def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_record
     met = {lease.unit.item.text for lease in Lease.objects.filter(annotator=ann)}
     left = {pot for pot in pots if pot.item.text not in met}
     assert len(left) == 2
-    waits = own_progress(ann, task)["waiting"]
+    waits = progress_of(ann, task)["waiting"]
     given = all_given(ann, task)
     assert pots.intersection(given) == left
     assert len(given) == waits

@@ -20,14 +20,14 @@ from annotate.work.moves import move
 from annotate.work.permit import permit_of
 from annotate.work.queue import release, take
 from tests.annotate import attacks
-from tests.annotate.acts import behind_tests, own_progress
+from tests.annotate.acts import behind_tests, progress_of
 from tests.together import at_once
 
 POTS = ["1", "0"] * 8
 
 
 def waiting(annotator, task):
-    return own_progress(annotator, task)["waiting"]
+    return progress_of(annotator, task)["waiting"]
 
 
 def answer(annotator, task):

@@ -18,7 +18,7 @@ from annotate.work.judgments import judge
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate import attacks
-from tests.annotate.acts import own_progress, settle
+from tests.annotate.acts import progress_of, settle
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import ENGLISH, FRENCH, answer, follow, history, where
 
@@ -232,7 +232,7 @@ def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy
             for other in others:
                 if theirs := take(other, task):
                     judge(other, theirs.pk, Answer("1"))
-        before = own_progress(ann, task)
+        before = progress_of(ann, task)
         with attacks.statements() as ran:
             reply = client.post(f"/tasks/crowd/answers/{first.pk}/", {"answer": "0"})
         again = client.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "1"})
@@ -240,7 +240,7 @@ def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy
         page = client.get("/tasks/crowd/answers/").text
         row = re.search(r"<tbody>\s*(<tr>.*?</tr>)", page, re.S)[1]
         told = ("changed" in row, "<b>No</b>" in row or "<b>0</b>" in row, "Take back" in row)
-        same = own_progress(ann, task) == before
+        same = progress_of(ann, task) == before
         outcome = (tuple(ran), reply.status_code, again.status_code, sentence and sentence[0], told, same)
         seen[first.unit.honeypot].add(outcome)
         Lease.objects.filter(annotator=ann, closed_at=None).delete()

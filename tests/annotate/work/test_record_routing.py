@@ -20,7 +20,7 @@ from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.unit_entry import add_units
 from corpora.models import Item
-from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
+from tests.annotate.acts import behind_tests, progress_of, queues_of, states, why_empty
 from tests.annotate.journeys import answer, follow, journeys
 
 pytestmark = pytest.mark.both_databases
@@ -119,7 +119,7 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
             languages.add(lease.unit.item.language)
             judge(annotator, lease.pk, Answer("1"))
         assert languages == {"hr"}
-        assert own_progress(annotator, task)["waiting"] == 0
+        assert progress_of(annotator, task)["waiting"] == 0
     assert behind_tests(ben, task) == {"sr": 2}
     assert [state.step for state in states(ben, task)] == ["passed", "read"]
     assert {row.queue: (row.labels, row.readers) for row in queue_table(task)} == {

@@ -100,10 +100,7 @@ def test_managers_see_who_has_agreed_who_took_it_back_and_how_much_is_given_on_a
     assert "Nobody has agreed yet." in client.get(f"{page}people/").text
     interventions.agree(ann, task.name)
     overview = client.get(page).text
-    assert (
-        "1 person can work on 4 items; 4 answers are missing. Each of them receives at most 7 items per day."
-        in overview
-    )
+    assert "1 person can work on 4 items. Answers needed: 4. Each of them receives at most 7 items per day." in overview
     people = client.get(f"{page}people/").text
     assert "Not agreed: bea." in people
     assert "at most 7 items a day" in people

@@ -10,7 +10,7 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.core.measures.ranked_labels import Judged, at_each
+from annotate.core.measures.ranked_labels import Judged, measures_at
 from corpora.predictions import concept_rankers
 from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from corpora.predictions.rankings import joined, ranked, ranked_for
@@ -118,7 +118,7 @@ def test_records_that_are_to_be_kept_apart_do_not_learn_from_one_another(law, wr
 
 
 def right_in_five(rankings, gold):
-    return at_each([Judged(of, rankings[key]) for key, of in gold.items()], 5)["RP"][:, 4].mean()
+    return measures_at([Judged(of, rankings[key]) for key, of in gold.items()], 5)["RP"][:, 4].mean()
 
 
 def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more_than_either(import_corpus, suggested):
