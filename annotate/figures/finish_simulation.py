@@ -23,12 +23,10 @@ from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from annotate.core.draws.hash_order import lot
+from annotate.core.aggregation.answer_table import Bools, Floats
+from annotate.core.estimation.resampling import generator
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 ADJUDICATION = "adjudication"  # the adjudicators' queue
 FUTURES = 200
 TAIL = 0.05  # share of futures below the range, and share of futures above it
@@ -175,7 +173,7 @@ def forecast(
     The same seed always gives the same range. If annotators are added, the random draws of the existing annotators do
     not change.
     """
-    drawing = _drawing(seed, "all")
+    drawing = generator(seed, "forecast", "all")
     people = _People(readers, assumed, drawing, seed)
     skipped = (skips + USUAL_SKIPS).draw(drawing)
     differ = np.zeros(FUTURES) if conflicts is None else (conflicts + USUAL_CONFLICTS).draw(drawing)
@@ -192,10 +190,6 @@ def forecast(
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
     """Return the annotators together with `more` additional ones, who have no data and work in this queue only."""
     return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
-
-
-def _drawing(seed: str, key: str) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(int(lot(seed, "forecast", key), 16)))
 
 
 def _finish(days: Floats) -> Finish:
@@ -216,7 +210,7 @@ class _People:
     """
 
     def __init__(self, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> None:
-        self.readers, self.drawing = readers, [_drawing(seed, reader.key) for reader in readers]
+        self.readers, self.drawing = readers, [generator(seed, "forecast", reader.key) for reader in readers]
         seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
         hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
         daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # the assumption is a mean, not a median
@@ -293,11 +287,11 @@ def _logs(
     precision = 1 / unsure**2 + sum(weight for weight, _ in weights)
     mean = (assumed / unsure**2 + sum(weight * value for weight, value in weights)) / precision
     of_all, columns = mean + noise / sqrt(precision), []
-    for one, generator in zip(measured, drawing, strict=True):
+    for one, draws in zip(measured, drawing, strict=True):
         value, weight = (one[0], 1 / one[1]) if one else (0.0, 0.0)
         precise = 1 / between**2 + weight
         columns.append(
-            (of_all / between**2 + weight * value) / precise + generator.standard_normal(FUTURES) / sqrt(precise)
+            (of_all / between**2 + weight * value) / precise + draws.standard_normal(FUTURES) / sqrt(precise)
         )
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 
@@ -315,11 +309,11 @@ def _shares(
     observed = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
     of_all = (observed + Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing)
     columns = [
-        generator.beta(
+        draws.beta(
             np.maximum(1e-3, of_all * DAYS_BETWEEN + part),
             np.maximum(1e-3, (1 - of_all) * DAYS_BETWEEN + whole - part),
         )
-        for (part, whole), generator in zip(seen, generators, strict=True)
+        for (part, whole), draws in zip(seen, generators, strict=True)
     ]
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 

@@ -61,12 +61,6 @@ def worked(annotator: Annotator) -> Worked:
     return Worked(**totals)
 
 
-def answered_today(annotator: Annotator) -> int:
-    """Return how many valid answers an annotator gave today, in all tasks."""
-    answers = Judgment.objects.live().answers().filter(annotator=annotator, answered_at__gte=midnight())
-    return answers.order_by().count()
-
-
 def has_read_guidelines(permit: Permit) -> bool:
     """Return whether the annotator has worked on the task, or passed its test, under the current major version.
 

@@ -210,7 +210,7 @@ def _work(
 def _goal(request: UserRequest, permit: Permit) -> dict[str, int]:
     """Return the context with the annotator's daily goal and their answers today. It is empty if they have no goal."""
     goal = request.preferences.get("goal")
-    return {"goal": goal, "done_today": personal_progress.answered_today(permit.annotator)} if goal else {}
+    return {"goal": goal, "done_today": personal_progress.worked(permit.annotator).answered_today} if goal else {}
 
 
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:

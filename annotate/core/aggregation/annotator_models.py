@@ -21,8 +21,8 @@ import numpy as np
 import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Answers, Floats
-from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.proportions import SLACK
+from annotate.core.estimation.resampling import generator
 
 # Starts are made in batches of BATCH. There are no further batches once FURTHER starts in a row have raised the best
 # log-likelihood by no more than GAIN, or after MOST starts. If FURTHER starts would have to process more than BREADTH
@@ -207,7 +207,7 @@ def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
     allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
     has_batches = allowed >= FURTHER
     batch = BATCH if has_batches else max(FEWEST, allowed)
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
+    drawing = generator(seed, "starts")
     half_right = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
     chances = np.broadcast_to(half_right, (people, size, batch, size))
     for first in range(0, MOST if has_batches else batch, batch):

@@ -16,7 +16,7 @@ import numpy as np
 
 from annotate.core.aggregation.answer_table import Ints
 from annotate.core.draws.hash_order import lot
-from annotate.core.estimation.resampling import percentiles
+from annotate.core.estimation.resampling import generator, percentiles
 from annotate.core.option import OptionError, fraction
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
@@ -308,7 +308,7 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
     label_places = np.array([place[label] for labels in documents for label in labels])
     document = np.repeat(np.arange(len(documents)), [len(labels) for labels in documents])
     everything = np.bincount(label_places)
-    shuffling = np.random.Generator(np.random.PCG64(int(lot(seed, "label shares", ""), 16)))
+    shuffling = generator(seed, "label shares")
     distances = []
     for _ in range(SHUFFLES):
         in_first = np.zeros(len(documents), dtype=np.bool_)

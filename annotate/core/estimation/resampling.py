@@ -28,6 +28,11 @@ TRADES = 9999
 AT_ONCE = 1 << 22  # maximum number of random swaps in memory at once
 
 
+def generator(seed: str, purpose: str, key: str = "") -> np.random.Generator:
+    """Return a random generator whose draws depend only on a seed, a purpose and a key."""
+    return np.random.Generator(np.random.PCG64(int(lot(seed, purpose, key), 16)))
+
+
 def bootstrap(
     values: Floats, score: Callable[[Floats], float], *, seed: str
 ) -> tuple[float, float] | tuple[None, None]:
@@ -42,7 +47,7 @@ def bootstrap(
     units = len(values)
     if units < LEAST_UNITS:
         return None, None
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bootstrap", ""), 16)))
+    drawing = generator(seed, "bootstrap")
     scores = [
         score(np.bincount(drawing.integers(units, size=units), minlength=units) @ values) for _ in range(REPLICATES)
     ]
@@ -60,7 +65,7 @@ def bayesian_bootstrap(values: Floats, *, seed: str) -> Floats:
     values: one row per unit, from 0 to 1, (units, columns).
     seed: seed of the draws. The same seed gives the same interval.
     """
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bayesian-bootstrap", ""), 16)))
+    drawing = generator(seed, "bayesian-bootstrap")
     weights = drawing.standard_gamma([1.0] * len(values) + [0.5, 0.25], size=(REPLICATES, len(values) + 2))
     weights /= weights.sum(axis=1, keepdims=True)
     drawn = weights @ np.concatenate([values, np.zeros_like(values[:1]), np.ones_like(values[:1])])
@@ -150,7 +155,7 @@ def randomization(
         return np.abs(score(sums) - score(both - sums))
 
     seen = float(distance(first.sum(axis=0)[:, None])[0])
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "randomization", ""), 16)))
+    drawing = generator(seed, "randomization")
     as_far, step = 1, max(1, AT_ONCE // max(1, len(apart)))
     for begun in range(0, TRADES, step):
         trades = drawing.integers(0, 2, size=(min(step, TRADES - begun), len(apart)), dtype=np.int8)

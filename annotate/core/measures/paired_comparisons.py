@@ -23,10 +23,9 @@ import numpy as np
 import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, Z, proportion
-from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles, ratio
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, generator, jackknife, percentiles, ratio
 from annotate.core.measures.ranked_labels import Share
 
 # --- The Bradley-Terry model of paired comparisons
@@ -324,7 +323,7 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
 
 def _drawn_again(units: Floats, messages: int, seed: str, replicates: int) -> Floats:
     """Return the wins in each bootstrap replicate, (replicates, K * K)."""
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bradley-terry", ""), 16)))
+    drawing = generator(seed, "bradley-terry")
     again = np.empty((replicates, units.shape[1]))
     for number in range(replicates):
         again[number] = np.bincount(drawing.integers(messages, size=messages), minlength=messages) @ units

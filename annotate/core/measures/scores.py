@@ -14,10 +14,9 @@ import numpy.typing as npt
 import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
-from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z
-from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES, generator
 from annotate.core.measures.classification import Apart
 from annotate.core.measures.scored_units import (
     NO_UNITS,
@@ -210,7 +209,7 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
     if spread <= SLACK:
         return Figure(value, reason=NO_VARIATION)
     unclear = np.abs(gaps) <= sqrt(log(units.groups)) * np.sqrt(covariance.diagonal())
-    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "calibration", ""), 16)))
+    drawing = generator(seed, "calibration")
     noise = drawing.multivariate_normal(np.zeros(bins), covariance, REPLICATES, check_valid="ignore", method="eigh")
     upward = np.where(unclear, np.abs(noise), noise * signs).sum(axis=1)
     low = value - wider * max(0.0, float(np.quantile(upward, (1 + LEVEL) / 2)))
