@@ -17,12 +17,14 @@ import copy
 import itertools
 import os
 import random
+import re
 import secrets
 import shutil
 import signal
 import sqlite3
 from collections import defaultdict
 from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
 
 import hypothesis
 import psycopg
@@ -125,7 +127,31 @@ def _tier_on(item, part):
     if is_of_program or not is_of_database:
         return tier if part == "sqlite" else None
     # Page and command logic is the same on both databases. The quick tier proves it on one, the slow tier on the other.
-    return "slow" if part == "postgresql" else "quick" if tier == "quick" else None
+    if part == "postgresql":
+        return "slow"
+    return tier if tier == "quick" else None
+
+
+SLOW_MODULE = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """In the quick tier a module of slow tests is not even imported."""
+    if config.getoption("tier") == "quick" and collection_path.name.startswith("test_"):
+        return bool(SLOW_MODULE.search(collection_path.read_text(encoding="utf-8"))) or None
+    return None
+
+
+def pytest_sessionstart(session):
+    """Where nothing is compiled yet, each worker begins with a share of the modules, and reads the others compiled."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != session.config.getini("testpaths"):
+        return
+    modules = sorted(path.relative_to(running.ROOT) for path in (running.ROOT / "tests").rglob("test_*.py"))
+    modules = [path for path in modules if not pytest_ignore_collect(running.ROOT / path, session.config)]
+    share = int(worker["workerid"].removeprefix("gw")) * len(modules) // worker["workercount"]
+    for path in modules[share:]:
+        import_module(".".join(path.with_suffix("").parts))
 
 
 def _commits(item):

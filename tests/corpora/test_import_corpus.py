@@ -22,9 +22,10 @@ from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects, with_a_window_of_2_gb, zipped
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.both_databases
 def test_a_post_is_masked_hashed_and_put_into_utc_and_the_manifest_names_its_source(write, import_corpus, settings):
     settings.AUTHOR_KEY = "key"
     path = write("a.jsonl", [FULL, FULL, {"id": "x"}])
@@ -262,6 +263,7 @@ def test_the_same_files_give_the_same_bytes_and_leftovers_of_a_crash_are_swept(w
     assert bytes_of("one") == before
 
 
+@pytest.mark.both_databases
 def test_two_imports_cannot_interleave_and_a_lock_that_was_removed_is_no_lock(write, import_corpus, monkeypatch):
     path = write("a.jsonl", POSTS)
     with changing("c"), pytest.raises(CommandError, match="Another command is changing the corpus c"):

@@ -11,7 +11,7 @@ from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.corpora.conftest import FULL, POSTS
 from tests.corpora.on_disk import posts
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 def test_an_authors_posts_are_listed_latest_first_and_authors_are_hashed_by_the_key(write, import_corpus, settings):

@@ -71,6 +71,7 @@ def test_every_answer_forbids_scripts_of_others_and_is_kept_by_no_browser_or_pro
             assert rules.get("style-src", {"'self'"}) == relaxed, name
 
 
+@pytest.mark.slow
 def test_no_page_has_a_script_or_a_style_in_it(world):
     for name in (*PAGES, *API):
         page = world.told("ada", "GET", name).text

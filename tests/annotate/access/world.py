@@ -37,6 +37,7 @@ class World:
     """A task in the middle of its work, and for each address the arguments and the fields that name Ann's things."""
 
     def __init__(self):
+        self.sessions = {}
         make_task, person, manager = task_maker(), make_person, make_manager()
         self.task = task = make_task([DISPUTED] * 7, rounds=1)
         ann, bea = person("ann", "de"), person("bea", "de")
@@ -255,11 +256,20 @@ class World:
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 
+    def signed_in(self, who):
+        """A new client with the session in which a person is for all of a test: to log in takes as long as a page."""
+        if who not in self.sessions:
+            self.sessions[who] = self.client(who).cookies
+        client = Client()
+        client.cookies.update(self.sessions[who])
+        return client
+
     def told(self, who, method, name):
         """What a person is told, every time in the same world: nobody is told it twice."""
         if (who, method, name) not in self.already:
+            client = self.signed_in(who)
             with transaction.atomic():
-                answer = self.send(self.client(who), method, name)
+                answer = self.send(client, method, name)
                 transaction.set_rollback(True)
             is_page = answer["Content-Type"].startswith("text/html") if "Content-Type" in answer else False
             self.already[who, method, name] = Told(answer.status_code, answer.headers, answer.text if is_page else "")

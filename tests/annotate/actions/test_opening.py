@@ -22,9 +22,6 @@ from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.corpus import NAME, import_posts
 
-pytestmark = pytest.mark.both_databases
-
-
 POSTS = 1525
 NONE_OF_UNIFORM = "is not an option of language tasks drawn by the uniform design. Remove it."
 

@@ -18,7 +18,7 @@ from annotate.work.queue import take
 from corpora.models import Concept, Vocabulary
 from tests.annotate.concepts.acts import EUROVOC, ROOT, begun, choose, command, import_acts, opened, task_of
 
-pytestmark = [pytest.mark.usefixtures("corpus"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("corpus")
 
 
 BEGUN = begun

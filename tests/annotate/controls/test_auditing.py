@@ -26,9 +26,6 @@ from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.goldsets.acts import with_manifest
 from tests.annotate.journeys import follow
 
-pytestmark = pytest.mark.both_databases
-
-
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
 

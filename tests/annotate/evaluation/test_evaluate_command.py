@@ -105,6 +105,7 @@ def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_no
     assert values(report, "outside")["de"] > 0
 
 
+@pytest.mark.slow
 def test_a_file_is_measured_without_any_corpus_and_a_predictor_after_its_corpus_has_grown(stream, mine, run, tmp_path):
     before = {spelled: run(spelled, "--gold", stream) for spelled in ("mine@1", "cld2")}
     more = tmp_path / "more.jsonl"
@@ -145,6 +146,7 @@ def predictions(path, folders, label_of, ids=()):
     return path
 
 
+@pytest.mark.slow
 def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp_path):
     def always_english(row):
         return "en"

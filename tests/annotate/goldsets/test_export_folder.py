@@ -24,8 +24,6 @@ from tests.annotate.goldsets.acts import finish, no_file_longer_than, with_manif
 from tests.annotate.goldsets.set_contents import files
 from tests.together import HANGS
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_one(task, people, out):
     export(task, out)

@@ -11,8 +11,6 @@ from annotate.work.permit import running
 from annotate.work.queue import open_lease, take
 from tests.annotate.pauses.answering import KNOWN, WATCHED, YES, asked, live, work, wrong
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_who_fails_gold_answers_is_paused_by_the_one_that_makes_it_certain(make_records_task, watched, person):
     ann = person("ann", "en")

@@ -19,8 +19,6 @@ from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import follow, journeys
 from tests.annotate.pauses.answering import NO, YES, live, work, wrong
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
     task, ann, *_ = three

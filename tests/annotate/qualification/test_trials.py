@@ -22,8 +22,6 @@ from tests.annotate.acts import answer, begin, state, states
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.qualification.trials import GOLD, OTHER, POOL, practise, take_test
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_who_passes_may_work_and_nobody_before_and_is_not_tested_again(task, ann):
     assert (state(ann, task, "en").step, take(ann, task)) == ("read", None)

@@ -12,8 +12,6 @@ from tests.annotate.acts import states
 from tests.annotate.programs import Program
 from tests.annotate.qualification.trials import practise, take_test
 
-pytestmark = pytest.mark.both_databases
-
 
 class Candidate(Program):
     def take(self, kind, label):

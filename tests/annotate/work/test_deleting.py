@@ -29,9 +29,6 @@ from tests.annotate.corpus import NAME
 from tests.annotate.work.test_races import HANGS, at_once
 from tests.running import ROOT
 
-pytestmark = pytest.mark.both_databases
-
-
 OPENED = {"corpus": NAME, "seed": "7", "audit_share": 0, "audit_least": 0, "verbosity": 0}
 
 
@@ -58,6 +55,7 @@ NOTHING = dict.fromkeys(("Task", "Unit", "Transition", "Lease", "Draw", "Item"),
 # --- close and reopen
 
 
+@pytest.mark.both_databases
 def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, person, capsys):
     task = make_task([DISPUTED, DISPUTED, AGREED])
     ann, ben = person("ann", "de"), person("ben", "de")
@@ -174,6 +172,7 @@ def test_a_task_of_which_somebody_has_a_unit_open_stays_until_that_is_over(make_
     assert counts() == NOTHING
 
 
+@pytest.mark.both_databases
 def test_a_deletion_that_breaks_off_takes_nothing(make_task, monkeypatch):
     make_task([DISPUTED, AGREED])
     before = counts()
@@ -349,6 +348,7 @@ ROUNDS = 12
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.both_databases
 def test_either_the_task_goes_or_the_unit_is_handed_out(make_task, person):
     ann = person("ann", "de")
     for number in range(ROUNDS):

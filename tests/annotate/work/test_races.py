@@ -168,7 +168,7 @@ def check_unit(unit, task):
     assert last == (unit.stage, unit.round, unit.language, unit.label)
 
 
-@pytest.mark.parametrize(("redundancy", "units"), [(1, 64), (3, 32)])
+@pytest.mark.parametrize(("redundancy", "units"), [pytest.param(1, 64, marks=pytest.mark.slow), (3, 32)])
 def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_task, person, redundancy, units):
     task = make_task([DISPUTED] * units, redundancy=redundancy, skip_limit=2)
     people = [person(f"reader{number}", "de en" if number % 2 else "de") for number in range(PEOPLE)]

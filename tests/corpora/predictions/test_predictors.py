@@ -26,7 +26,7 @@ from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 LABELS = {"1": "de", "2": "en", "3": "fr", "4": "ru", "5": "und", "6": "und"}
 
@@ -277,6 +277,7 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
     assert len(list((corpus_dir("c") / "predictions").iterdir())) == 1
 
 
+@pytest.mark.both_databases
 def test_labels_are_looked_up_by_id_and_counted_alone_and_against_another_predictor(with_votes, importing, write):
     importing(write("p.tsv", tsv(LABELS)))
     importing(write("q.tsv", tsv(LABELS | {"1": "nl", "2": "nl", "6": "fr"})), version="2")

@@ -14,7 +14,7 @@ from corpora.vocabulary.concept_index import names_in, tops_of, tree_of, vocabul
 from corpora.vocabulary.thesaurus import VocabularyError
 from corpora.vocabulary.vocabulary_import import import_vocabulary
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 EUROVOC = django_settings.BASE_DIR / "fixtures" / "eurovoc"
 CONCEPTS, SCHEMES = EUROVOC / "concepts.json", EUROVOC / "schemes.json"
 SMALL = {
@@ -88,6 +88,7 @@ def test_eurovoc_as_skos_and_as_descriptors_is_the_same_vocabulary(write, eurovo
     assert set(vocabulary_named("skos").schemes.values_list("key", "domain")) == {(key, None) for key in schemes}
 
 
+@pytest.mark.both_databases
 def test_every_concept_of_eurovoc_has_the_links_and_schemes_that_were_published(write, eurovoc):
     rows = json.loads(CONCEPTS.read_text(encoding="utf-8"))
     schemes = json.loads(SCHEMES.read_text(encoding="utf-8"))
@@ -152,6 +153,7 @@ def test_a_missing_value_in_a_table_is_no_parent_and_no_label_but_may_be_an_id(w
 # --- versions
 
 
+@pytest.mark.both_databases
 def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(printed, write):
     assert "There are no vocabularies yet" in printed("vocabularies")
     one = write("one.json", json.dumps(SMALL))
@@ -215,6 +217,7 @@ def test_a_label_is_shown_in_the_language_or_in_english_or_in_any(imported):
     assert names_in(vocabulary, "it")["4"] == ("Steuer", "de")
 
 
+@pytest.mark.both_databases
 def test_paths_lead_from_the_top_over_the_broader_concept_that_comes_first(imported):
     parents = {"a": [], "b": ["a"], "c": ["a"], "d": ["c", "b"], "e": ["d", "a"]}
     imported({key: {"label": key, "parents": broader} for key, broader in parents.items()})
@@ -229,6 +232,7 @@ def test_paths_lead_from_the_top_over_the_broader_concept_that_comes_first(impor
 # --- what must never be
 
 
+@pytest.mark.both_databases
 def test_the_database_refuses_what_must_never_be(imported):
     imported(SMALL)
     small = Vocabulary.objects.get()

@@ -107,6 +107,7 @@ def test_what_cannot_be_searched_for_is_explained(searching, typed, why):
         searching({"1": {"label": "law"}})(typed)
 
 
+@pytest.mark.slow
 def test_every_label_of_the_excerpt_is_found_by_its_first_letters(db):
     import_vocabulary("eurovoc", [CONCEPTS], schemes=SCHEMES)
     eurovoc, missed = vocabulary_named("eurovoc"), []
