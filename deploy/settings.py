@@ -51,14 +51,14 @@ def installation_key(name: str) -> str:
         return value
     path = DATA_DIR / name.lower()
     try:
-        return _kept_key(path)
+        return _stored_key(path)
     except OSError as error:
         raise ImproperlyConfigured(
             f"The data folder {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to another folder."
         ) from error
 
 
-def _kept_key(path: Path) -> str:
+def _stored_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(FOLDER, parents=True, exist_ok=True)
         # Write a draft and link it into place. If two processes start at the same time, both then read the same key.

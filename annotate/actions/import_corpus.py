@@ -39,7 +39,7 @@ from corpora.sources.text import STANDARD, WESTERN
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import Source, manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
-from corpora.storage.record_import import check_import, import_files
+from corpora.storage.record_import import Terms, check_import, import_files
 
 SHOWN = 12  # maximum number of labels listed with their counts
 SHOWN_BY_LANGUAGE = 6  # maximum number of labels that have their own column in the table of languages
@@ -98,10 +98,10 @@ OPTIONS = (
 
 
 def run(values: Values, progress: Progress) -> Outcome:
-    name, terms = values["corpus"], _terms(values)
-    arguments = import_arguments(values, progress, *NAMES, "max_rejects")
+    name = values["corpus"]
+    terms = Terms(**import_arguments(values, progress, *NAMES, "max_rejects"), **_terms(values))
     imported = []
-    for file in import_files(name, values["files"], **arguments, **terms):
+    for file in import_files(name, values["files"], terms):
         imported.append(file)
         # Report each file at once, because it stays imported even if the next file is refused.
         progress.say(_of_file(file))
@@ -135,7 +135,8 @@ def _terms(values: Values) -> dict[str, Any]:
 
 def check(values: Values) -> None:
     learn(values)
-    check_import(values["corpus"], values["files"], **{name: values[name] for name in NAMES}, **_terms(values))
+    terms = Terms(**{name: values[name] for name in NAMES}, **_terms(values))
+    check_import(values["corpus"], values["files"], terms)
 
 
 def _check_fields(fields: Sequence[str]) -> None:

@@ -31,10 +31,10 @@ from corpora.core import listed
 from corpora.sources.compression import check_file
 from corpora.sources.readers import named_columns
 from corpora.storage.layout import check_pairs, manifest_of
-from corpora.storage.record_import import open_corpus
+from corpora.storage.record_import import Terms, open_corpus
 from corpora.threads import messages, scorers
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan
-from corpora.threads.thread_import import import_threads, told_of
+from corpora.threads.thread_import import import_threads, thread_facts
 
 # --- Threads
 
@@ -44,7 +44,7 @@ def _check_threads(values: Values) -> None:
     for path in values["files"]:
         check_file(path, values["format"])
     terms = {name: values[name] for name in ("licence", "text_may_leave", "source")}
-    open_corpus(values["corpus"], **terms, fields=messages.FIELDS)
+    open_corpus(values["corpus"], Terms(**terms, fields=messages.FIELDS))
 
 
 FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
@@ -78,10 +78,11 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 )
 def threads_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
-    options = ("licence", "text_may_leave", "source", "format", "least_certainty", "max_rejects")
-    outcome = import_threads(name, values["files"], **import_arguments(values, progress, *options, fields=FIELDS))
+    options = ("licence", "text_may_leave", "source", "format", "max_rejects")
+    terms = Terms(**import_arguments(values, progress, *options, fields=FIELDS) | {"fields": messages.FIELDS})
+    outcome = import_threads(name, values["files"], terms, values["least_certainty"])
     manifest = outcome.manifest
-    threads, pairs = told_of(name, manifest), many(manifest.rows, "pair")
+    threads, pairs = thread_facts(name, manifest), many(manifest.rows, "pair")
     rows = threads["declared"]
     rejects, repeats = (
         sum(getattr(source, count) for source in manifest.sources) for count in ("rejects", "duplicates")

@@ -146,7 +146,7 @@ def predictions_action(values: Values, progress: Progress) -> Outcome:
             imported.strangers,
             imported.first_strangers,
         )
-        notes += [*imported.told.sentences(), *reading_note(file, values["format"])]
+        notes += [*imported.notes.sentences(), *reading_note(file, values["format"])]
     data = {"corpus": corpus, "predictor": str(predictions), "posts": predictions.rows}
     if unknown:
         notes.append(

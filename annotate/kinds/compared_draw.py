@@ -138,7 +138,7 @@ def _of_systems(joined: _Joined, suggested: Mapping[str, Suggested]) -> dict[str
             "lines": len(suggestions.replies),
             "unknown": len(suggestions.replies) - len(joined.used[name]),
             "lacking": joined.lacking[name],
-            **{count: suggestions.told[count] for count in ("none", "repeated", "fewer")},
+            **{count: suggestions.counts[count] for count in ("none", "repeated", "fewer")},
         }
         for name, suggestions in suggested.items()
     }

@@ -92,10 +92,10 @@ def finer(code: str) -> tuple[str, ...]:
     return (*listed, *(added.code for added in LANGUAGES.data.values() if added.under == code))
 
 
-def in_its_case(given: str, known: Container[str]) -> str:
+def in_its_case(written: str, codes: Container[str]) -> str:
     """Return the known code that differs from the given one only in case or separators, or "" if there is none."""
-    code = cased(given)
-    return code if code in known else ""
+    code = cased(written)
+    return code if code in codes else ""
 
 
 def cased(code: str) -> str:
@@ -231,17 +231,17 @@ def code_of(written: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _read(code: str, known_codes: tuple[str, ...]) -> str:
+def _read(code: str, codes: tuple[str, ...]) -> str:
     """Resolve a code that is not spelled as in LANGUAGES. Return "" if it stands for none of the known codes.
 
-    known_codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
+    codes: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
     """
     import langcodes
 
     lowered = code.lower()
     if lowered in _AMBIGUOUS or lowered in _NO_LANGUAGE:
         return ""
-    if _HERE.get(lowered) in known_codes:
+    if _HERE.get(lowered) in codes:
         return _HERE[lowered]
     try:
         tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
@@ -254,15 +254,15 @@ def _read(code: str, known_codes: tuple[str, ...]) -> str:
     if tag.script and tag.script != usual and language not in _TWO_SCRIPTS:
         return ""
     with_region = f"{language}-{tag.territory}"
-    return next((candidate for candidate in (with_region, language) if candidate in known_codes), "")
+    return next((candidate for candidate in (with_region, language) if candidate in codes), "")
 
 
-def hint(given: str) -> str:
+def hint(written: str) -> str:
     """Return advice for an unknown code, such as `did you mean sv (Swedish)?`, or "" if nothing similar is known.
 
-    given: a code from another standard, or a misspelled language name
+    written: a code from another standard, or a misspelled language name
     """
-    code = given.removeprefix(FASTTEXT_PREFIX)
+    code = written.removeprefix(FASTTEXT_PREFIX)
     if codes := _AMBIGUOUS.get(code.lower()):
         return f"write {' or '.join(codes)}"
     if code.lower() in _NO_LANGUAGE:

@@ -171,6 +171,16 @@ def checked(field: str, value: str) -> str:
     return value
 
 
+def read_string(field: str, value: object) -> str:
+    """Return the value unchanged.
+
+    Raise RecordError if it is not a string, or if it contains a character that cannot be stored.
+    """
+    if not isinstance(value, str):
+        raise RecordError(f"The {field} is {kind_of(value)}. It must be a string.")
+    return checked(field, value)
+
+
 def read_id(value: object, what: str = "id") -> str:
     """Return an id in NFC.
 
@@ -205,9 +215,7 @@ def read_id(value: object, what: str = "id") -> str:
 def _text(field: str, value: object, may_be_empty: bool) -> str:
     if value is None:
         raise RecordError(f"The {field} is missing.")
-    if not isinstance(value, str):
-        raise RecordError(f"The {field} is {kind_of(value)}. It must be a string.")
-    text = checked(field, value)
+    text = read_string(field, value)
     if not may_be_empty and not any(character.isprintable() and not character.isspace() for character in text):
         raise RecordError(f"The {field} is empty.")
     return text
@@ -220,9 +228,7 @@ def read_language(value: object) -> str:
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
-    if not isinstance(value, str):
-        raise RecordError(f"The language is {kind_of(value)}. It must be a string.")
-    code = value.strip()
+    code = read_string("language", value).strip()
     if not code:
         raise RecordError("The language is empty.")
     if code == UND:
@@ -245,9 +251,7 @@ def unknown_code(code: str) -> str:
 
 
 def _language(value: object, declared: str) -> str:
-    if declared and is_missing(value):
-        return declared
-    code = read_language(value)
+    code = declared if declared and is_missing(value) else read_language(value)
     if declared and code != declared:
         raise RecordError(f"The language is {code}, but {declared} is declared for the whole file.")
     return code
@@ -285,7 +289,7 @@ def read_time(value: object) -> datetime | None:
 
     Raise RecordError if the value cannot be read.
     """
-    if value is None or value == "":
+    if value in (None, ""):
         return None
     try:
         moment = _moment(value)
@@ -318,7 +322,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 def read_number(value: object) -> float | None:
     """Return the value as a number. Return None if it is empty, and NaN if it is not a number."""
-    if value is None or value == "":
+    if value in (None, ""):
         return None
     try:
         return math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]

@@ -78,16 +78,16 @@ def whole(text: str) -> str:
     return match[1] if match else text
 
 
-def read_value(value: object, known: Collection[str] = ()) -> str:
+def read_value(value: object, accepted: Collection[str] = ()) -> str:
     """Return a label, worker or author as text, or "" if it is missing.
 
-    known: values to accept as they are written, even if they look like `None` or `1.0`
+    accepted: values to accept as they are written, even if they look like `None` or `1.0`
 
     Raise ValueFault if the value is neither a string nor an integer, or if another program has corrupted it.
     """
     if isinstance(value, float) and value.is_integer():
         value = f"{value:.1f}"
-    if is_missing(value) and not (isinstance(value, str) and value.strip() in known):
+    if is_missing(value) and not (isinstance(value, str) and value.strip() in accepted):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueFault("is neither a string nor an integer")
@@ -95,18 +95,18 @@ def read_value(value: object, known: Collection[str] = ()) -> str:
         text = tidy(str(value))
     except ValueError:
         raise ValueFault("is a number with thousands of digits; save it as text") from None
-    if text in known:
+    if text in accepted:
         return text
     if rewritten(text):
         raise ValueFault(f"{text} is a number that another program has rewritten; save it as text")
-    return matching(whole(text), known)
+    return matching(whole(text), accepted)
 
 
-def matching(text: str, known: Collection[str]) -> str:
+def matching(text: str, accepted: Collection[str]) -> str:
     """Return the known value that a text stands for, such as 1.0 for 1. If there is none, return the text itself."""
-    if not known or text in known:
+    if not accepted or text in accepted:
         return text
-    values = {whole(tidy(value)): value for value in known}
+    values = {whole(tidy(value)): value for value in accepted}
     return values.get(whole(tidy(text)), text)
 
 

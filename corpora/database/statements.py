@@ -20,18 +20,9 @@ LARGEST = 2**63 - 1
 
 # Field types whose values the drivers accept unchanged. Values of all other types must be converted first.
 _PLAIN = {
-    "BigAutoField",
-    "BooleanField",
-    "CharField",
-    "FloatField",
-    "ForeignKey",
-    "OneToOneField",
-    "PositiveBigIntegerField",
-    "PositiveIntegerField",
-    "PositiveSmallIntegerField",
-    "SlugField",
-    "TextField",
-}
+    "BigAutoField", "BooleanField", "CharField", "FloatField", "ForeignKey", "OneToOneField", "PositiveBigIntegerField",
+    "PositiveIntegerField", "PositiveSmallIntegerField", "SlugField", "TextField",
+}  # fmt: skip
 
 
 class Json(str):
@@ -68,15 +59,15 @@ class _Built:
         if issubclass(queryset._iterable_class, ModelIterable):
             of_model = compiler.klass_info["select_fields"]
             self.model = compiler.klass_info["model"]
-            self.own = slice(of_model[0], of_model[-1] + 1)
-            self.names = [column.target.attname for column in columns[self.own]]
+            self.model_columns = slice(of_model[0], of_model[-1] + 1)
+            self.names = [column.target.attname for column in columns[self.model_columns]]
             populators: Any = get_related_populators  # the stubs describe a later version of Django
             self.related = populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
             self.more = (compiler.annotation_col_map or {}).items()
 
     def instance(self, row: list[Any]) -> Model:
         assert self.model
-        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
+        instance = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.model_columns])
         for populator in self.related:
             populator.populate(row, instance)
         for name, index in self.more:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer
-from corpora.draws.samples import Sample, Taken, by_language, check_asked, frame_digest, in_memory, sample_of
+from corpora.draws.samples import Sample, by_language, check_asked, frame_digest, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import (
@@ -130,7 +130,7 @@ def sample_triggers(
             f"{predictor} voted in the task {of}, so it has the same label as the detectors wherever they agree and "
             "has no unread triggers. Use a predictor that did not vote."
         )
-    return _samples(corpus, triggers_design(of), languages, size, seed, predictor, unread)
+    return _samples(corpus, Design("triggers", {}, {"of": of}), languages, size, seed, predictor, unread)
 
 
 def _equal_labels(predictor: Predictor, codes: Iterable[str]) -> list[tuple[str, str]]:
@@ -164,8 +164,28 @@ def _samples(
             predicted, assigned = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
             store.rows("unread", _text(id=unread.keys(), label=unread.values()))
             store.rows("alike", _text(said=predicted, given=assigned))
-        draws = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
-    return [sample_of(corpus, design.name, manifest, draw, seed, size, str(predictor), predictions) for draw in draws]
+        _set_design(store, design, seed=seed, size=size or manifest.rows)
+        parameters = design.parameters | (_count_missing(store, corpus.name, design) if design.values else {})
+        codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
+        _frame(store, design, codes)
+        rows = by_language(store.query("draw_by_language").read_all(), codes)
+        frames = store.found("frame_sizes")
+    return [
+        sample_of(
+            corpus,
+            design.name,
+            manifest,
+            frame["language"],
+            in_memory(rows[frame["language"]].drop_columns("language")),
+            seed=seed,
+            asked=size,
+            frame_size=frame["posts"],
+            predictor=str(predictor),
+            predictions=predictions,
+            parameters=parameters | ({"authors": frame["authors"]} if design.name == "recall" else {}),
+        )
+        for frame in frames
+    ]
 
 
 def _text(**columns: Iterable[str]) -> pa.Table:
@@ -231,12 +251,8 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
         name="recall",
         values={
             "least_posts": least_posts,
-            "share_over": share.numerator,
-            "share_under": share.denominator,
-            "history_start": history[0],
-            "history_end": history[1],
-            "window_start": window[0],
-            "window_end": window[1],
+            **{"share_over": share.numerator, "share_under": share.denominator},
+            **dict(zip(_MOMENTS, (*history, *window), strict=True)),
         },
         parameters={
             "share": str(share),
@@ -264,14 +280,6 @@ def precision_design(window: Window | None) -> Design:
     )
 
 
-def triggers_design(of: str) -> Design:
-    """Return the design of a draw of unread triggers.
-
-    of: the name of the uniform task
-    """
-    return Design("triggers", {}, {"of": of})
-
-
 def _check_window(name: str, window: Window) -> None:
     start, end = window
     if start.tzinfo is None or end.tzinfo is None:
@@ -290,52 +298,10 @@ def spoken(window: Window) -> str:
 
 
 _TIME = pa.timestamp("us", tz="UTC")
-_DESIGN = pa.schema(
-    {
-        "seed": pa.string(),
-        "size": pa.int64(),
-        "least_posts": pa.int64(),
-        "share_over": pa.int64(),
-        "share_under": pa.int64(),
-        "history_start": _TIME,
-        "history_end": _TIME,
-        "window_start": _TIME,
-        "window_end": _TIME,
-    }
-)
+_NUMBERS = ("size", "least_posts", "share_over", "share_under")
+_MOMENTS = ("history_start", "history_end", "window_start", "window_end")
+_DESIGN = pa.schema({"seed": pa.string(), **dict.fromkeys(_NUMBERS, pa.int64()), **dict.fromkeys(_MOMENTS, _TIME)})
 _AUTHORS = pa.schema({"language": pa.string(), "author": pa.string()})
-
-
-def take_by_language(
-    store: Store,
-    corpus_name: str,
-    design: Design,
-    languages: Iterable[str] | None,
-    size: int,
-    seed: str,
-    predictor: Predictor,
-) -> list[Taken]:
-    """Draw up to `size` posts for each language, and return the draws sorted by code.
-
-    store: a store with the view `predicted`
-    languages: the codes of the wanted languages, or None for all that the predictor assigns
-
-    Raise CorpusError if the corpus lacks data that the design needs, or if the predictor does not know a language.
-    """
-    _set_design(store, design, seed=seed, size=size)
-    parameters = design.parameters | (_count_missing(store, corpus_name, design) if design.values else {})
-    codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
-    _frame(store, design, codes)
-    rows = by_language(store.query("draw_by_language").read_all(), codes)
-    return [
-        Taken(
-            language=frame["language"],
-            frame_size=frame["posts"],
-            parameters=parameters | ({"authors": frame["authors"]} if design.name == "recall" else {}),
-            rows=in_memory(rows[frame["language"]].drop_columns("language")),
-        )
-        for frame in store.found("frame_sizes")
-    ]
 
 
 def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:

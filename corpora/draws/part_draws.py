@@ -15,12 +15,12 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.values import matching
-from corpora.draws.samples import Rows, Sample, Taken, by_language, check_asked, in_memory, sample_chosen, sample_of
+from corpora.draws.samples import Rows, Sample, by_language, check_asked, in_memory, sample_chosen, sample_of
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.prediction_rows import folding
 from corpora.predictions.predictor_labels import Predictor, find_predictor, predicting, triggers
-from corpora.storage.layout import Manifest, check_posts, check_records, check_votes, manifest_of
+from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
 # Keys in a draw's parameters:
@@ -209,7 +209,11 @@ def sample_contrasted(
     check_asked(size, seed, noun)
     manifest = manifest_of(corpus.name)
     check(corpus.name, manifest)
-    system, rival = _predictors(corpus.name, systems)
+    if len(systems) != 2:
+        raise CorpusError(f"--systems has {len(systems)} predictors. Specify the two predictors to compare.")
+    system, rival = (find_predictor(corpus.name, name) for name in systems)
+    if system == rival:
+        raise CorpusError(f"--systems contains {system} twice. Specify two different predictors.")
     folded = _folded(corpus.name, (system, rival), labels if of_records else None)
     if not of_records:  # The item of a post includes its votes.
         check_votes(corpus.name, manifest)
@@ -240,19 +244,6 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
         for predictor in systems:
             folded |= _spellings(str(predictor), triggers(corpus_name, predictor), labels)
     return pa.table({"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())})
-
-
-def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Predictor]:
-    """Return the two predictors.
-
-    Raise CorpusError unless `systems` names two different predictors.
-    """
-    if len(systems) != 2:
-        raise CorpusError(f"--systems has {len(systems)} predictors. Specify the two predictors to compare.")
-    system, other_system = (find_predictor(corpus_name, name) for name in systems)
-    if system == other_system:
-        raise CorpusError(f"--systems contains {system} twice. Specify two different predictors.")
-    return system, other_system
 
 
 def _spellings(predictor: str, predicted: Collection[str], labels: Collection[str]) -> dict[str, str]:
@@ -314,51 +305,31 @@ def sample_records(
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
-        draws = take_records(
-            store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
-        )
-    return [sample_of(corpus, "records", manifest, draw, seed, size) for draw in draws]
-
-
-_SEED_AND_SIZE = pa.schema({"seed": pa.string(), "size": pa.int64()})
-
-
-def take_records(
-    store: Store,
-    corpus_name: str,
-    manifest: Manifest,
-    languages: Iterable[str] | None,
-    *,
-    size: int | None,
-    seed: str,
-    together: str = "",
-    leave_out: Collection[str] = frozenset(),
-) -> list[Taken]:
-    """Draw up to `size` records or groups in each language, and return the draws sorted by code.
-
-    The other parameters are those of sample_records.
-    """
     if together and together not in manifest.fields:
         raise CorpusError(
-            f"Corpus {corpus_name} has no field {together!r} to group records by. "
+            f"Corpus {corpus.name} has no field {together!r} to group records by. "
             f"Its fields are: {', '.join(manifest.fields)}."
         )
-    store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
-    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
-    counted = {row.pop("language"): row for row in store.found("record_counts")}
-    codes = _languages_to_draw(corpus_name, languages, counted)
-    store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
-    design = {"seed": seed, "size": manifest.rows if size is None else size}
-    store.rows("design", pa.Table.from_pylist([design], schema=_SEED_AND_SIZE))
-    tables = by_language(store.query("draw_records").read_all(), codes)
+    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
+        store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
+        store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+        counted = {row.pop("language"): row for row in store.found("record_counts")}
+        codes = _languages_to_draw(corpus.name, languages, counted)
+        store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
+        store.rows("design", pa.Table.from_pylist([{"seed": seed, "size": manifest.rows if size is None else size}]))
+        tables = by_language(store.query("draw_records").read_all(), codes)
     rows = {language: in_memory(table) for language, table in tables.items()}
     return [
-        Taken(
-            language=language,
+        sample_of(
+            corpus,
+            "records",
+            manifest,
+            language,
+            rows[language],
+            seed=seed,
+            asked=size,
             frame_size=counted[language]["records"] - counted[language]["left_out"],
             parameters=_parameters(together, counted[language], rows[language]),
-            rows=rows[language],
         )
         for language in codes
     ]

@@ -156,21 +156,6 @@ def _starts(lists: pa.ListArray) -> pa.Int32Array:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """The rows that were drawn for one language, and their frame.
-
-    frame_size: the number of rows in the frame
-    parameters: parameters for the record of the draw
-    rows: posts with votes, or records, in the order of the draw
-    """
-
-    language: str
-    frame_size: int
-    parameters: dict[str, Any]
-    rows: Rows | list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
 class Sample:
     """A draw that has not been written to the database yet.
 
@@ -265,31 +250,39 @@ def sample_of(
     corpus: Corpus,
     design: str,
     manifest: Manifest,
-    draw: Taken,
+    language: str,
+    rows: Rows | list[dict[str, Any]],
+    *,
     seed: str,
     asked: int | None,
+    frame_size: int,
     predictor: str = "",
     predictions: Predictions | None = None,
+    parameters: dict[str, Any],
 ) -> Sample:
     """Return a sample whose frame is in all parts of the corpus.
 
+    rows: posts with votes, or records, in the order of the draw
     asked: the number of rows that were requested, or of groups if records are drawn in groups; None for all
+    frame_size: the number of rows in the frame
+    predictions: the imported predictions that the frame depends on
+    parameters: parameters for the record of the draw
     """
     parts = len(manifest.parts)
     return Sample(
         corpus=corpus,
         design=design,
         seed=seed,
-        asked=draw.parameters.get("frame_groups", draw.frame_size) if asked is None else asked,
-        size=len(draw.rows),
+        asked=parameters.get("frame_groups", frame_size) if asked is None else asked,
+        size=len(rows),
         parts=parts,
-        frame_size=draw.frame_size,
+        frame_size=frame_size,
         digest=frame_digest(manifest, parts, predictions),
         detectors=_versions(manifest, parts),
-        rows=draw.rows,
-        language=draw.language,
+        rows=rows,
+        language=language,
         predictor=predictor,
-        parameters=draw.parameters,
+        parameters=parameters,
     )
 
 
@@ -314,11 +307,21 @@ def sample_chosen(
     with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
         keys = (key for ids in chosen.values() for key in ids)
         rows = rows_of(store, corpus.name, keys, voted=not manifest.fields)
-    draws = (
-        Taken(language, frames[language], parameters[language], [rows[key] for key in ids])
+    return [
+        sample_of(
+            corpus,
+            design,
+            manifest,
+            language,
+            [rows[key] for key in ids],
+            seed=seed,
+            asked=len(ids),
+            frame_size=frames[language],
+            predictor=predictor,
+            parameters=parameters[language],
+        )
         for language, ids in sorted(chosen.items())
-    )
-    return [sample_of(corpus, design, manifest, draw, seed, len(draw.rows), predictor) for draw in draws]
+    ]
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:

@@ -46,7 +46,7 @@ class Store:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self.kept: list[DataFrame] = []
+        self.persisted: list[DataFrame] = []
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
         """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
@@ -58,7 +58,7 @@ class Store:
         check_there(files)
         assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
         reader = self.session.read.schema(from_arrow_schema(schema))
-        frame = reader.parquet(*map(str, files)) if files else self._given(schema.empty_table())
+        frame = reader.parquet(*map(str, files)) if files else self._frame(schema.empty_table())
         if fields:
             packed = F.struct(*(_column(field) for field in fields)).alias("fields")
             none = F.lit(None).cast("array<string>").alias(DECLARED)
@@ -67,7 +67,7 @@ class Store:
 
     def rows(self, name: str, table: pa.Table) -> None:
         """Create a view with the rows of an Arrow table."""
-        self._given(table).createOrReplaceTempView(name)
+        self._frame(table).createOrReplaceTempView(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
         """Define a view of some columns of a table or of another view.
@@ -92,15 +92,15 @@ class Store:
 
     def define(self, name: str, query: str) -> None:
         """Define a view from a query in sql/. The query runs each time the view is used."""
-        self._found(query).createOrReplaceTempView(name)
+        self._result(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
         """Define a view that holds the result of a query in sql/.
 
         Spark computes the result when the view is first used. This is safe because the files do not change.
         """
-        self.kept.append(self._found(query).persist())
-        self.kept[-1].createOrReplaceTempView(name)
+        self.persisted.append(self._result(query).persist())
+        self.persisted[-1].createOrReplaceTempView(name)
 
     # The query may read the view that it replaces, because a new view keeps the old one's plan.
     keep_anew = keep
@@ -114,17 +114,17 @@ class Store:
 
         parameters: the values for the query's `?` placeholders, in order
         """
-        return self._found(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
+        return self._result(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
         """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
-    def _given(self, table: pa.Table) -> DataFrame:
+    def _frame(self, table: pa.Table) -> DataFrame:
         return self.session.createDataFrame(table)
 
-    def _found(self, name: str, *parameters: object) -> DataFrame:
+    def _result(self, name: str, *parameters: object) -> DataFrame:
         return self.session.sql(sql_of(name), args=list(parameters))
 
 
@@ -143,7 +143,7 @@ def opened() -> Iterator[Store]:
         try:
             yield store
         finally:
-            for frame in store.kept:
+            for frame in store.persisted:
                 frame.unpersist()
     except (PySparkException, Py4JError) as error:
         if "No space left" in str(error):  # The caller explains this error (full_disk_explained).

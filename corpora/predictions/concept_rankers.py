@@ -77,7 +77,7 @@ class Phrases:
         # For each term, the lengths of the phrases that start with it, longest first.
         self._lengths = {term: sorted(term_lengths, reverse=True) for term, term_lengths in lengths.items()}
 
-    def found_in(self, terms: Sequence[str]) -> Iterator[int]:
+    def occurrences(self, terms: Sequence[str]) -> Iterator[int]:
         """Yield the number of a phrase each time it occurs in a text. Phrases inside a longer phrase are not counted.
 
         terms: the terms of the text
@@ -320,7 +320,7 @@ class _Records:
         self.apart: list[str] = []
         self.terms = Counts()
         # For each language: the phrases to search for, their counts in the records, and the ids of the records.
-        self.found: dict[str, tuple[Phrases, Counts, list[str]]] = {}
+        self.by_language: dict[str, tuple[Phrases, Counts, list[str]]] = {}
         self.outside: Counter[str] = Counter()
 
     @property
@@ -363,10 +363,10 @@ class _Records:
         declared = (row["declared"] or []) if learns else []
         self.labels.append([label for label in declared if self.concepts.get(label) is False])
         self.outside.update(label for label in declared if label not in self.concepts)
-        if row["language"] not in self.found:
-            self.found[row["language"]] = (Phrases(self._labels(row["language"])), Counts(), [])
-        phrases, counts, ids = self.found[row["language"]]
-        counts.add(phrases.found_in(title), chain.from_iterable(map(phrases.found_in, rest)))
+        if row["language"] not in self.by_language:
+            self.by_language[row["language"]] = (Phrases(self._labels(row["language"])), Counts(), [])
+        phrases, counts, ids = self.by_language[row["language"]]
+        counts.add(phrases.occurrences(title), chain.from_iterable(map(phrases.occurrences, rest)))
         ids.append(row["id"])
 
     def _labels(self, language: str) -> Iterator[tuple[str, str]]:
@@ -381,5 +381,5 @@ class _Records:
 
         A label's rarity is computed separately in each language.
         """
-        for phrases, counts, ids in self.found.values():
+        for phrases, counts, ids in self.by_language.values():
             yield from zip(ids, label_match(counts, phrases), strict=True)

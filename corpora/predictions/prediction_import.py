@@ -32,7 +32,7 @@ class Imported:
 
     strangers: the number of ids in the file that are not in the corpus
     first_strangers: the first of these ids
-    told: notes on the file's labels
+    notes: notes on the file's labels
     of_records: whether the corpus holds records rather than posts
     already: whether the same predictions had been imported before
     """
@@ -40,7 +40,7 @@ class Imported:
     predictions: Predictions
     strangers: int
     first_strangers: list[str]
-    told: Notes
+    notes: Notes
     of_records: bool
     already: bool = False
 

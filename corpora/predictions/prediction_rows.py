@@ -49,7 +49,7 @@ class UnknownLabel(RecordError):
         advice = f" ({advice})" if (advice := hint(label)) else ""
         reason = f"stands for {', '.join(coarse)}" if coarse else f"is not a known language code{advice}"
         super().__init__(f"The label {label!r} {reason}.")
-        self.label, self.is_wanted = label, True
+        self.label, self.is_requested = label, True
 
 
 def is_label(code: str) -> bool:
@@ -271,7 +271,7 @@ def read_lines(
 def _read(
     declared: Mapped,
     valid_labels: Collection[str],
-    wanted_ids: Container[str] | None,
+    only: Container[str] | None,
     notes: Notes,
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
@@ -281,22 +281,22 @@ def _read(
     Raise RecordError if the row is wanted but invalid.
     """
     key = read_id(raw.get("id"))
-    is_wanted = wanted_ids is None or key in wanted_ids
-    notes.outside += not is_wanted
+    is_requested = only is None or key in only
+    notes.outside += not is_requested
     try:
         label, is_understood = read_label(raw.get("label"), declared, valid_labels)
         score = read_score(raw.get("score"))
     except UnknownLabel as error:
         unknown.swapped += is_label(key) or key in {*declared, *valid_labels}
-        error.is_wanted = is_wanted
+        error.is_requested = is_requested
         return error
     except RecordError:
-        if is_wanted:
+        if is_requested:
             raise
         return None
-    if is_wanted and is_understood:
+    if is_requested and is_understood:
         notes.understood[raw["label"].strip(), label] += 1
-    return (key, label, score) if is_wanted else None
+    return (key, label, score) if is_requested else None
 
 
 @dataclass
@@ -317,7 +317,7 @@ class _UnknownLabels:
     def add(self, line: int, error: UnknownLabel) -> None:
         self.rows += 1
         self.line = self.line or line
-        if error.is_wanted and len(self.first) <= NAMED:
+        if error.is_requested and len(self.first) <= NAMED:
             self.first.setdefault(error.label, (line, str(error)))
 
     def check(self, path: Path) -> None:

@@ -17,15 +17,8 @@ from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.voters import VOTERS, Votes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.storage.layout import (
-    Manifest,
-    Predictions,
-    check_posts,
-    check_spelling,
-    check_votes,
-    corpus_dir,
-    manifest_of,
-)
+from corpora.storage import layout
+from corpora.storage.layout import Manifest
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
 MAJORITY = "majority"  # This predictor assigns the language that more than half of the detectors rank first, or und.
@@ -70,12 +63,12 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     return Predictor(predictions.name, predictions.version, predictions.mapping)
 
 
-def find_imported(corpus_name: str, spelled: str) -> Predictions:
+def find_imported(corpus_name: str, spelled: str) -> layout.Predictions:
     """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They may be ranked.
 
     Raise CorpusError if there are no such predictions, or if the name is ambiguous.
     """
-    manifest = manifest_of(corpus_name)
+    manifest = layout.manifest_of(corpus_name)
     name, _, version = spelled.partition("@")
     matches = [
         predictions
@@ -104,8 +97,8 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
     Raise CorpusError if the name or version is invalid, or if one set of predictions with them is ranked and one is
     not.
     """
-    check_spelling("predictor", "name", name)
-    check_spelling("predictor", "version", version)
+    layout.check_spelling("predictor", "name", name)
+    layout.check_spelling("predictor", "version", version)
     if Predictor(name).voted:
         raise CorpusError(f"{name} is the name of a built-in predictor. Choose another name.")
     existing = manifest.predictions_of(name, version)
@@ -123,13 +116,13 @@ def knows(predictor: Predictor, code: str) -> bool:
     return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
 
-def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
+def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> layout.Predictions | None:
     """Return a predictor's entry in the manifest, or None if the predictor is built in.
 
     Raise CorpusError if the predictor does not cover all posts.
     """
     if predictor.voted:
-        check_votes(corpus_name, manifest)
+        layout.check_votes(corpus_name, manifest)
     entry = _entry(corpus_name, predictor, manifest)
     if entry and entry.posts_sha256 != manifest.posts_sha256:
         raise CorpusError(
@@ -139,7 +132,7 @@ def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -
     return entry
 
 
-def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
+def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> layout.Predictions | None:
     entry = None if predictor.voted else manifest.predictions_of(predictor.name, predictor.version)
     if entry is None and not predictor.voted:
         raise CorpusError(f"Corpus {corpus_name} has no predictions by {predictor}. Use import_predictions.")
@@ -164,7 +157,7 @@ def predicting(
 
     Raise CorpusError if the predictions must be complete but are not.
     """
-    manifest = manifest or manifest_of(corpus_name)
+    manifest = manifest or layout.manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
     entries = {
         name: (check_complete if complete else _entry)(corpus_name, source, manifest) for name, source in views.items()
@@ -175,9 +168,9 @@ def predicting(
         yield store
 
 
-def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry: Predictions | None) -> None:
+def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry: layout.Predictions | None) -> None:
     if entry:
-        store.view(name, [corpus_dir(corpus_name) / "predictions" / entry.file], PREDICTIONS_SCHEMA)
+        store.view(name, [layout.corpus_dir(corpus_name) / "predictions" / entry.file], PREDICTIONS_SCHEMA)
         return
     store.first_votes()
     if predictor.name in VOTERS:
@@ -197,7 +190,7 @@ def predicted_labels(
 
     Raise CorpusError if one of `ids` is not in the corpus or has no prediction.
     """
-    needed, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
+    needed, manifest = list(dict.fromkeys(ids)), layout.manifest_of(corpus_name)
     all_ids = list(dict.fromkeys([*needed, *also]))
     with (
         full_disk_explained("the predictions were not read"),
@@ -262,11 +255,11 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
 
     Raise CorpusError if the corpus holds records, has no posts, or has posts without votes.
     """
-    manifest = manifest_of(corpus_name)
-    check_posts(corpus_name, manifest)
+    manifest = layout.manifest_of(corpus_name)
+    layout.check_posts(corpus_name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} contains no posts. Add some with import_corpus.")
-    check_votes(corpus_name, manifest)
+    layout.check_votes(corpus_name, manifest)
     with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
         store.first_votes()
         for row in store.found("first_votes_counted", least_letters):

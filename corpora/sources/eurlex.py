@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.core import CorpusError
-from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
+from corpora.core.records import RecordError, kind_of, read_language, read_string, read_time
 from corpora.sources.compression import Progress, entries_of
 from corpora.sources.readers import Row
 from corpora.sources.text import Fault, object_of, values_of
@@ -35,20 +35,16 @@ _FILLER = "\u00a0"
 
 def joined(articles: Iterable[str]) -> str:
     """Join articles into one text, with empty lines between them. `articles_of` reverses this."""
-    return _SEPARATOR.join("\n".join(map(_fill_empty, article.split("\n"))) for article in articles)
+    lines_by_article = (article.split("\n") for article in articles)
+    return _SEPARATOR.join(
+        "\n".join(line if line.strip(_FILLER) else line + _FILLER for line in lines) for lines in lines_by_article
+    )
 
 
 def articles_of(text: str) -> list[str]:
     """Split a text that was made by `joined` into its articles."""
-    return ["\n".join(map(_restore_empty, part.split("\n"))) for part in text.split(_SEPARATOR)] if text else []
-
-
-def _fill_empty(line: str) -> str:
-    return line if line.strip(_FILLER) else line + _FILLER
-
-
-def _restore_empty(line: str) -> str:
-    return line if line.strip(_FILLER) else line[:-1]
+    lines_by_article = (part.split("\n") for part in text.split(_SEPARATOR)) if text else ()
+    return ["\n".join(line if line.strip(_FILLER) else line[:-1] for line in lines) for lines in lines_by_article]
 
 
 def published(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,18 +157,18 @@ def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
         raise RecordError("The act is from MultiEURLEX, with one text per language. Use --format multi_eurlex.")
     act = {key: raw.get(key, raw.get(_RENAMED.get(key, key), ...)) for key in KEYS}
     _check_keys(act)
-    celex = _text("celex_id", act["celex_id"])
+    celex = read_string("celex_id", act["celex_id"])
     if file and Path(file).stem != celex:
         raise RecordError(f"The file contains the act {celex[:40]!r}. The file name must be the celex_id of its act.")
     if not isinstance(act["main_body"], list):
         raise RecordError(
             f"The main_body is {kind_of(act['main_body'])}. It must be a list of strings, one for each article."
         )
-    texts = {key: _text(key, act[key]) for key in ("title", "header", "recitals", "attachments", "type")}
-    texts["main_body"] = joined(_text("article of the main_body", article) for article in act["main_body"])
+    texts = {key: read_string(key, act[key]) for key in ("title", "header", "recitals", "attachments", "type")}
+    texts["main_body"] = joined(read_string("article of the main_body", article) for article in act["main_body"])
     if not any(texts[key].strip() for key in TEXTS):
         raise RecordError(f"The act has no text: {', '.join(TEXTS)} are empty.")
-    split = _text("split", raw.get("split", split))
+    split = read_string("split", raw.get("split", split))
     return texts | {"id": celex, "url": act["uri"], "concepts": _concepts("concepts", act["concepts"]), "split": split}
 
 
@@ -180,12 +176,6 @@ def _check_keys(act: Mapping[str, Any]) -> None:
     if missing := [key for key, value in act.items() if value is ...]:
         alternative = f" (or {_RENAMED[missing[0]]})" if missing[0] in _RENAMED else ""
         raise RecordError(f"The act has no key {missing[0]}{alternative}. Required keys are: {', '.join(act)}.")
-
-
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise RecordError(f"The {key} is {kind_of(value)}. It must be a string.")
-    return checked(key, value)
 
 
 def _concepts(key: str, value: object) -> list[str]:
@@ -239,7 +229,7 @@ def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]
     """
     act = {key: raw.get(key, ...) for key in _MULTI}
     _check_keys(act)
-    celex, texts, concepts = _text("celex_id", act["celex_id"]), act["text"], act["eurovoc_concepts"]
+    celex, texts, concepts = read_string("celex_id", act["celex_id"]), act["text"], act["eurovoc_concepts"]
     for key, value, key_kind in (("text", texts, "languages"), ("eurovoc_concepts", concepts, "levels")):
         if not isinstance(value, dict):
             raise RecordError(f"The {key} is {kind_of(value)}. It must be an object with {key_kind} as keys.")
@@ -247,7 +237,7 @@ def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]
         raise RecordError(f"eurovoc_concepts has no {missing[0]}. Required keys are: {', '.join(LEVELS)}.")
     shared = {level: _concepts(level, concepts[level]) for level in LEVELS} | {
         "celex_id": celex,
-        "split": _text("split", raw.get("split", split)),
+        "split": read_string("split", raw.get("split", split)),
         "posted_at": read_time(act["publication_date"]),
     }
     translations = {code: text for code, text in texts.items() if text is not None}
@@ -256,7 +246,7 @@ def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any]
     for code, text in translations.items():
         key = f"{celex}-{code}"
         try:
-            if not _text("text", text).strip():
+            if not read_string("text", text).strip():
                 raise RecordError("The text is empty. Write null if there is no text.")
             yield shared | {"id": key, "language": read_language(code), "body": text}
         except RecordError as error:

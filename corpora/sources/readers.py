@@ -22,26 +22,8 @@ import pyarrow.parquet as pq
 
 from corpora.core import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
+from corpora.sources import text
 from corpora.sources.compression import Bound, Progress, damage_explained, format_of
-from corpora.sources.text import (
-    ABSENT,
-    DELIMITERS,
-    ESCAPED,
-    MAX_LINE,
-    NOT_UTF8,
-    Cells,
-    Fault,
-    Line,
-    TextFormat,
-    at,
-    fields_said,
-    lines_of,
-    names_in,
-    object_of,
-    records,
-    text_format_of,
-    values_of,
-)
 
 # --- The mapping from our fields to the columns of a file.
 
@@ -105,51 +87,46 @@ def _missing_message(path: Path, missing: Collection[str]) -> str:
     return f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
 
 
+def _lacks_in_first_line(path: Path, missing: list[str], header: list[str], columns: Columns) -> CorpusError:
+    """Return the error for a table in which columns are missing, perhaps because its first line is not a header."""
+    is_tsv = format_of(path) == "tsv"
+    if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
+        content = f"contains only the cell {header[0][:40]!r}" if header else "is blank"
+        return CorpusError(
+            f"The first line of {path} {content}, but the columns "
+            f"{' and '.join(columns.named[name] for name in columns.needed)} are required. Separate cells by "
+            f"{'tabs' if is_tsv else 'commas, semicolons or tabs'}."
+        )
+    # A cell that is a number or a sentence is probably a value rather than a column's name.
+    if any(cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY for cell in header):
+        names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
+        return CorpusError(
+            f"{_missing_message(path, missing)}. The first line seems to be a row, not the column names. Add a first "
+            f"line with the column names, such as {('<tab>' if is_tsv else ',').join(names)}. If you used --column "
+            "instead, the row would be lost."
+        )
+    return lacks(path, missing, header, columns)
+
+
 def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
     """Return the (field, index in the header) of each column that the file has.
 
     Raise CorpusError if a required column is missing.
     """
-    if repeated := sorted(
-        {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
-    ):
-        raise CorpusError(f"{path} has the column {repeated[0]} twice. Rename one of them.")
+    repeats = {column for column in columns.named.values() if header.count(column) > 1}
+    if repeats:
+        raise CorpusError(f"{path} has the column {min(repeats)} twice. Rename one of them.")
     missing = [
         column
         for field, column in columns.named.items()
         if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
-        if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
-            content = f"contains only the cell {header[0][:40]!r}" if header else "is blank"
-            separator = "tabs" if format_of(path) == "tsv" else "commas, semicolons or tabs"
-            raise CorpusError(
-                f"The first line of {path} {content}, but the columns "
-                f"{' and '.join(columns.named[name] for name in columns.needed)} are required. Separate cells by "
-                f"{separator}."
-            )
-        if any(map(_is_value, header)):
-            raise CorpusError(
-                f"{_missing_message(path, missing)}. The first line seems to be a row, not the column names. Add a "
-                f"first line with the column names, such as {_example_header(path, header, columns)}. If you used "
-                "--column instead, the row would be lost."
-            )
-        raise lacks(path, missing, header, columns)
+        raise _lacks_in_first_line(path, missing, header, columns)
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
 
 
-def _is_value(cell: str) -> bool:
-    """Return whether a cell is probably a value rather than a column's name, because it is a number or a sentence."""
-    return cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY
-
-
-def _example_header(path: Path, header: Sequence[str], columns: Columns) -> str:
-    separator = "<tab>" if format_of(path) == "tsv" else ","
-    names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
-    return separator.join(names)
-
-
-Row = tuple[int, dict[str, Any] | Fault]
+Row = tuple[int, dict[str, Any] | text.Fault]
 _BATCH = 32 << 20  # maximum size of a batch of Parquet rows, according to the file's metadata (bytes)
 _LEAST_ROW = 20  # minimum size of a row in a text file (bytes)
 _TOO_LONG = object()
@@ -160,9 +137,9 @@ def read_rows(
     path: Path,
     format: str,
     columns: Columns,
-    max_line: int = MAX_LINE,
+    max_line: int = text.MAX_LINE,
     progress: Progress | None = None,
-    text_format: TextFormat | None = None,
+    text_format: text.TextFormat | None = None,
 ) -> Iterator[Row]:
     """Yield each row of a file that is not blank, as (line, values by field) or (line, Fault).
 
@@ -176,8 +153,8 @@ def read_rows(
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
         else:
-            text_format = text_format or text_format_of(path, format)
-            read_lines = values_of if format == "jsonl" else lines_of
+            text_format = text_format or text.text_format_of(path, format)
+            read_lines = text.values_of if format == "jsonl" else text.lines_of
             lines = read_lines(path, max_line, progress, text_format.encoding)
             if format == "jsonl":
                 yield from _jsonl(path, lines, columns)
@@ -185,29 +162,29 @@ def read_rows(
                 yield from _table(path, _cells(lines, text_format, max_line), format, columns)
 
 
-def _jsonl(path: Path, lines: Iterator[Line], columns: Columns) -> Iterator[Row]:
+def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator[Row]:
     named = tuple(columns.named.items())
     missing = [columns.named[field] for field in columns.needed]
     first_value: dict[str, Any] | None = None
     has_several = False
     for number, line in lines:
-        if isinstance(line, Fault):
+        if isinstance(line, text.Fault):
             yield number, line
             continue
         if line.isspace():
             continue
-        value = object_of(line, columns.needed)
-        if isinstance(value, Fault):
+        value = text.object_of(line, columns.needed)
+        if isinstance(value, text.Fault):
             yield number, value
         else:
-            values = {field: at(value, column) for field, column in named}
+            values = {field: text.at(value, column) for field, column in named}
             first_value, has_several = value if first_value is None else first_value, first_value is not None
-            missing = [column for column in missing if at(value, column) is ABSENT]
-            yield number, {field: None if value is ABSENT else value for field, value in values.items()}
+            missing = [column for column in missing if text.at(value, column) is text.ABSENT]
+            yield number, {field: None if value is text.ABSENT else value for field, value in values.items()}
     if first_value is not None and missing:
         if not has_several and len(missing) == len(columns.needed):
             _check_wrapped(path, first_value)
-        raise lacks(path, missing, list(names_in(first_value)), columns)
+        raise lacks(path, missing, list(text.names_in(first_value)), columns)
 
 
 def _check_wrapped(path: Path, document: dict[str, Any]) -> None:
@@ -234,20 +211,25 @@ def _no_header(path: Path) -> CorpusError:
     return CorpusError(f"Cannot read the first line of {path} as a header. Check --format.")
 
 
-def _cells(lines: Iterator[Line], text_format: TextFormat, limit: int = MAX_LINE) -> Iterator[Cells]:
+def _cells(
+    lines: Iterator[text.Line], text_format: text.TextFormat, limit: int = text.MAX_LINE
+) -> Iterator[text.Cells]:
     """Yield the cells of each row of a table.
 
     In TSV, a quotation mark is an ordinary character, because TSV has no quoting.
     """
     if text_format.delimiter:
-        yield from records(lines, limit, DELIMITERS[text_format.delimiter][0])
+        yield from text.records(lines, limit, text.DELIMITERS[text_format.delimiter][0])
         return
     for number, line in lines:
-        text = "" if isinstance(line, Fault) else line.decode(*ESCAPED).rstrip("\r\n")
-        yield number, line if isinstance(line, Fault) else text.split("\t") if text else []
+        if not isinstance(line, text.Fault):
+            row = line.decode(*text.ESCAPED).rstrip("\r\n")
+            yield number, row.split("\t") if row else []
+        else:
+            yield number, line
 
 
-def _table(path: Path, cells: Iterator[Cells], format: str, columns: Columns) -> Iterator[Row]:
+def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Columns) -> Iterator[Row]:
     names = list(columns.named.values())
     number, header = next(cells, (1, []))
     # If the user named columns, the file must have a header.
@@ -256,21 +238,21 @@ def _table(path: Path, cells: Iterator[Cells], format: str, columns: Columns) ->
         is_row = not {cell.strip().casefold() for cell in header} & set(names)
         if is_row and len(columns.needed) <= len(header) <= len(names):
             cells, header = chain([(number, header)], cells), names[: len(header)]
-    if isinstance(header, Fault):
+    if isinstance(header, text.Fault):
         raise _no_header(path)
     indexes = places_in(path, header, columns)
     for line, row in cells:
-        if isinstance(row, Fault):
+        if isinstance(row, text.Fault):
             yield line, row
         elif not row:
             continue
         elif len(row) != len(header):
-            yield line, Fault(f"The row has {fields_said(row)}, but the header has {len(header):,}.")
+            yield line, text.Fault(f"The row has {text.fields_said(row)}, but the header has {len(header):,}.")
         else:
             try:
                 "".join(row).encode()
             except UnicodeEncodeError:
-                yield line, Fault(NOT_UTF8)
+                yield line, text.Fault(text.NOT_UTF8)
             else:
                 yield line, {field: row[index] for field, index in indexes}
 
@@ -294,10 +276,10 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
                 line += 1
                 raw = {field: _value(column, number, max_line) for field, column in values.items()}
                 bound.take(sum(map(_bytes, raw.values())))
-                fault = next((value for value in raw.values() if isinstance(value, Fault)), None)
+                fault = next((value for value in raw.values() if isinstance(value, text.Fault)), None)
                 for field, value in raw.items():
                     if value is _TOO_LONG or (isinstance(value, str) and len(value) > max_line):
-                        fault = Fault(f"The {field} is longer than {max_line:,} characters.")
+                        fault = text.Fault(f"The {field} is longer than {max_line:,} characters.")
                 yield line, fault or raw
             if progress:
                 progress(size * batch.num_rows // rows)
@@ -305,24 +287,17 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
 
 def _texts(schema: Any, names: list[str]) -> list[str]:
     """Return the Parquet paths of those named columns that contain text."""
-    columns = (schema.column(number) for number in range(len(schema)))
-    return [
-        column.path for column in columns if column.physical_type == "BYTE_ARRAY" and column.path.split(".")[0] in names
-    ]
+    texts = (column.path for column in map(schema.column, range(len(schema))) if column.physical_type == "BYTE_ARRAY")
+    return [path for path in texts if path.split(".")[0] in names]
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    types = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    return any(is_kind(kind) for is_kind in types)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+    return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
 def _unpacked_size(metadata: Any, names: list[str]) -> int:
     """Return the uncompressed size of the named columns, according to the file's metadata (bytes)."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
     return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
 
@@ -350,7 +325,7 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
     try:
         return _plain(cell.as_py())
     except UnicodeDecodeError:
-        return Fault(NOT_UTF8)
+        return text.Fault(text.NOT_UTF8)
 
 
 def _plain(value: Any) -> Any:
@@ -360,9 +335,9 @@ def _plain(value: Any) -> Any:
     """
     if isinstance(value, bytes):
         return value.decode()
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() and not value.as_tuple().exponent else str(value)
-    if isinstance(value, UUID):
+    if isinstance(value, Decimal) and not value.as_tuple().exponent:
+        return int(value)
+    if isinstance(value, Decimal | UUID):
         return str(value)
     return [_plain(element) for element in value] if isinstance(value, list) else value
 
@@ -376,9 +351,10 @@ def _size(values: pa.Array) -> int:
         return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
     if pa.types.is_map(kind):
         return len(values.keys) + _size(values.keys) + _size(values.items)
-    if _is_list(kind):
-        return len(values.flatten()) + _size(values.flatten())
-    return sum(map(_size, values.flatten())) if pa.types.is_struct(kind) else 0
+    if pa.types.is_struct(kind):
+        return sum(map(_size, values.flatten()))
+    # All other nested types are lists.
+    return len(values.flatten()) + _size(values.flatten()) if pa.types.is_nested(kind) else 0
 
 
 def _bytes(value: Any) -> int:
@@ -410,7 +386,7 @@ class Sample:
     rows: list[list[Any] | str]
 
 
-def sample(path: Path, format: str, text_format: TextFormat) -> Sample:
+def sample(path: Path, format: str, text_format: text.TextFormat) -> Sample:
     """Return the first rows of a file.
 
     Raise CorpusError if the file cannot be read.
@@ -423,13 +399,13 @@ def sample(path: Path, format: str, text_format: TextFormat) -> Sample:
     every_column = Columns({name: name for name in columns}, needed=())
     rows_read = read_rows(path, format, every_column, text_format=text_format)
     rows = [
-        row.reason if isinstance(row, Fault) else [row.get(name) for name in columns]
+        row.reason if isinstance(row, text.Fault) else [row.get(name) for name in columns]
         for _, row in islice(rows_read, ROWS)
     ]
     return Sample(columns, rows)
 
 
-def header_of(path: Path, format: str, objects: int = 1, text_format: TextFormat | None = None) -> list[str]:
+def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextFormat | None = None) -> list[str]:
     """Return the names of a file's columns.
 
     They are the cells of its first line, the names in the Parquet schema, or the keys of its first JSON objects.
@@ -438,21 +414,21 @@ def header_of(path: Path, format: str, objects: int = 1, text_format: TextFormat
     text_format: how the file is written, None to recognize it
     """
     with damage_explained(path, format):
-        return list(_names(path, format, objects, text_format or text_format_of(path, format)))
+        return list(_names(path, format, objects, text_format or text.text_format_of(path, format)))
 
 
-def _names(path: Path, format: str, objects: int, text_format: TextFormat) -> Iterable[str]:
+def _names(path: Path, format: str, objects: int, text_format: text.TextFormat) -> Iterable[str]:
     if format == "parquet":
         with pq.ParquetFile(path) as file:
             return list(file.schema_arrow.names)
     if format == "jsonl":
-        found = values_of(path, MAX_LINE, encoding=text_format.encoding)
-        lines = (line for _, line in found if isinstance(line, Fault) or not line.isspace())
-        values = (object_of(line, ()) for line in lines if not isinstance(line, Fault))
-        objects_read = islice((value for value in values if not isinstance(value, Fault)), objects)
-        return list(chain.from_iterable(map(names_in, objects_read)))
-    lines_read = lines_of(path, MAX_LINE, encoding=text_format.encoding)
+        numbered_lines = text.values_of(path, text.MAX_LINE, encoding=text_format.encoding)
+        lines = (line for _, line in numbered_lines if isinstance(line, text.Fault) or not line.isspace())
+        values = (text.object_of(line, ()) for line in lines if not isinstance(line, text.Fault))
+        objects_read = islice((value for value in values if not isinstance(value, text.Fault)), objects)
+        return list(chain.from_iterable(map(text.names_in, objects_read)))
+    lines_read = text.lines_of(path, text.MAX_LINE, encoding=text_format.encoding)
     _, header = next(_cells(lines_read, text_format), (1, []))
-    if isinstance(header, Fault):
+    if isinstance(header, text.Fault):
         raise _no_header(path)
     return header

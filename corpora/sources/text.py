@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -35,9 +35,7 @@ Line = tuple[int, bytes | Fault]  # the line number, starting with 1, and the co
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
     """Yield the lines of a file. If a line is longer than `limit` bytes, yield a Fault instead."""
-    number = 0
-    while line := file.readline(limit + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(limit + 1), b""), 1):
         if len(line) > limit:
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit)
@@ -80,60 +78,60 @@ def text_of(path: Path, progress: Progress | None = None, encoding: str = "utf-8
     If it has another encoding, it is converted to UTF-8. If its lines end in CR alone, they are converted to end in LF.
     """
     with opened(path, progress) as packed:
-        file: Any = packed if encoding == "utf-8" else io.BufferedReader(_Recoded(packed, encoding), 1 << 18)
+        file: Any = packed
+        if encoding != "utf-8":
+            convert = _to_utf8(file.peek(_INSPECTED), encoding)
+            file = io.BufferedReader(_Converted(file, convert), 1 << 18)
         start = file.peek(_INSPECTED)[:_INSPECTED]
-        if b"\r" in start and b"\n" not in start:
-            yield io.BufferedReader(_OfCr(file), 1 << 18), start.replace(b"\r", b"\n")
-        else:
-            yield file, start
+        if b"\r" in start and b"\n" not in start:  # as on classic Mac OS
+            file, start = io.BufferedReader(_Converted(file, _cr_to_lf), 1 << 18), start.replace(b"\r", b"\n")
+        yield file, start
 
 
-class _Recoded(io.RawIOBase):
-    """A file in another encoding. When it is read, it is converted to UTF-8.
+class _Converted(io.RawIOBase):
+    """A file whose content is converted when it is read.
 
-    Bytes without a meaning in the encoding are kept, so that the result is not UTF-8 and only their row is rejected.
+    convert: a function that takes a piece of the content, and whether it is the end, and returns the converted piece
     """
 
-    def __init__(self, file: Any, encoding: str) -> None:
-        self.file, self.text = file, b""
-        start = file.peek(_INSPECTED)
-        if encoding == "utf-16" and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = "utf-16-be" if start[::2].count(0) > start[1::2].count(0) else "utf-16-le"
-        self.errors = "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
-        self.decoder = codecs.getincrementaldecoder(encoding)(self.errors)
+    def __init__(self, file: Any, convert: Callable[[bytes, bool], bytes]) -> None:
+        self.file, self.convert, self.content = file, convert, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self.text and (content := self.file.read(_CHUNK)):
-            self.text = self._converted(content)
-        if not self.text:
-            self.text = self._converted(b"", final=True)
-        count = min(len(buffer), len(self.text))
-        buffer[:count], self.text = self.text[:count], self.text[count:]
+        while not self.content and (piece := self.file.read(_CHUNK)):
+            self.content = self.convert(piece, False)
+        self.content = self.content or self.convert(b"", True)
+        count = min(len(buffer), len(self.content))
+        buffer[:count], self.content = self.content[:count], self.content[count:]
         return count
 
-    def _converted(self, content: bytes, *, final: bool = False) -> bytes:
+
+def _to_utf8(start: bytes, encoding: str) -> Callable[[bytes, bool], bytes]:
+    """Return a function that converts a file to UTF-8.
+
+    Bytes without a meaning in the encoding are kept, so that the result is not UTF-8 and only their row is rejected.
+
+    start: the first bytes of the file
+    """
+    if encoding == "utf-16" and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16-be" if start[::2].count(0) > start[1::2].count(0) else "utf-16-le"
+    errors = "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+
+    def convert(content: bytes, final: bool) -> bytes:
         try:
-            return self.decoder.decode(content, final).encode("utf-8", self.errors)
+            return decoder.decode(content, final).encode("utf-8", errors)
         except UnicodeDecodeError as error:  # UTF-16 that ends in the middle of a character
             raise OSError(str(error)) from error
 
+    return convert
 
-class _OfCr(io.RawIOBase):
-    """A file whose lines end in CR, as on classic Mac OS. When it is read, each CR becomes LF."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self.file.read(len(buffer)).replace(b"\r", b"\n")
-        buffer[: len(content)] = content
-        return len(content)
+def _cr_to_lf(content: bytes, _final: bool) -> bytes:
+    return content.replace(b"\r", b"\n")
 
 
 def _has_one_value_per_line(start: bytes) -> bool:
@@ -242,10 +240,9 @@ class _Scan:
 
 def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
     scan = _Scan(limit)
-    chunk = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8)
-    while chunk:
+    yield from scan.take(file.read(_CHUNK).removeprefix(codecs.BOM_UTF8))
+    while chunk := file.read(_CHUNK):
         yield from scan.take(chunk)
-        chunk = file.read(_CHUNK)
     yield from scan.end()
 
 
@@ -262,15 +259,16 @@ def check_encoding(path: Path, start: bytes) -> None:
         )
 
 
-class _Doubled(Exception):
-    """The error for an object that has a key twice."""
+class RepeatedKey(Exception):
+    """The error for a JSON object that has a key twice."""
 
 
-def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raise RepeatedKey if it has a key twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Doubled(next(key for key in mapping if keys.count(key) > 1))
+        raise RepeatedKey(next(key for key in mapping if keys.count(key) > 1))
     return mapping
 
 
@@ -281,8 +279,8 @@ def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[s
     unit: the unit that contains the object, such as `line`, for the Fault
     """
     try:
-        value = json.loads(content.decode(), object_pairs_hook=_object_from_pairs)
-    except _Doubled as error:
+        value = json.loads(content.decode(), object_pairs_hook=object_from_pairs)
+    except RepeatedKey as error:
         return Fault(f"The {unit} has the key {error.args[0]!r} twice.")
     except UnicodeDecodeError as error:
         return Fault(f"The {unit} is not UTF-8 (byte {error.start + 1}).")

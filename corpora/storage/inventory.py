@@ -14,18 +14,8 @@ from corpora.core.voters import VOTERS
 from corpora.engines import asking
 from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import MAJORITY, find_imported
-from corpora.storage.layout import (
-    Manifest,
-    changing,
-    check_records,
-    corpora_dir,
-    corpora_on_disk,
-    corpus_dir,
-    manifest_of,
-    read_manifest,
-    sync,
-    write_manifest,
-)
+from corpora.storage import layout
+from corpora.storage.layout import Manifest
 
 POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknown"
 
@@ -67,12 +57,12 @@ def _entries() -> list[_Entry]:
     rows = {
         corpus.name: corpus for corpus in Corpus.objects.annotate(draw_count=Count("draws"), drawn=Sum("draws__size"))
     }
-    return [_entry(name, rows.get(name)) for name in sorted({*rows, *corpora_on_disk()})]
+    return [_entry(name, rows.get(name)) for name in sorted({*rows, *layout.corpora_on_disk()})]
 
 
 def _entry(name: str, row: Any) -> _Entry:
     try:
-        manifest = read_manifest(name)
+        manifest = layout.read_manifest(name)
     except CorpusError as error:
         return _Entry(name, row, None, str(error))
     fault = ""
@@ -194,7 +184,7 @@ def check_declared(corpus_name: str) -> None:
 
     Raise CorpusError if they do not.
     """
-    if not manifest_of(corpus_name).declared:
+    if not layout.manifest_of(corpus_name).declared:
         raise CorpusError(
             f"The records of corpus {corpus_name} have no declared labels. Import them with --labels COLUMN, or select "
             "records with --predictor and have people label them."
@@ -211,8 +201,8 @@ def declared_records(
 
     Raise CorpusError if the corpus holds posts, lacks a field, or has no records in a wanted language.
     """
-    manifest = manifest_of(corpus_name)
-    check_records(corpus_name, manifest)
+    manifest = layout.manifest_of(corpus_name)
+    layout.check_records(corpus_name, manifest)
     if missing := [field for field in fields if field not in manifest.fields]:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
@@ -242,7 +232,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
     Raise CorpusError if the corpus must not be deleted.
     """
     corpus = Corpus.objects.filter(name=name).first()
-    if corpus is None and not corpus_dir(name).exists():
+    if corpus is None and not layout.corpus_dir(name).exists():
         names = Corpus.objects.order_by("name").values_list("name", flat=True)
         raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}.")
     if corpus and (draws := corpus.draws.count()):
@@ -250,7 +240,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
             f"Corpus {name} cannot be deleted because posts or records were drawn from it (draws: {draws:,}). Delete "
             f"the tasks that use these draws first. `assay draws {name}` lists them."
         )
-    manifest = read_manifest(name)
+    manifest = layout.read_manifest(name)
     return {
         "corpus": name,
         "rows": manifest.rows if manifest else 0,
@@ -262,7 +252,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 def delete_corpus(name: str) -> dict[str, Any]:
     """Delete a corpus from the database and from disk, and return what was deleted."""
     corpus_to_delete(name)  # If the corpus must not be deleted, fail before anything is written.
-    with changing(name) as directory:
+    with layout.changing(name) as directory:
         with transaction.atomic():
             # Lock the row, so that concurrent draws must wait.
             corpora = list(Corpus.objects.select_for_update().filter(name=name))
@@ -271,12 +261,12 @@ def delete_corpus(name: str) -> dict[str, Any]:
                 corpus.items.all().delete()
                 corpus.delete()
         (directory / "manifest.json").unlink(missing_ok=True)
-        sync(directory)
+        layout.sync(directory)
         for path in (directory / "rejects").iterdir():
             path.unlink()
     if directory.exists():
         raise CorpusError(f"Corpus {name} was deleted, but files remain in {directory}. Remove that folder.")
-    sync(corpora_dir())
+    layout.sync(layout.corpora_dir())
     return deleted
 
 
@@ -298,10 +288,10 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
 
 def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
     """Delete a predictor from a corpus's manifest and from disk, and return what was deleted."""
-    manifest_of(name)
-    with changing(name):
+    layout.manifest_of(name)
+    with layout.changing(name):
         deleted = predictions_to_delete(name, spelled)
-        manifest = manifest_of(name)
+        manifest = layout.manifest_of(name)
         rest = tuple(entry for entry in manifest.predictions if str(entry) != deleted["predictor"])
-        write_manifest(name, replace(manifest, predictions=rest))
+        layout.write_manifest(name, replace(manifest, predictions=rest))
     return deleted

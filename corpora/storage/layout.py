@@ -357,10 +357,6 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     return raw
 
 
-def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manifest:
-    return replace(manifest, sources=(*manifest.sources, source), parts=(*manifest.parts, *parts))
-
-
 def with_predictions(
     manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
 ) -> tuple[Manifest, Predictions]:

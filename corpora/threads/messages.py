@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from corpora.core.languages import code_of, finer
 from corpora.core.masking import readable
-from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
+from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number, read_string
 from corpora.core.values import is_missing, is_removed, tidy
 
 # The fields of a record that holds a pair. Annotators see only the message and the reply. The certainty is the
@@ -131,11 +131,7 @@ def _parent(value: object) -> str:
 
 def _text(value: object) -> str:
     """Return the text, or "" if it is missing because the message was deleted."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise RecordError(f"The text is {kind_of(value)}. It must be a string.")
-    return checked("text", value)
+    return "" if value is None else read_string("text", value)
 
 
 def _name(field: str, value: object) -> str:
@@ -148,15 +144,13 @@ def _name(field: str, value: object) -> str:
 
 def _is_low(value: object) -> bool:
     score = read_number(value)
-    if score is None:
-        return False
-    if math.isnan(score):
+    if score is not None and math.isnan(score):
         raise RecordError(f"The score {str(value)[:40]!r} is not a number. Leave the cell empty if there is no score.")
-    return score < LEAST_SCORE
+    return score is not None and score < LEAST_SCORE
 
 
 def _deleted(value: object) -> bool:
-    deleted = _BOOLEANS.get(str(value).strip().lower() if value is not None else "")
+    deleted = _BOOLEANS.get("" if value is None else str(value).strip().lower())
     if deleted is None:
         raise RecordError(f"The value of deleted is {str(value)[:40]!r}. It must be true or false.")
     return deleted
@@ -198,7 +192,7 @@ def compared(text: str) -> str:
     return unicodedata.normalize("NFC", cell(text))
 
 
-def agrees(declared: str, found: str) -> bool:
+def agrees(declared: str, detected: str) -> bool:
     """Return whether a declared language matches the detected one. A language matches a coarser code that covers it."""
     code = code_of(declared) or declared
-    return found in (code, code.split("-")[0]) or code in finer(found)
+    return detected in (code, code.split("-")[0]) or code in finer(detected)

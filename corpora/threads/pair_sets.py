@@ -168,14 +168,14 @@ class Suggested:
 
     files: a mapping from file name to SHA-256
     replies: a mapping from each message, with its reference if there is one, to the suggested replies
-    told: counts for the report: `repeated` is the number of lines whose replies differ from those of an earlier line,
+    counts: counts for the report: `repeated` is the number of lines whose replies differ from those of an earlier line,
         which is kept; `none` is the number of lines without replies; and `fewer` is the number of lines with fewer
         replies than MOST
     """
 
     files: dict[str, str] = field(default_factory=dict)
     replies: dict[Key, tuple[str, ...]] = field(default_factory=dict)
-    told: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
         """Return the most specific key in `replies` that matches a record's texts, or None if no key matches."""
@@ -197,14 +197,14 @@ def read_suggested(path: Path) -> Suggested:
         for example in examples(file):
             replies = tuple(filter(None, map(cell, example.replies)))
             if not replies:
-                suggested.told["none"] += 1
+                suggested.counts["none"] += 1
                 continue
             key = (language, compared(example.message), compared(example.reference) or None)
             if key in suggested.replies:
-                suggested.told["repeated"] += suggested.replies[key] != replies
+                suggested.counts["repeated"] += suggested.replies[key] != replies
                 continue
             suggested.replies[key] = replies
-            suggested.told["fewer"] += len(replies) < MOST
+            suggested.counts["fewer"] += len(replies) < MOST
     return suggested
 
 

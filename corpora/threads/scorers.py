@@ -25,27 +25,8 @@ from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE
-from corpora.storage.intake import (
-    LINE,
-    Stage,
-    all_sound,
-    check_repeats,
-    first_ids,
-    judged,
-    new_file,
-    taking,
-    write_file,
-)
-from corpora.storage.layout import (
-    Manifest,
-    Scores,
-    check_pairs,
-    check_spelling,
-    corpus_dir,
-    digest_of,
-    manifest_of,
-    write_manifest,
-)
+from corpora.storage import intake, layout
+from corpora.storage.layout import Manifest
 from corpora.storage.schemas import SCORES_SCHEMA
 from corpora.threads.messages import message_id
 
@@ -88,8 +69,8 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
 
     Raise CorpusError if the corpus does not hold pairs.
     """
-    manifest = manifest or manifest_of(corpus_name)
-    check_pairs(corpus_name, manifest)
+    manifest = manifest or layout.manifest_of(corpus_name)
+    layout.check_pairs(corpus_name, manifest)
     with full_disk_explained("the scores were not read"), asking(corpus_name, manifest=manifest) as store:
         store.view("scores", scores_files(corpus_name, manifest), SCORES_SCHEMA)
         store.define("filtered", "filtered")
@@ -97,7 +78,7 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
 
 
 def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
-    return [corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
+    return [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
@@ -131,7 +112,7 @@ MESSAGE, PAIR = SIDES = ("message", "pair")
 FIELDS = ("id", "score")
 _STAGED = pa.schema(
     [
-        LINE,
+        intake.LINE,
         pa.field("id", pa.string(), nullable=False),
         pa.field("score", pa.float64(), nullable=False),
     ]
@@ -152,14 +133,14 @@ class Imported:
     already: whether the same scores had been imported before
     """
 
-    scores: Scores
+    scores: layout.Scores
     pairs: int
     empty: int
     outside: int
     first_outside: list[str]
     dropped: int
     draws: int
-    replaced: Scores | None = None
+    replaced: layout.Scores | None = None
     already: bool = False
 
 
@@ -186,23 +167,23 @@ def import_scores(
     Raise CorpusError and import nothing if the file has a fault, or if the scorer's old scores must not be replaced.
     """
     check_file(path, format)
-    check_spelling("scorer", "name", name)
-    with taking(corpus_name, f"nothing was imported from {path}", partial(_checked, corpus_name)) as (
+    layout.check_spelling("scorer", "name", name)
+    with intake.taking(corpus_name, f"nothing was imported from {path}", partial(_checked, corpus_name)) as (
         directory,
         manifest,
     ):
         previous = next((entry for entry in manifest.scores if entry.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
-        file = new_file(directory / "scores", manifest.scores)
-        scores = Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
+        file = intake.new_file(directory / "scores", manifest.scores)
+        scores = layout.Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
         scores, outside, first = _written(corpus_name, manifest, staged, file, path, scores)
         if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
             scores = previous
         else:
             _check_undrawn(corpus_name, previous)
             manifest = replace(manifest, scores=(*(entry for entry in manifest.scores if entry != previous), scores))
-            write_manifest(corpus_name, manifest)
+            layout.write_manifest(corpus_name, manifest)
     dropped = filter_counts(corpus_name, manifest)["dropped"]
     replaced = None if already else previous
     draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
@@ -210,20 +191,20 @@ def import_scores(
 
 
 def _checked(corpus_name: str) -> Manifest:
-    manifest = manifest_of(corpus_name)
-    check_pairs(corpus_name, manifest)
+    manifest = layout.manifest_of(corpus_name)
+    layout.check_pairs(corpus_name, manifest)
     return manifest
 
 
 def _written(
-    corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: Scores
-) -> tuple[Scores, int, list[str]]:
+    corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: layout.Scores
+) -> tuple[layout.Scores, int, list[str]]:
     """Write the scores to a new file. Return their entry, the number of unknown ids, and the first unknown ids."""
     with asking(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
-        check_repeats(store, path)
+        intake.check_repeats(store, path)
         store.define("sides", f"sides_of_{scores.of}s")
-        outside, first_outside = first_ids(store, "scores_outside")
+        outside, first_outside = intake.first_ids(store, "scores_outside")
         rows = store.size("staged") - outside
         if not rows:
             other = PAIR if scores.of == MESSAGE else MESSAGE
@@ -231,14 +212,14 @@ def _written(
                 f"{path} contains no scores for {scores.of}s of corpus {corpus_name}. Check the file, or add --of "
                 f"{other} if its ids belong to {other}s."
             )
-        write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
+        intake.write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
         store.view("scored", [file], SCORES_SCHEMA)
         [row_counts] = store.found("scores_counted")
     row_counts = {"rows": rows, "lacking": row_counts["lacking"], "dropped": row_counts["dropped"]}
-    return replace(scores, sha256=digest_of(file), **row_counts), outside, first_outside
+    return replace(scores, sha256=layout.digest_of(file), **row_counts), outside, first_outside
 
 
-def _check_undrawn(corpus_name: str, previous: Scores | None) -> None:
+def _check_undrawn(corpus_name: str, previous: layout.Scores | None) -> None:
     if previous and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
         raise CorpusError(
             f"The scores of {previous.name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
@@ -250,10 +231,10 @@ def _check_undrawn(corpus_name: str, previous: Scores | None) -> None:
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
     """Write the scores to the staging file, and return the number of rows without a score."""
     file_columns = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
-    rows = judged(read_rows(path, format, file_columns, MAX_LINE, progress), _read)
+    rows = intake.judged(read_rows(path, format, file_columns, MAX_LINE, progress), _read)
     empty = 0
-    with Stage(staged, _STAGED) as stage:
-        for line, (key, score) in all_sound(path, format, rows):
+    with intake.Stage(staged, _STAGED) as stage:
+        for line, (key, score) in intake.all_sound(path, format, rows):
             if score is None:
                 empty += 1
             else:

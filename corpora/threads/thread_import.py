@@ -22,84 +22,45 @@ from corpora.core.languages import UND, code_of
 from corpora.core.voters import VOTERS
 from corpora.engines import Store, asking
 from corpora.models import Corpus
-from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.compression import check_file
 from corpora.sources.readers import Columns, read_rows
-from corpora.sources.text import MAX_LINE, Fault
+from corpora.sources.text import Fault
+from corpora.storage import layout
 from corpora.storage.intake import PartWriter, RejectLog, Stage, accepted, judged, taking
-from corpora.storage.layout import (
-    Manifest,
-    Part,
-    Threads,
-    check_pairs,
-    digest_of,
-    part_name,
-    reject_name,
-    size_of,
-    source_of,
-    sync,
-    write_manifest,
-)
-from corpora.storage.record_import import open_corpus
+from corpora.storage.layout import Manifest
+from corpora.storage.record_import import Terms, open_corpus
 from corpora.storage.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.threads import messages
-from corpora.threads.messages import (
-    FIELDS,
-    LEAST_CERTAINTY,
-    REASONS,
-    UNCERTAIN,
-    Message,
-    agrees,
-    is_empty,
-    joined,
-    read_message,
-    read_turns,
-)
 
 # The number of messages and the length of a thread are not limited, because DuckDB uses the disk if a join exceeds its
 # memory limit, and no step follows a thread message by message.
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Options for reading files.
-
-    columns: a mapping from our field names to the files' column names, where they differ
-    max_line: the maximum length of a line (bytes)
-    max_rejects: the maximum share of rejected rows in a file
-    progress: a function that is called with the number of bytes read
-    """
-
-    columns: dict[str, str]
-    max_line: int
-    max_rejects: float
-    progress: Progress
-
-
-def stage(staged: Path, logs: list[RejectLog], reading: Reading) -> None:
+def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:
     """Write the messages in the files to the staging file, and log the invalid rows of each file."""
     with Stage(staged, MESSAGES_SCHEMA) as stage:
         for number, log in enumerate(logs):
-            for line, messages_read in accepted(_read(log.path, log.format, reading), log, reading.max_rejects):
+            for line, messages_read in accepted(_read(log.path, log.format, terms), log, terms.max_rejects):
                 for turn, message in enumerate(messages_read, start=1):
-                    position = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
+                    position = {"file": number, "line": line, "turn": turn, "empty": messages.is_empty(message.text)}
                     row = position | message._asdict()
                     stage.add([row[name] for name in MESSAGES_SCHEMA.names], len(message.text))
 
 
-def _read(path: Path, format: str, reading: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
+def _read(path: Path, format: str, terms: Terms) -> Iterator[tuple[int, list[messages.Message] | Fault]]:
     """Yield the messages in each row. A row holds either one message or a list of turns."""
-    turns = _has_turns(path, format, reading)
+    turns = _has_turns(path, format, terms)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
-    file_columns = Columns({field: reading.columns.get(field, field) for field in fields}, needed)
+    file_columns = Columns({field: terms.columns.get(field, field) for field in fields}, needed)
     key = settings.AUTHOR_KEY.encode()
-    read_row = (lambda raw: list(read_turns(raw))) if turns else (lambda raw: [read_message(raw, key)])
-    return judged(read_rows(path, format, file_columns, reading.max_line, reading.progress), read_row)
+    rows = read_rows(path, format, file_columns, terms.max_line, terms.progress)
+    return judged(rows, lambda raw: list(messages.read_turns(raw)) if turns else [messages.read_message(raw, key)])
 
 
-def _has_turns(path: Path, format: str, reading: Reading) -> bool:
+def _has_turns(path: Path, format: str, terms: Terms) -> bool:
     """Return whether the rows of a file hold lists of turns, judging by the first row that can be read."""
-    file_columns = Columns({"turns": reading.columns.get("turns", "turns")}, ())
-    rows = read_rows(path, format, file_columns, reading.max_line)
+    file_columns = Columns({"turns": terms.columns.get("turns", "turns")}, ())
+    rows = read_rows(path, format, file_columns, terms.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 
@@ -128,7 +89,7 @@ def find_circles(store: Store) -> None:
 
 
 _STAGING = "staging/messages.parquet"
-_SCHEMA = schema_of(FIELDS)
+_SCHEMA = schema_of(messages.FIELDS)
 
 
 @dataclass(frozen=True)
@@ -160,59 +121,44 @@ class Disagreement:
     most: tuple[str, int]
 
 
-def import_threads(
-    name: str,
-    paths: list[Path],
-    *,
-    licence: str,
-    text_may_leave: bool | None = None,
-    source: str = "",
-    columns: dict[str, str] | None = None,
-    format: str | None = None,
-    least_certainty: float = LEAST_CERTAINTY,
-    max_line: int = MAX_LINE,
-    max_rejects: float = 1.0,
-    progress: Progress = lambda count: None,
-) -> Outcome:
+def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: float) -> Outcome:
     """Create a corpus from the pairs in files. If it was created from the same files before, change nothing.
 
-    columns: a mapping from our field names, for a message or a list of turns, to the files' column names
+    terms: `columns` maps our field names for a message, or for a list of turns; `fields` must be FIELDS
     least_certainty: a pair is kept only if the detector's score for its language is higher than this
-    max_line: the maximum length of a line (bytes)
-    max_rejects: the maximum share of rejected rows in a file
-    progress: a function that is called with the number of bytes read
 
     Raise CorpusError and change nothing if the corpus cannot be created, or if it was created from different files.
     """
     for path in paths:
-        check_file(path, format)
-    check = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source, fields=FIELDS)
-    with taking(name, "no pairs were imported", check) as (directory, manifest):
-        file_digests = [(digest_of(path), format or format_of(path) or "") for path in paths]
-        if manifest.parts or manifest.threads:
-            _check_same(name, manifest, file_digests, columns or {}, least_certainty)
-            progress(sum(map(size_of, paths)))
-            # If an earlier call was interrupted, it may have created the files but not the row in the database.
-            Corpus.objects.get_or_create(name=name)
-            return Outcome(manifest, _lists(directory, manifest), already=True)
-        _check_once(paths, file_digests)
-        reading = Reading(columns or {}, max_line, max_rejects, progress)
-        manifest = _make(name, directory, manifest, paths, file_digests, reading, least_certainty)
-        if not manifest.parts:
-            raise CorpusError(_nothing(manifest, paths))
-        write_manifest(name, manifest)
+        check_file(path, terms.format)
+    with taking(name, "no pairs were imported", partial(open_corpus, name, terms)) as (directory, manifest):
+        file_digests = [(layout.digest_of(path), terms.format_of(path)) for path in paths]
+        if already := bool(manifest.parts or manifest.threads):
+            _check_same(name, manifest, file_digests, terms.columns, least_certainty)
+            terms.progress(sum(map(layout.size_of, paths)))
+        else:
+            if repeats := [path for n, path in enumerate(paths) if file_digests[n] in file_digests[:n]]:
+                raise CorpusError(
+                    f"{repeats[0]} occurs twice, or another file has the same content. Specify each file once."
+                )
+            manifest = _make(name, directory, manifest, paths, file_digests, terms, least_certainty)
+            if not manifest.parts:
+                raise CorpusError(_nothing(manifest, paths))
+            layout.write_manifest(name, manifest)
+    # If an earlier call was interrupted, it may have created the files but not the row in the database.
     Corpus.objects.get_or_create(name=name)
-    return Outcome(manifest, _lists(directory, manifest))
+    lists = ((directory / "rejects" / layout.reject_name(n), entry) for n, entry in enumerate(manifest.sources, 1))
+    return Outcome(manifest, [path for path, entry in lists if entry.rejects], already)
 
 
-def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
+def thread_facts(name: str, manifest: Manifest) -> dict[str, Any]:
     """Return the manifest's entry for threads as JSON values."""
-    threads = asdict(check_pairs(name, manifest))
+    threads = asdict(layout.check_pairs(name, manifest))
     entry = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
-    return entry | {"declared": [asdict(row) for row in disagreements(check_pairs(name, manifest))]}
+    return entry | {"declared": [asdict(row) for row in disagreements(layout.check_pairs(name, manifest))]}
 
 
-def disagreements(threads: Threads) -> list[Disagreement]:
+def disagreements(threads: layout.Threads) -> list[Disagreement]:
     """Return for each declared language how often it was detected, sorted by descending number of pairs.
 
     Declared languages are converted to our codes. If a declared language cannot be converted, it is kept as written.
@@ -223,14 +169,18 @@ def disagreements(threads: Threads) -> list[Disagreement]:
             counts.setdefault(code_of(declared) or declared, Counter())[language] += number
     result = []
     for declared, languages in counts.items():
-        differing = Counter({code: pairs for code, pairs in languages.items() if not agrees(declared, code)})
+        differing = Counter({code: pairs for code, pairs in languages.items() if not messages.agrees(declared, code)})
         most_frequent = max(differing.items(), key=lambda item: (item[1], item[0]), default=("", 0))
         result.append(Disagreement(declared, languages.total(), languages.total() - differing.total(), most_frequent))
     return sorted(result, key=lambda item: (-item.pairs, item.language))
 
 
 def _check_same(
-    name: str, manifest: Manifest, digests: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
+    name: str,
+    manifest: Manifest,
+    digests: list[tuple[str, str]],
+    columns: dict[str, str],
+    least_certainty: float,
 ) -> None:
     """Check that the corpus was created from these files with these options.
 
@@ -251,7 +201,7 @@ def _check_same(
 
 def _nothing(manifest: Manifest, paths: list[Path]) -> str:
     """Return the error message for files from which no pair was kept."""
-    threads = check_pairs("", manifest)
+    threads = layout.check_pairs("", manifest)
     if not threads.messages:
         return f"{paths[0]} contains no messages."
     if not threads.replies:
@@ -259,18 +209,9 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
             f"None of the messages is a reply (messages: {threads.messages:,}). Specify the column with the id of the "
             "parent message with --column parent_id=COLUMN."
         )
-    why = "; ".join(f"{REASONS[reason]}: {count:,}" for reason, count in threads.left_out.items())
+    why = "; ".join(f"{messages.REASONS[reason]}: {count:,}" for reason, count in threads.left_out.items())
     replies = "The only reply was" if threads.replies == 1 else f"All {threads.replies:,} replies were"
     return f"{replies} omitted ({why}). Nothing was imported."
-
-
-def _check_once(paths: list[Path], file_digests: list[tuple[str, str]]) -> None:
-    if repeated := [path for number, path in enumerate(paths) if file_digests[number] in file_digests[:number]]:
-        raise CorpusError(f"{repeated[0]} occurs twice, or another file has the same content. Specify each file once.")
-
-
-def _lists(directory: Path, manifest: Manifest) -> list[Path]:
-    return [directory / "rejects" / reject_name(n) for n, entry in enumerate(manifest.sources, 1) if entry.rejects]
 
 
 def _make(
@@ -279,7 +220,7 @@ def _make(
     manifest: Manifest,
     paths: list[Path],
     file_digests: list[tuple[str, str]],
-    how: Reading,
+    terms: Terms,
     least_certainty: float,
 ) -> Manifest:
     """Write the corpus's parts and the replies that did not become pairs, and return the manifest."""
@@ -287,28 +228,28 @@ def _make(
     with ExitStack() as files:
         logs = []
         for number, (path, (_, format)) in enumerate(zip(paths, file_digests, strict=True), 1):
-            listed = directory / "rejects" / reject_name(number)
+            listed = directory / "rejects" / layout.reject_name(number)
             file = files.enter_context(listed.open("w", encoding="utf-8"))
             logs.append(RejectLog(path, format, listed, file=file))
-        stage(staged, logs, how)
+        stage(staged, logs, terms)
         with asking(name, manifest=manifest) as store:
             join(store, staged)
             duplicates = _log_repeats(store, logs)
             for log in logs:
-                log.check(how.max_rejects)
-            found = _Pairs(directory, least_certainty)
+                log.check(terms.max_rejects)
+            pairs = _Pairs(directory, least_certainty)
             for batch in store.query("messages_paired"):
-                found.take(batch.to_pylist())
+                pairs.take(batch.to_pylist())
             count = store.size("messages")
-    parts = found.close()
+    parts = pairs.close()
     for folder in ("parts", "left_out", "rejects"):
-        sync(directory / folder)
+        layout.sync(directory / folder)
     sources = []
     for number, (log, (digest, _)) in enumerate(zip(logs, file_digests, strict=True)):
         counts = {"rows": log.rows, "duplicates": duplicates[number], "rejects": log.count}
-        counts["accepted"] = found.accepted[number]
-        sources.append(source_of(log.path, digest, log.format, how.columns, **counts))
-    return replace(manifest, sources=tuple(sources), parts=tuple(parts), threads=found.threads(count))
+        counts["accepted"] = pairs.accepted[number]
+        sources.append(layout.source_of(log.path, digest, log.format, terms.columns, **counts))
+    return replace(manifest, sources=tuple(sources), parts=tuple(parts), threads=pairs.threads(count))
 
 
 def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
@@ -339,18 +280,18 @@ class _Pairs:
     def __init__(self, directory: Path, least_certainty: float) -> None:
         self.least_certainty = least_certainty
         self.parts = PartWriter(directory / "parts", 0, _SCHEMA)
-        self.path = directory / "left_out" / part_name(1)
+        self.path = directory / "left_out" / layout.part_name(1)
         self.others = pq.ParquetWriter(self.path, LEFT_OUT_SCHEMA)
         self.accepted, self.left_out = Counter[int](), Counter[str]()
         self.declared = Counter[tuple[str, str]]()
 
     def take(self, rows: list[dict[str, Any]]) -> None:
         candidates = [row for row in rows if not row["reason"]]
-        rankings = VOTERS["fasttext"].vote([joined(row["message"], row["reply"]) for row in candidates], 1)
+        rankings = VOTERS["fasttext"].vote([messages.joined(row["message"], row["reply"]) for row in candidates], 1)
         for row, ranking in zip(candidates, rankings, strict=True):
             row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
             if not ranking or row["certainty"] <= self.least_certainty:
-                row["reason"] = UNCERTAIN
+                row["reason"] = messages.UNCERTAIN
         records = [self._record(row) for row in candidates if not row["reason"]]
         self.parts.write(pa.RecordBatch.from_pylist(records, schema=_SCHEMA))
         omitted = [row for row in rows if row["reason"]]
@@ -364,23 +305,23 @@ class _Pairs:
         text = f"{row['message']}\n{row['reply']}"
         return row | {"text": text, "url": "", "posted_at": None, "certainty": f"{row['certainty']:.6f}"}
 
-    def close(self) -> list[Part]:
+    def close(self) -> list[layout.Part]:
         self.others.close()
-        sync(self.path)
+        layout.sync(self.path)
         return self.parts.close()
 
-    def threads(self, count: int) -> Threads:
+    def threads(self, count: int) -> layout.Threads:
         """Return the manifest's entry for threads.
 
         count: the number of messages
         """
-        return Threads(
+        return layout.Threads(
             messages=count,
             replies=self.accepted.total() + self.left_out.total(),
-            left_out={reason: self.left_out[reason] for reason in REASONS if self.left_out[reason]},
+            left_out={reason: self.left_out[reason] for reason in messages.REASONS if self.left_out[reason]},
             least_certainty=self.least_certainty,
             detector=VOTERS["fasttext"].version(),
             declared=tuple((*languages, pairs) for languages, pairs in sorted(self.declared.items())),
             file=self.path.name,
-            sha256=digest_of(self.path),
+            sha256=layout.digest_of(self.path),
         )

@@ -24,7 +24,7 @@ from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, 
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file, opened
 from corpora.sources.documents import XmlError, check_xml
-from corpora.sources.text import NOT_UTF8, NUL, check_encoding, fields_said
+from corpora.sources.text import NOT_UTF8, NUL, RepeatedKey, check_encoding, fields_said, object_from_pairs
 from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
@@ -157,23 +157,10 @@ def _decoded(path: Path, content: bytes) -> str:
         raise faulty(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
 
 
-class _RepeatedKey(Exception):
-    """The error for a JSON object that has a key twice."""
-
-
-def _object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in mapping:
-            raise _RepeatedKey(key)
-        mapping[key] = value
-    return mapping
-
-
 def _json(path: Path, text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text, object_pairs_hook=_object_from_pairs)
-    except _RepeatedKey as error:
+        document = json.loads(text, object_pairs_hook=object_from_pairs)
+    except RepeatedKey as error:
         raise VocabularyError(f"{path} has the key {error.args[0]} twice in one object. Remove one.") from None
     except json.JSONDecodeError as error:
         raise VocabularyError(f"{path}, line {error.lineno:,}: invalid JSON ({error.msg}).") from None

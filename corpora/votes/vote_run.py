@@ -29,17 +29,8 @@ from corpora import system
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS, voter_versions
 from corpora.engines import full_disk_explained, spread
-from corpora.storage.layout import (
-    Manifest,
-    Part,
-    VotesPart,
-    changing,
-    digest_of,
-    manifest_of,
-    part_name,
-    sync,
-    write_manifest,
-)
+from corpora.storage import layout
+from corpora.storage.layout import Manifest
 from corpora.storage.schemas import votes_schema
 from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_all
 
@@ -65,7 +56,7 @@ class Pieces:
     number: int = 0
     chunks: list[Chunk] = field(default_factory=list)
 
-    def kept(self) -> Iterator[Chunk]:
+    def saved(self) -> Iterator[Chunk]:
         """Yield the chunks that an earlier run saved, in order.
 
         The first chunk of each piece has the number of unanimous posts in the whole piece, and all other chunks have 0.
@@ -88,7 +79,7 @@ class Pieces:
         with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
             for batch, _ in self.chunks:
                 writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
-        sync(draft)
+        layout.sync(draft)
         draft.rename(file)
         self.chunks.clear()
         self.number += 1
@@ -97,13 +88,13 @@ class Pieces:
         return self.folder / f"{self.number:06}.arrow"
 
 
-def pieces_of(directory: Path, part: Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
+def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
     """Return the pieces of a part. Delete all pieces that belong to other parts or were made with different options."""
     key = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
     folder = directory / "voting" / hashlib.sha256(key.encode()).hexdigest()[:16]
-    for folder_found in (directory / "voting").glob("*"):
-        if folder_found != folder:
-            shutil.rmtree(folder_found)
+    for other_folder in (directory / "voting").glob("*"):
+        if other_folder != folder:
+            shutil.rmtree(other_folder)
     folder.mkdir(parents=True, exist_ok=True)
     return Pieces(folder)
 
@@ -143,10 +134,10 @@ def prelabel(
 
     Raise CorpusError if votes are outdated and `again` is False.
     """
-    _check(name, k, processes)
+    _check(name)
     versions = voter_versions()
-    with changing(name) as directory:
-        manifest = manifest_of(name)
+    with layout.changing(name) as directory:
+        manifest = layout.manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:
             raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Add --again to replace them.")
@@ -159,28 +150,24 @@ def prelabel(
                 file = directory / "votes" / _fresh_name(index + 1, old)
                 with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
                     rows, agreed = _write(next(voted), file)
-                    votes = VotesPart(file.name, rows, agreed, digest_of(file), k, versions)
+                    votes = layout.VotesPart(file.name, rows, agreed, layout.digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
-                    write_manifest(name, manifest)
+                    layout.write_manifest(name, manifest)
                 done_with(directory)
                 if old:
                     (file.parent / old.name).unlink()
     return manifest
 
 
-def _check(name: str, k: int, processes: int | None) -> None:
-    if k < 1:
-        raise CorpusError(f"k is {k}. It must be at least 1.")
-    if processes is not None and processes < 1:
-        raise CorpusError(f"processes is {processes}. It must be at least 1.")
-    if fields := manifest_of(name).fields:
+def _check(name: str) -> None:
+    if fields := layout.manifest_of(name).fields:
         raise CorpusError(
             f"Corpus {name} contains records (fields: {' '.join(fields)}) with declared languages, but detectors vote "
             "only on posts. You can draw from it without votes."
         )
 
 
-def _difference(name: str, votes: VotesPart, k: int, versions: dict[str, str]) -> str:
+def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, str]) -> str:
     if votes.k != k:
         return f"Corpus {name} has votes with k = {votes.k}, not {k}."
     changed = ", ".join(
@@ -191,12 +178,12 @@ def _difference(name: str, votes: VotesPart, k: int, versions: dict[str, str]) -
     return f"Corpus {name} has votes by {changed}."
 
 
-def _fresh_name(number: int, old: VotesPart | None) -> str:
+def _fresh_name(number: int, old: layout.VotesPart | None) -> str:
     """Return a name for a new file that the manifest does not use.
 
     The old votes can therefore stay until the new ones are committed.
     """
-    name = part_name(number)
+    name = layout.part_name(number)
     return name.replace(".parquet", "-again.parquet") if old and old.name == name else name
 
 
@@ -204,7 +191,7 @@ def _fresh_name(number: int, old: VotesPart | None) -> str:
 def _voting(
     name: str,
     directory: Path,
-    parts: Sequence[Part],
+    parts: Sequence[layout.Part],
     k: int,
     versions: dict[str, str],
     processes: int | None,
@@ -317,7 +304,7 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
 def _votes_here(
     mapping: Map,
     directory: Path,
-    parts: Sequence[Part],
+    parts: Sequence[layout.Part],
     k: int,
     versions: dict[str, str],
     progress: Callable[[int], object],
@@ -329,7 +316,7 @@ def _votes_here(
     chunks_left: Iterator[Chunk] | None = None
     for part in parts:
         pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
-        done = list(pieces.kept())
+        done = list(pieces.saved())
         progress(sum(votes.num_rows for votes, _ in done))
         if chunks_left is None:  # Only the first part can have pieces that an interrupted run saved.
             vote = partial(vote_on, k, tuple(VOTERS.values()))
@@ -345,7 +332,7 @@ def _votes_here(
         yield votes, sum(agreed for _, agreed in done)
 
 
-def _chunks(directory: Path, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
+def _chunks(directory: Path, parts: Iterable[layout.Part]) -> Iterator[pa.RecordBatch]:
     for part in parts:
         with pq.ParquetFile(directory / "parts" / part.name) as file:
             yield from file.iter_batches(_CHUNK_ROWS, columns=["id", "text"])
@@ -354,7 +341,7 @@ def _chunks(directory: Path, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
 def _votes_on_cluster(
     spreading: Callable[..., Generator[pa.Table, None, None]],
     directory: Path,
-    parts: Iterable[Part],
+    parts: Iterable[layout.Part],
     k: int,
     progress: Callable[[int], object],
 ) -> Generator[Voted, None, None]:
@@ -376,6 +363,6 @@ def _write(voted: Voted, file: Path) -> tuple[int, int]:
     votes, agreed = voted
     # The votes are written as one chunk, so that the file does not depend on how workers and pieces divided them.
     pq.write_table(votes.combine_chunks(), file)
-    sync(file)
-    sync(file.parent)
+    layout.sync(file)
+    layout.sync(file.parent)
     return votes.num_rows, agreed

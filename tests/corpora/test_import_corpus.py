@@ -17,7 +17,7 @@ from corpora.core.values import licence_key
 from corpora.models import Corpus
 from corpora.storage import intake
 from corpora.storage.layout import changing, corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
-from corpora.storage.record_import import import_files
+from corpora.storage.record_import import Terms, import_files
 from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects, with_a_window_of_2_gb, zipped
@@ -209,7 +209,7 @@ def test_files_are_imported_one_by_one_and_a_missing_one_stops_the_command_befor
             import_corpus(name, good)
     assert read_manifest("c") is None
     assert not Corpus.objects.exists()
-    outcomes = import_files("c", [good, bad], licence="CC0-1.0")
+    outcomes = import_files("c", [good, bad], Terms("CC0-1.0"))
     next(outcomes)
     assert Corpus.objects.get().name == "c", "a corpus can be opened as soon as its first file is there"
     with pytest.raises(CorpusError, match="has no column"):

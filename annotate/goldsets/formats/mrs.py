@@ -45,7 +45,7 @@ from corpora.storage.layout import Manifest, digest_of, manifest_of
 from corpora.threads.messages import NO_PAIR, REASONS, cell
 from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
 from corpora.threads.scorers import filter_counts, filter_digest
-from corpora.threads.thread_import import told_of
+from corpora.threads.thread_import import thread_facts
 
 # --- Tables and sentences about threads and message-reply pairs, and the dataset card of an exported set of pairs.
 
@@ -57,7 +57,7 @@ Step = tuple[str, int]
 def steps_of(threads: Mapping[str, Any]) -> list[Step]:
     """Return the steps that lead from a corpus's messages to its pairs.
 
-    threads: result of `corpora.threads.thread_import.told_of`.
+    threads: result of `corpora.threads.thread_import.thread_facts`.
     """
     replies, left_out = threads["replies"], threads["left_out"]
     unpaired = [(f"{REASONS[reason]}, and so is no pair", left_out[reason]) for reason in NO_PAIR if reason in left_out]
@@ -299,7 +299,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         "seed": plan.seed,
         "splits": dict(zip(SPLITS, plan.shares, strict=True)),
         **{"apart": plan.apart, "least_pairs": plan.least_pairs},
-        "threads": told_of(pairs.corpus_name, corpus),
+        "threads": thread_facts(pairs.corpus_name, corpus),
         # The scores that decided which pairs were dropped.
         "filter": {
             "digest": filter_digest(corpus),

@@ -234,7 +234,7 @@ def test_a_deletion_of_a_corpus_that_was_killed_is_finished_by_the_next(demo_cor
         if dies == "manifest":
             patch.setattr(Path, "unlink", die_at_the_manifest)
         elif dies == "rejects":
-            patch.setattr(inventory, "sync", die)
+            patch.setattr(inventory.layout, "sync", die)
         else:
             patch.setattr("corpora.storage.layout._sweep", lambda *args, **options: None)
             patch.setattr("corpora.storage.layout._remove_empty", die)
