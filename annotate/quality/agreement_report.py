@@ -149,12 +149,9 @@ def accuracy_table(report: Section) -> Table:
     return table("languages", columns, [*rows, *total])
 
 
-def rest_table(
-    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, sort: str = ""
-) -> Table:
-    """Return a table of how well each annotator agrees with all others, with the lowest agreement first.
+def person_column(names: Mapping[int, str], address: Address) -> Column:
+    """Return a column with the annotators' names.
 
-    rows: `against_rest` of the report, or only its first rows.
     names: name to show for each annotator, by annotator key. An annotator without a name is shown by pseudonym.
     address: function that returns the address of an annotator's page.
     """
@@ -163,8 +160,19 @@ def rest_table(
         name = names.get(row["annotator"], row["pseudonym"])
         return Cell(name, name.casefold(), address(row["annotator"]))
 
+    return Column("name", "annotator", says=person)
+
+
+def rest_table(
+    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, sort: str = ""
+) -> Table:
+    """Return a table of how well each annotator agrees with all others, with the lowest agreement first.
+
+    rows: `against_rest` of the report, or only its first rows.
+    names, address: see person_column.
+    """
     columns = (
-        Column("name", "annotator", says=person),
+        person_column(names, address),
         numbered("units", "shared units"),
         measured("agreement", "agreement with the others, 95% interval", digits),
         measured("kappa", "kappa", digits),

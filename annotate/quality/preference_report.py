@@ -8,7 +8,7 @@ from typing import Any
 
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT
 from annotate.core.measures.paired_comparisons import ENOUGH
-from annotate.quality.agreement_report import Address, Section, nowhere
+from annotate.quality.agreement_report import Address, Section, nowhere, person_column
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated, language, many, numbered, share, table
 
@@ -147,16 +147,10 @@ def side_table(
     """Return a table of how often each person chose the first side, with the most one-sided person first.
 
     people: rows of `people` in the report.
-    names: name to show for each annotator, by annotator key. An annotator without a name is shown by pseudonym.
-    address: function that returns the address of an annotator's page.
+    names, address: see agreement_report.person_column.
     """
-
-    def person(row: dict[str, Any]) -> Cell:
-        name = names.get(row["annotator"], row["pseudonym"])
-        return Cell(name, row["pseudonym"], address(row["annotator"]))
-
     columns = (
-        Column("person", "annotator", says=person),
+        person_column(names, address),
         numbered("judgments", "judgments"),
         numbered("ties", "ties"),
         numbered("first", "first side"),

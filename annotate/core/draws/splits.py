@@ -265,20 +265,18 @@ def buckets(
     }
 
 
-def total_variation(first: Counter[str], second: Counter[str]) -> float | None:
+def total_variation(first: Ints, second: Ints) -> float | None:
     """Return the total variation distance of two label distributions, from 0 for equal to 1 for disjoint.
 
     The share of a label in a split is its count divided by the sum of all label counts. The distance is half the sum,
     over all labels, of the absolute difference between the label's two shares.
 
+    first, second: count of each label, (K,).
+
     Return None if either split has no labels.
     """
-    one, other = first.total(), second.total()
-    if not (one and other):
-        return None
-    # The sum uses integers, so that the order of the labels cannot change the result.
-    apart = sum(abs(first[label] * other - second[label] * one) for label in first.keys() | second.keys())
-    return float(Fraction(apart, 2 * one * other))
+    one, other = int(first.sum()), int(second.sum())
+    return int(np.abs(first * other - second * one).sum()) / (2 * one * other) if one and other else None
 
 
 class Apart(NamedTuple):
@@ -300,28 +298,22 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
 
     The result is reproducible: the same lists and seed give the same result.
     """
-    value = total_variation(counts(first), counts(second))
-    if value is None:
-        return Apart(None, None, None)
     documents = [*first, *second]
     place = {label: number for number, label in enumerate(counts(documents))}
-    label_places = np.array([place[label] for labels in documents for label in labels])
+    label_places = np.array([place[label] for labels in documents for label in labels], dtype=np.int64)
     document = np.repeat(np.arange(len(documents)), [len(labels) for labels in documents])
-    everything = np.bincount(label_places)
-    shuffling = generator(seed, "label shares")
-    distances = []
-    for _ in range(SHUFFLES):
+    everything = np.bincount(label_places, minlength=len(place))
+
+    def distance(chosen: Ints) -> float | None:
         in_first = np.zeros(len(documents), dtype=np.bool_)
-        in_first[shuffling.permutation(len(documents))[: len(first)]] = True
+        in_first[chosen] = True
         some = np.bincount(label_places[in_first[document]], minlength=len(place))
-        distances.append(_apart(some, everything - some))
+        return total_variation(some, everything - some)
+
+    value = distance(np.arange(len(first)))
+    if value is None:
+        return Apart(None, None, None)
+    shuffling = generator(seed, "label shares")
+    # If most documents have no label, one part of a random split may have no labels at all. It then counts as equal.
+    distances = [distance(shuffling.permutation(len(documents))[: len(first)]) or 0.0 for _ in range(SHUFFLES)]
     return Apart(value, *percentiles(np.array(distances)))
-
-
-def _apart(some: Ints, others: Ints) -> float:
-    """Return the total variation distance of two arrays of label counts; 0 if either has no labels.
-
-    If most documents have no label, one part of a random split may have no labels at all.
-    """
-    one, other = int(some.sum()), int(others.sum())
-    return int(np.abs(some * other - others * one).sum()) / (2 * one * other) if one and other else 0.0

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, fsum, lgamma, sqrt
 
+import numpy as np
 import scipy
 
 from annotate.core.estimation.proportions import SLACK, Estimate
@@ -88,12 +89,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Return the adjusted p-values in the original order.
     """
-    adjusted = [0.0] * len(p_values)
-    least = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = least
-    return adjusted
+    order = np.argsort(p_values, kind="stable")
+    adjusted = np.empty(len(order))
+    raised = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, raised))
+    return adjusted.tolist()
 
 
 def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
@@ -105,13 +105,11 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
 
     Return the adjusted p-values in the original order.
     """
-    adjusted, number = [0.0] * len(p_values), len(p_values)
-    factor, least = number * fsum(1 / rank for rank in range(1, number + 1)), 1.0
-    descending = sorted(range(number), key=lambda place: p_values[place], reverse=True)
-    for rank, place in zip(range(number, 0, -1), descending, strict=True):
-        least = min(least, factor / rank * p_values[place])
-        adjusted[place] = least
-    return adjusted
+    descending, number = np.argsort(p_values, kind="stable")[::-1], len(p_values)
+    ranks, adjusted = np.arange(number, 0, -1), np.empty(number)
+    raised = number * fsum(1 / ranks) / ranks * np.asarray(p_values)[descending]
+    adjusted[descending] = np.minimum.accumulate(np.minimum(1.0, raised))
+    return adjusted.tolist()
 
 
 def difference(first: Estimate, second: Estimate) -> float:

@@ -37,8 +37,8 @@ def test_the_median_is_the_grade_in_the_middle_or_the_worse_of_two(answers, labe
 
 def run(answers, **options):
     """What a unit comes to, and how many of the answers it took."""
-    options = {"aggregate": majority, "order": GRADES, "asked": 3} | options
-    redundancy = at_first(options["asked"], stop_early=options.pop("stop_early", False))
+    options = {"aggregate": majority, "order": GRADES, "people": 3} | options
+    redundancy = at_first(options["people"], stop_early=options.pop("stop_early", False))
     while isinstance(came_to := outcome(answers[:redundancy], **options), int):
         assert came_to == redundancy + 1
         redundancy = came_to
@@ -53,8 +53,8 @@ def run(answers, **options):
         ("aab", {"stop_early": True}, "a", 2),
         ("aba", {"stop_early": True}, "a", 3),
         ("abc", {"stop_early": True}, None, 3),
-        ("aabbb", {"asked": 5, "stop_early": True}, "b", 5),
-        ("aaabb", {"asked": 5, "stop_early": True}, "a", 3),
+        ("aabbb", {"people": 5, "stop_early": True}, "b", 5),
+        ("aaabb", {"people": 5, "stop_early": True}, "a", 3),
         ("420", {"aggregate": median}, "2", 3),
         ("420", {"aggregate": median, "stop_early": True}, "2", 3),
         ("440", {"aggregate": median, "stop_early": True}, "4", 2),
@@ -68,5 +68,5 @@ def test_so_many_people_are_asked_as_it_takes(answers, options, label, took):
 def test_stopping_early_changes_no_label_of_two_and_no_majority_or_median_of_grades(answers, asked):
     of_two = ["a" if answer in "43" else "b" for answer in answers]
     for labels, aggregate in ((of_two, majority), (answers, majority), (answers, median)):
-        options = {"asked": asked, "aggregate": aggregate}
+        options = {"people": asked, "aggregate": aggregate}
         assert run(labels, stop_early=True, **options)[0] == run(labels, **options)[0]

@@ -94,7 +94,7 @@ def test_a_label_stays_that_more_than_half_chose_two_of_three(answers, kept):
 @given(st.lists(ANSWERS.map(lambda answers: answers[0]), min_size=5, max_size=5), st.sampled_from([1, 3, 5]))
 def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_labels(answers, asked):
     redundancy = at_first(asked, stop_early=True)
-    options = {"aggregate": labels.majority, "order": (), "asked": asked}
+    options = {"aggregate": labels.majority, "order": (), "people": asked}
     while isinstance(came_to := outcome(answers[:redundancy], **options), int):
         redundancy = came_to
     assert came_to == labels.majority(answers[:asked])

@@ -104,11 +104,11 @@ def test_of_several_values_each_is_checked_and_none_is_the_default():
 
 def test_the_help_says_the_default_and_whose_is_another():
     option = Option("it", whole_number, default=1, help="so many")
-    assert option.told() == "so many (default 1)"
-    assert option.told({"a": 3, "b": 2, "c": 3}) == "so many (default 1; a, c: 3; b: 2)"
-    assert Option("it", help="so").told() == "so"
-    assert Option("it", flag, default=False, help="so").told() == "so"
-    assert Option("it", codes, default=[], help="which").told() == "which (default none)"
+    assert option.help_text() == "so many (default 1)"
+    assert option.help_text({"a": 3, "b": 2, "c": 3}) == "so many (default 1; a, c: 3; b: 2)"
+    assert Option("it", help="so").help_text() == "so"
+    assert Option("it", flag, default=False, help="so").help_text() == "so"
+    assert Option("it", codes, default=[], help="which").help_text() == "which (default none)"
 
 
 @pytest.mark.parametrize("option", [*OPTIONS.values(), *DRAW_OPTIONS.values()], ids=lambda option: option.name)
