@@ -32,6 +32,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase, override_settings
 
@@ -253,8 +254,9 @@ def _ends_as_migrated(_migrated, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _no_vocabulary_known():
-    """What a process keeps of vocabularies: with what a test rolls back, primary keys are used again."""
+def _nothing_is_kept_of_primary_keys():
+    """What a process keeps of vocabularies and accounts: where a test rolls back, primary keys are used again."""
+    cache.clear()
     concept_index.vocabulary_of.cache_clear()
     concept_index.names_in.cache_clear()
     concept_index.tree_of.cache_clear()

@@ -101,6 +101,11 @@ def test_a_room_does_not_import_what_is_outside_of_its_floor(room, others):
     assert [line for line in found if line.split()[-1].partition(".")[0] in others.split()] == []
 
 
+@pytest.mark.parametrize(("engine", "owner"), [("duckdb", "corpora.engines"), ("pyspark", "corpora.engines.spark")])
+def test_nothing_but_the_engine_itself_imports_it(engine, owner):
+    assert [module for module in MODULES if any(name.split(".")[0] == engine for name in imported(module))] == [owner]
+
+
 @pytest.mark.parametrize("room", ["corpora.core", "annotate.core"])
 def test_core_imports_of_the_rooms_only_core(room):
     """Else Django would come in by way of a neighbour."""

@@ -1,35 +1,14 @@
 """How a corpus is asked: an engine's verbs, and who may know the engine."""
 
-import ast
 import subprocess
 import sys
 
 import pyarrow as pa
-import pytest
 
 from corpora.engines import asking, votes_in
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import votes_schema
 from tests.running import ROOT
-
-
-def modules_of(path):
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-
-
-@pytest.mark.parametrize(("engine", "module"), [("duckdb", "__init__"), ("pyspark", "spark")])
-def test_nothing_but_the_engine_itself_imports_it(engine, module):
-    importers = [
-        str(path.relative_to(ROOT))
-        for package in ("annotate", "corpora", "deploy")
-        for path in (ROOT / package).rglob("*.py")
-        if any(name.split(".")[0] == engine for name in modules_of(path))
-    ]
-    assert importers == [f"corpora/engines/{module}.py"]
 
 
 def test_a_worker_that_votes_loads_no_engine_and_no_django():

@@ -127,7 +127,6 @@ def test_however_a_password_is_set_it_ends_sessions_tokens_and_the_wait(ann, per
 def mailing(settings):
     settings.MAIL = True
     settings.SITE = "https://assay.example.org"
-    cache.clear()
 
 
 def ask(name, client=None, **headers):

@@ -83,6 +83,7 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert real["adjudicators"] == 1
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     out = io.StringIO()
     given = UNIFORM | {"size": 1_200}
@@ -96,6 +97,7 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     assert f"The audit includes a third or more of the posts in: {' '.join(mostly)}." in told
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs(demo_corpus):
     """One wrong of three leaves up to 81.0% possible, two up to 95.8%: that is over a limit of 85%."""
     out = io.StringIO()
@@ -191,6 +193,7 @@ def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_
     assert told.endswith("This was a dry run: nothing was stored. Run the command without --dry-run to do the same.\n")
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, person):
     for name in ("ann", "ben", "cem", "dan"):
         person(name, "en:5 nl:4")
@@ -210,6 +213,7 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     assert "The dates assume 12 seconds per answer and 10 hours per week for each reader" in printed
 
 
+@pytest.mark.slow
 def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):
     person("ann", "en:5")
     row = opened(dry_run=True, **UNIFORM)[0]["forecast"]["queues"][0]

@@ -79,6 +79,7 @@ def test_a_task_in_which_an_adjudicator_is_paused_is_not_led_to(twins, ada, mana
 # --- on a phone, and by keys alone
 
 
+@pytest.mark.slow
 def test_nothing_sticks_out_of_a_phone_however_long_names_are(two_say, ada, new_page):
     task = two_say("de en", "de -")
     User.objects.update(first_name="Bartholomäus Maximilian", last_name="Wolkenstein-Trostburg")
@@ -99,6 +100,7 @@ TWENTY = (
 )
 
 
+@pytest.mark.slow
 def test_twenty_adjudications_by_keys_alone(two_say, ada, new_page):
     """Enter begins with the first case. A reason and a label are two presses with Shift held down, three keys in all; a
     language that is not among the first is found by as many letters as tell it from others.

@@ -22,7 +22,14 @@ from tests.annotate.hands import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize("layout", [RUSSIAN, ARABIC, FRENCH], ids=["russian", "arabic", "french"])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        pytest.param(RUSSIAN, id="russian"),
+        pytest.param(ARABIC, id="arabic", marks=pytest.mark.slow),
+        pytest.param(FRENCH, id="french", marks=pytest.mark.slow),
+    ],
+)
 def test_keys_are_places_on_the_keyboard_whatever_they_print(at_work, make_task, person, layout):
     task = make_task([DISPUTED] * 4)
     ann = person("ann", "de:5 en:4")
@@ -81,6 +88,7 @@ def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, per
     assert [label for _, label, _ in said(ann)] == ["de", "he", "he"]
 
 
+@pytest.mark.slow
 def test_the_long_lists_of_languages_begin_anew_with_each_item_and_are_sent_again_only_if_they_change(
     at_work, make_task, person
 ):
@@ -117,6 +125,7 @@ def test_the_long_lists_of_languages_begin_anew_with_each_item_and_are_sent_agai
     assert said(ann) == [("answer", "de", ""), ("answer", "und", "mixed"), ("answer", "de", "")]
 
 
+@pytest.mark.slow
 def test_on_a_phone_items_are_large_buttons_fit_a_thumb_and_the_comment_is_not_covered(at_work, make_task, person):
     ann = person("ann", "de")
     options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -243,6 +252,7 @@ def assert_fits(page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task, person):
     task = make_task([{"votes": DISPUTED, "text": text} for text in (WORD, f"{WORD}y")])
     ann = person("ann", "de en fr he")
@@ -268,6 +278,7 @@ def test_no_page_is_wider_than_the_screen_for_one_long_word(new_page, make_task,
         assert page.locator("text=Take back").bounding_box()["height"] < 30
 
 
+@pytest.mark.slow
 def test_on_a_phone_a_task_s_name_leaves_room_for_its_figures(make_task, manager, new_page):
     task = make_task([DISPUTED])
     task.title = "Which of the many languages of this world is this post of July in, if it is in any? " + 50 * "x"

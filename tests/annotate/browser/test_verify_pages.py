@@ -268,6 +268,7 @@ def test_a_press_meant_for_the_language_before_does_not_answer_for_the_next(at_w
     assert said(ann)[2:] == [("answer", "not-sv", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "widths"), [(PHONE, [390, 360]), ({}, [1280, 360])], ids=["phone", "desk"])
 def test_the_question_and_its_buttons_fit_the_screen(at_work, make_task, ann, options, widths):
     text = "مرحبا بالعالم " + "Donaudampfschifffahrtsgesellschaft" * 20

@@ -259,6 +259,7 @@ def opened(**options):
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, ada, person):
     for dry in (True, False):
         with transaction.atomic():

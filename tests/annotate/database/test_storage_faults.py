@@ -220,7 +220,12 @@ def test_without_its_database_file_an_installation_refuses_every_command_and_los
         assert database.execute("SELECT first_name FROM auth_user").fetchall() == [("kept",)]
 
 
-@pytest.mark.parametrize("sign", ["corpora/posts/manifest.json", f"{DATABASE}-shm", f"{DATABASE}.writers"])
+OTHER_SIGNS = [f"{DATABASE}-shm", f"{DATABASE}.writers"]
+
+
+@pytest.mark.parametrize(
+    "sign", ["corpora/posts/manifest.json", *(pytest.param(sign, marks=pytest.mark.slow) for sign in OTHER_SIGNS)]
+)
 def test_no_database_is_made_where_anything_else_of_an_installation_is(tmp_path, sign):
     there = tmp_path / DATA / sign
     there.parent.mkdir(parents=True)

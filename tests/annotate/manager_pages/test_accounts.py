@@ -275,6 +275,7 @@ def test_a_link_is_marked_whole_and_copied_by_a_button(new_page, manager):
     assert page.evaluate("getSelection().toString()") == page.input_value("#link-1")
 
 
+@pytest.mark.slow
 def test_a_reload_of_the_links_sends_no_form_again(new_page, manager):
     page = new_page(user=manager)
     page.goto(NEW)

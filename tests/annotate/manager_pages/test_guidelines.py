@@ -135,6 +135,7 @@ def test_the_preview_follows_what_is_typed(new_page, manager, task):
     assert "aloud" in current(task, "en").text
 
 
+@pytest.mark.slow
 def test_without_a_script_the_preview_has_a_button(new_page, manager, task):
     page = new_page(user=manager, java_script_enabled=False)
     page.goto(PAGE)

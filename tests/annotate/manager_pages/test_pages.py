@@ -127,6 +127,7 @@ def test_a_persons_page_takes_as_many_statements_however_many_people_there_are(
     assert len(many) == len(few) <= 31
 
 
+@pytest.mark.slow
 def test_a_task_that_has_just_been_opened_has_pages_too(make_records_task, make_task, desk):
     imported = make_records_task(name="imported")
     tasks = [
@@ -292,6 +293,7 @@ def wide(make_task):
     return make_task([(code, code, code) for code in languages], labels=languages)
 
 
+@pytest.mark.slow
 def test_a_long_table_has_a_page_of_its_own_and_of_its_languages_a_few_are_plotted(wide, make_task, desk):
     page = desk.get(address(wide)).text
     assert ('id="progress"' in page, "The 12 languages with the most items, of 31" in page) == (False, True)

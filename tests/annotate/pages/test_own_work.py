@@ -256,6 +256,7 @@ def test_while_a_task_is_open_adjudicated_and_other_answers_look_alike(overruled
 # --- for everybody
 
 
+@pytest.mark.slow
 def test_home_is_for_everybody_with_a_goal_and_after_long_work(new_page, make_task, person):
     ann, task = person("ann", "de"), make_task([DISPUTED] * 20)
     make_task([], name="empty", title="Empty")

@@ -217,6 +217,7 @@ def test_letters_of_the_chosen_hand_answer_and_stand_on_the_buttons(make_task, a
     assert (label, bool(reason)) == ("und", True)
 
 
+@pytest.mark.slow
 def test_beside_letters_of_the_left_hand_f_still_flags_and_the_letters_choose_among_the_flags(make_task, ann, at_work):
     task = make_task([DISPUTED] * 2)
     Preferences.objects.create(user=ann.user, keys="left")
@@ -263,6 +264,7 @@ def test_the_keys_of_each_page_can_be_opened_without_a_script(make_task, make_re
         assert "".join(key for key in ("Y", "Z") if key in keys) == shown, address
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_chosen_theme_holds_whatever_the_system_has(new_page, ann, theme):
     Preferences.objects.create(user=ann.user, theme=theme, text_size="large")

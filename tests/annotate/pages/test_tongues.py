@@ -52,7 +52,10 @@ def gaps(text: str) -> set[str]:
     return set(re.findall(r"%\(\w+\)s|\{\w+\}|<[^>]*>", text))
 
 
-@pytest.mark.parametrize("code", catalogs.languages())
+FIRST, *OTHERS = catalogs.languages()
+
+
+@pytest.mark.parametrize("code", [FIRST, *(pytest.param(code, marks=pytest.mark.slow) for code in OTHERS)])
 def test_a_catalog_is_complete_compiled_and_keeps_the_gaps_and_marks_of_each_sentence(catalog, sentences, code):
     entries = catalog[code]
     assert {catalogs.Message(entry.msgctxt or "", entry.msgid, entry.msgid_plural) for entry in entries} == sentences
@@ -184,6 +187,7 @@ def test_a_title_that_a_manager_typed_stays_as_it_is(make_task, make_records_tas
 # --- texts that are in another language than the page
 
 
+@pytest.mark.slow
 def test_english_guidelines_and_questions_run_from_the_left_on_a_page_that_runs_from_the_right(
     new_page, make_records_task, person
 ):
@@ -201,6 +205,7 @@ def test_english_guidelines_and_questions_run_from_the_left_on_a_page_that_runs_
     assert page.locator(".prose > [lang=en]").evaluate("box => getComputedStyle(box).direction") == "ltr"
 
 
+@pytest.mark.slow
 def test_on_paper_a_page_that_runs_from_the_right_has_nothing_beside_it(new_page, make_task, person):
     make_task([])
     page = new_page(user=person("ann", "de").user, extra_http_headers=ARABIC)

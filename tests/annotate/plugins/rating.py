@@ -16,7 +16,7 @@ class Measures(choice.Measures):
 
     def rows(self):
         pairs, units = self.pairs, len(self.pairs.gold)
-        is_near = (np.abs(pairs.gold - pairs.said) <= NEAR) & ~self.refused
+        is_near = (np.abs(pairs.gold - pairs.predicted) <= NEAR) & ~self.refused
         yield row("near", {}, pairs.share(is_near, np.ones(units, dtype=np.bool_)), units)
         yield from super().rows()
 

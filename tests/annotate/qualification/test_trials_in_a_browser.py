@@ -53,6 +53,7 @@ def test_by_keyboard_one_reads_practises_fails_passes_and_works(new_page, task, 
     assert Judgment.objects.get().label == "1"
 
 
+@pytest.mark.slow
 def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is_taken_anew(
     new_page, task, ann, console_errors
 ):
@@ -126,6 +127,7 @@ def test_everything_works_without_javascript(new_page, task, ann):
 RIGHT_TO_LEFT = "كم عدد أوتار الكمان؟", "للكمان أربعة أوتار. number 4", "العدد مذكور: أربعة."
 
 
+@pytest.mark.slow
 def test_records_and_explanations_from_right_to_left(new_page, make_tested, person):
     language, (question, passage, why) = "ar", RIGHT_TO_LEFT
     task, bea = make_tested(languages=(language,)), person("bea", language)
@@ -203,6 +205,7 @@ def every_step(page, task, annotator):
 LOOKS = [((1280, 740), "light", "none"), ((390, 844), "dark", "none")]
 
 
+@pytest.mark.slow
 def test_at_every_step_nothing_sticks_out_all_is_legible_and_buttons_fit_a_thumb(new_page, task, ann):
     Item.objects.update(fields={"question": LONG, "passage": LONG})
     task.gold_answers.update(explanation=LONG)

@@ -419,6 +419,7 @@ def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
     assert len(targets) == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_report_fits_a_phone_and_asks_no_server(browser, large, tmp_path, scheme):
     file = tmp_path / "report.html"

@@ -125,7 +125,6 @@ def nothing(ann, task):
 
 
 # What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
-# What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
 AGAIN = "You must pass the test in English again"
 REFUSED = [
     (withdraw_language, None, 403, "You can no longer work in English"),

@@ -301,6 +301,7 @@ def test_a_sheet_by_mouse(on_sheet, make_task, ann):
     assert said_by(ann) == ["de", "not-de", "und", "de"]
 
 
+@pytest.mark.slow
 def test_a_sheet_on_a_phone(on_sheet, make_task, ann):
     text = "مرحبا بالعالم\nLatin letters " + "Donaudampfschifffahrtsgesellschaft" * 5
     make_task([DISPUTED, {"votes": DISPUTED, "text": text}, *[DISPUTED] * 18], asked="de")
@@ -353,6 +354,7 @@ def test_marks_stay_when_line_reply_or_token_are_lost_and_the_sheet_counts_once(
     console_errors.clear()  # the lost request, the refusal and the lost reply
 
 
+@pytest.mark.slow
 def test_marks_can_be_told_apart_where_the_systems_own_colours_hold(on_sheet, make_task, ann):
     make_task([DISPUTED] * 5, asked="de")
     page = on_sheet(ann, forced_colors="active").page
@@ -364,6 +366,7 @@ def test_marks_can_be_told_apart_where_the_systems_own_colours_hold(on_sheet, ma
         assert box.evaluate_all(grounds) != before, mark
 
 
+@pytest.mark.slow
 def test_the_page_that_one_is_on_can_be_told_where_the_systems_own_colours_hold(new_page, make_task, manager):
     make_task([DISPUTED])
     page = new_page(user=manager, forced_colors="active")
