@@ -30,14 +30,9 @@ UMASK = 0o077
 FOLDER = 0o700  # the mode of the data folder
 
 
-def _umask() -> int:
-    """Return the umask of the process. It can be read only by setting it, so it remains set only for a moment."""
-    mask = os.umask(UMASK)
-    os.umask(mask)
-    return mask
-
-
-_SHELL_UMASK = _umask()
+# The umask can be read only by setting it, so UMASK remains set only for a moment.
+_SHELL_UMASK = os.umask(UMASK)
+os.umask(_SHELL_UMASK)
 
 
 @contextmanager

@@ -28,8 +28,8 @@ from annotate.reports.table_formats import as_lines, underlined
 from annotate.reports.tables import Table, many
 from annotate.work.accounts import managers
 from corpora.models import Corpus
-from corpora.storage.inventory import POSTS, corpora_there, predictors_there
-from corpora.vocabulary.concept_index import vocabularies_there
+from corpora.storage.inventory import POSTS, corpus_rows, predictor_rows
+from corpora.vocabulary.concept_index import vocabulary_rows
 
 SHOWN = 20  # maximum number of queues in the table; --json lists all of them
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -48,7 +48,7 @@ def status_action(values: Values, progress: Progress) -> Outcome:
             "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it."
         )
         return Outcome([*lines, "", next_step], data={**status, "next": [next_step]})
-    overview, corpora, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
+    overview, corpora, pauses, people = standing(), corpus_rows(), unseen_pauses(), _people()
     of_classes = {task.name: replenishment.standing(task) for task in replenishment.of_classes()}
     next_steps = _next_steps(corpora, overview, people)
     tables = [
@@ -206,14 +206,14 @@ def _listed(key: str, rows: list[dict[str, Any]]) -> Outcome:
 
 @action("corpora", "List the corpora, with their content, votes, licences and draws.")
 def corpora_action(values: Values, progress: Progress) -> Outcome:
-    outcome = _listed("corpora", corpora_there())
+    outcome = _listed("corpora", corpus_rows())
     todo = _steps_for_corpora(outcome.data["corpora"])
     return replace(outcome, said=[*outcome.said, *(["", *todo] if todo else [])])
 
 
 @action("vocabularies", "List the vocabularies and their versions.")
 def vocabularies_action(values: Values, progress: Progress) -> Outcome:
-    return _listed("vocabularies", vocabularies_there())
+    return _listed("vocabularies", vocabulary_rows())
 
 
 @action(
@@ -222,7 +222,7 @@ def vocabularies_action(values: Values, progress: Progress) -> Outcome:
     Option("corpus", default="", argument=True, help="the corpus's name; by default all corpora"),
 )
 def predictors_action(values: Values, progress: Progress) -> Outcome:
-    return _listed("predictors", predictors_there(values["corpus"]))
+    return _listed("predictors", predictor_rows(values["corpus"]))
 
 
 @action(

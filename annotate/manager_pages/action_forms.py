@@ -26,7 +26,7 @@ from annotate.pages.access import UserRequest
 from annotate.work import job_store
 from corpora.models import Corpus, Vocabulary
 from corpora.sources.text import DELIMITERS, ENCODINGS
-from corpora.storage.inventory import POSTS, corpora_there, predictors_there
+from corpora.storage.inventory import POSTS, corpus_rows, predictor_rows
 
 Choices = list[tuple[str, str]]  # (value, text)
 
@@ -95,7 +95,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
     "task": lambda: _tasks(),
     ("extend_task", "name"): lambda: _tasks(),
-    ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpora_there() if row["holds"] == POSTS),
+    ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpus_rows() if row["holds"] == POSTS),
     "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
@@ -163,7 +163,7 @@ def gold_sets() -> Choices:
 
 
 def _predictors() -> Choices:
-    return _twice(dict.fromkeys(row["predictor"] for row in predictors_there("")))
+    return _twice(dict.fromkeys(row["predictor"] for row in predictor_rows("")))
 
 
 def _twice(names: Iterable[str]) -> Choices:

@@ -34,7 +34,7 @@ from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
 from corpora.sources.text import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
-from corpora.storage.inventory import POSTS, RECORDS, corpora_there
+from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import read_manifest
 
 # Field -> other column names that files often use for it. The form preselects a column with one of these names.
@@ -61,14 +61,14 @@ CUT = 160  # maximum length of a cell in the sample of a file, in characters
 
 
 def corpora(request: UserRequest) -> HttpResponse:
-    rows = corpora_there()
+    rows = corpus_rows()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - an argument
     table = overview_report.corpora_on_page(rows, address, sort_of(request)) if rows else None
     return manage_page(request, "corpora", table=table)
 
 
 def corpus(request: UserRequest, name: str) -> HttpResponse:
-    row = next((row for row in corpora_there() if row["corpus"] == name), None)
+    row = next((row for row in corpus_rows() if row["corpus"] == name), None)
     if row is None:
         raise NotFound("This corpus does not exist.")
     manifest = read_manifest(name) if not row["fault"] else None
@@ -333,7 +333,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
 def _corpus_name(path: Path) -> str:
     """Return a name for the corpus of a file, which no corpus has yet."""
     stem = re.sub(r"[^A-Za-z0-9]+", "-", path.name.partition(".")[0]).strip("-").lower()[:LONGEST_NAME] or "corpus"
-    return unused(stem, (row["corpus"] for row in corpora_there()))
+    return unused(stem, (row["corpus"] for row in corpus_rows()))
 
 
 def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:

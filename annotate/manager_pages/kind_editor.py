@@ -30,7 +30,7 @@ from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
-from corpora.storage.inventory import corpora_there
+from corpora.storage.inventory import corpus_rows
 
 FORM, TOML = "form", "toml"  # the two views of a file
 # Name of a form of answers -> its label. Forms of plug-ins have their names as labels.
@@ -134,7 +134,7 @@ def edit(request: UserRequest) -> HttpResponse:
 
 def _corpus(name: str) -> Mapping[str, Any] | None:
     """Return the row of a corpus; None if there is no such corpus."""
-    return next((row for row in corpora_there() if name and row["corpus"] == name), None)
+    return next((row for row in corpus_rows() if name and row["corpus"] == name), None)
 
 
 def _cards() -> Iterator[tuple[str, str, Kind, bool]]:

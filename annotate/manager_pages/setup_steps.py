@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 
 from annotate.manager_pages import action_forms, inbox
 from annotate.models import Job, Task
-from corpora.storage.inventory import POSTS, RECORDS, corpora_there
+from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 
 FILE, COLUMNS, DETECTORS, QUESTION, PEOPLE = range(5)
 # (title, description) of the steps.
@@ -50,7 +50,7 @@ def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> li
     corpus, task: names of the corpus and the task, if they exist
     holds: POSTS or RECORDS, if the corpus does not exist yet
     """
-    holds = next((row["holds"] for row in corpora_there() if row["corpus"] == corpus), holds)
+    holds = next((row["holds"] for row in corpus_rows() if row["corpus"] == corpus), holds)
     skipped = DETECTORS if holds == RECORDS else None
     current = COLUMNS if current == skipped else current
     corpus_url = reverse("manage-corpus", args=[corpus]) if corpus else ""
@@ -85,7 +85,7 @@ def next_of_job(job: Job) -> str:
         return ""
     if job.action == "open_task":
         return people_page(job.given["name"])
-    row = next((row for row in corpora_there() if row["corpus"] == job.corpus), None)
+    row = next((row for row in corpus_rows() if row["corpus"] == job.corpus), None)
     is_read = row and not row["fault"] and (row["holds"] == RECORDS or row["voted"] == row["rows"])
     return action_forms.address("open_task", corpus=job.corpus) if is_read else ""
 
@@ -93,7 +93,7 @@ def next_of_job(job: Job) -> str:
 def next_of_corpus(row: dict[str, Any]) -> tuple[str, str] | None:
     """Return the next step for a corpus as (URL, text), or None if there is none.
 
-    row: a row of corpora_there
+    row: a row of corpus_rows
     """
     if row["fault"] or row["holds"] not in (POSTS, RECORDS):
         return None
@@ -124,7 +124,7 @@ def _is_unread(state: Mapping[str, Any]) -> bool:
 
 def _corpora_without_tasks() -> Iterator[tuple[str, str, str]]:
     jobs = {job.corpus: job.pk for job in Job.objects.open()}
-    for row in sorted(corpora_there(), key=lambda row: str(row["created_at"]), reverse=True):
+    for row in sorted(corpus_rows(), key=lambda row: str(row["created_at"]), reverse=True):
         if row["corpus"] in jobs:
             yield row["corpus"], reverse("manage-job", args=[jobs[row["corpus"]]]), "See the running job"
         elif not row["draws"] and (link := next_of_corpus(row)):

@@ -41,7 +41,7 @@ from annotate.work.task_creation import TaskError, imagined_task
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
-from corpora.storage.inventory import POSTS, RECORDS, corpora_there
+from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 
 # --- Preview of a kind's page: one HTML file with an invented record, rendered with the queue's templates
 
@@ -164,9 +164,9 @@ def new_task(request: UserRequest) -> HttpResponse:
     """
     earlier = action_forms.given_again(request.GET["job"], "open_task") if "job" in request.GET else {}
     values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
-    corpus = next((row for row in corpora_there() if row["corpus"] == values.get("corpus")), None)
+    corpus = next((row for row in corpus_rows() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
-        choices = [row for row in corpora_there() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
+        choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
         if not corpus and "corpus" not in values and len(choices) == 1:
             corpus = choices[0]
         ways = _kind_choices(corpus) if corpus else []

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer
-from corpora.draws.samples import Sample, by_language, check_asked, frame_digest, in_memory, sample_of
+from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_digest, in_memory, sample_of
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import (
@@ -151,7 +151,7 @@ def _samples(
     predictor: Predictor,
     unread: Mapping[str, str] | None = None,
 ) -> list[Sample]:
-    check_asked(size, seed)
+    check_size_and_seed(size, seed)
     manifest = manifest_of(corpus.name)
     check_posts(corpus.name, manifest)
     if not manifest.rows:
@@ -169,7 +169,7 @@ def _samples(
         codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
         _frame(store, design, codes)
         rows = by_language(store.query("draw_by_language").read_all(), codes)
-        frames = store.found("frame_sizes")
+        frames = store.fetch("frame_sizes")
     return [
         sample_of(
             corpus,
@@ -336,7 +336,7 @@ def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, 
 
     Raise CorpusError if no post has them, or if no such post is in the history or in the window.
     """
-    (survey,) = store.found("design_survey")
+    (survey,) = store.fetch("design_survey")
     by_author = design.name == "recall"
     if by_author and not survey["authored"]:
         raise CorpusError(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.values import matching
-from corpora.draws.samples import Rows, Sample, by_language, check_asked, in_memory, sample_chosen, sample_of
+from corpora.draws.samples import Rows, Sample, by_language, check_size_and_seed, in_memory, sample_chosen, sample_of
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.prediction_rows import folding
@@ -52,7 +52,7 @@ def count_parts(
 
     Raise CorpusError if the frame has no rows in a wanted language.
     """
-    present = [row["language"] for row in store.found("frame_languages")]
+    present = [row["language"] for row in store.fetch("frame_languages")]
     codes = present if languages is None else sorted(set(languages))
     if unknown := [code for code in codes if code not in present]:
         raise CorpusError(f"{none} in {unknown[0]}. Available languages: {', '.join(present)}.")
@@ -60,7 +60,7 @@ def count_parts(
     store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
     store.define("parts", query)
     frame = {code: dict.fromkeys(parts, 0) for code in codes}
-    for row in store.found("part_counts"):
+    for row in store.fetch("part_counts"):
         frame[row["language"]][row["part"]] = row["number"]
     return frame
 
@@ -77,7 +77,7 @@ def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[s
     """
     sized = {"part": pa.array(sizes.keys(), pa.string()), "size": pa.array(sizes.values(), pa.int64())}
     store.rows("sizes", pa.table(sized))
-    return store.found("draw_parts", seed, seed)
+    return store.fetch("draw_parts", seed, seed)
 
 
 def samples_of_parts(
@@ -143,7 +143,7 @@ def sample_filtered(
 
     Raise CorpusError if the corpus has no pairs or no scores, or if one side has no pairs in these languages.
     """
-    check_asked(min(kept, dropped), seed, "pair")
+    check_size_and_seed(min(kept, dropped), seed, "pair")
     manifest = manifest_of(corpus.name)
     with filtering(corpus.name, manifest) as store:
         if not manifest.scores:
@@ -206,7 +206,7 @@ def sample_contrasted(
     for records, if a predictor has a label that annotators cannot choose.
     """
     noun, check = ("record", check_records) if of_records else ("post", check_posts)
-    check_asked(size, seed, noun)
+    check_size_and_seed(size, seed, noun)
     manifest = manifest_of(corpus.name)
     check(corpus.name, manifest)
     if len(systems) != 2:
@@ -302,7 +302,7 @@ def sample_records(
 
     Raise CorpusError if the corpus holds posts, or if it has no records in one of the languages.
     """
-    check_asked(size, seed, "group" if together else "record")
+    check_size_and_seed(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
     if together and together not in manifest.fields:
@@ -313,7 +313,7 @@ def sample_records(
     with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
         store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
         store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
-        counted = {row.pop("language"): row for row in store.found("record_counts")}
+        counted = {row.pop("language"): row for row in store.fetch("record_counts")}
         codes = _languages_to_draw(corpus.name, languages, counted)
         store.rows("wanted", pa.table({"language": pa.array(codes, pa.string())}))
         store.rows("design", pa.Table.from_pylist([{"seed": seed, "size": manifest.rows if size is None else size}]))

@@ -196,7 +196,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     Raise CorpusError if there are posts without votes, or if the draw cannot be extended, for example because its frame
     has changed.
     """
-    check_asked(size, seed)
+    check_size_and_seed(size, seed)
     if extends and extends.corpus_id != corpus.pk:
         raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
     manifest = manifest_of(corpus.name)
@@ -346,7 +346,7 @@ def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
-def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
+def check_size_and_seed(size: int | None, seed: str, noun: str = "post") -> None:
     """Check the requested size and the seed of a draw.
 
     noun: what is drawn, such as `post`

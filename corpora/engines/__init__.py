@@ -48,7 +48,7 @@ def sql_of(name: str) -> str:
     return re.sub(r"(\w+\.)?every_voter", lambda match: ", ".join(f"{match[1] or ''}{name}" for name in VOTERS), text)
 
 
-def check_there(files: Iterable[Path]) -> None:
+def check_files(files: Iterable[Path]) -> None:
     """Check that files of the corpus exist.
 
     Raise CorpusError if a file is missing.
@@ -70,7 +70,7 @@ class Store:
 
         Raise CorpusError if a file is missing.
         """
-        check_there(files)
+        check_files(files)
         if files:
             relation = self.connection.read_parquet([str(file) for file in files])
         else:
@@ -135,7 +135,7 @@ class Store:
         """
         return self.connection.sql(sql_of(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
 
-    def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
+    def fetch(self, name: str, *parameters: object) -> list[dict[str, Any]]:
         """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
@@ -252,7 +252,7 @@ def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str,
 
     try:
         with asking(corpus_name, None, manifest_of(corpus_name), "duckdb") as store:
-            return store.found("posts_by_author", author, limit)
+            return store.fetch("posts_by_author", author, limit)
     except (CorpusError, OSError, ValueError, Error, pa.ArrowException) as error:
         reason = str(error).split("\n")[0].rstrip(".")
         raise CorpusError(

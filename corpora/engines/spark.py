@@ -27,7 +27,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voters import VOTERS
-from corpora.engines import check_there, sql_of
+from corpora.engines import check_files, sql_of
 
 _BATCH_ROWS = 10_000
 # Settings that the queries in sql/ require. They override those of the Spark installation.
@@ -55,7 +55,7 @@ class Store:
 
         Raise CorpusError if a file is missing.
         """
-        check_there(files)
+        check_files(files)
         assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
         reader = self.session.read.schema(from_arrow_schema(schema))
         frame = reader.parquet(*map(str, files)) if files else self._frame(schema.empty_table())
@@ -116,7 +116,7 @@ class Store:
         """
         return self._result(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
 
-    def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
+    def fetch(self, name: str, *parameters: object) -> list[dict[str, Any]]:
         """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
@@ -199,7 +199,7 @@ def mapped(
     schema: the columns of the results
     batch_rows: the maximum number of rows per batch
     """
-    check_there(files)
+    check_files(files)
     with opened() as store:
         session, spark_schema = store.session, from_arrow_schema(schema)
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(batch_rows))

@@ -18,7 +18,7 @@ from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.voters import VOTERS, Votes
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.storage import layout
-from corpora.storage.layout import Manifest
+from corpora.storage.layout import Manifest, Predictions
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
 MAJORITY = "majority"  # This predictor assigns the language that more than half of the detectors rank first, or und.
@@ -63,7 +63,7 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     return Predictor(predictions.name, predictions.version, predictions.mapping)
 
 
-def find_imported(corpus_name: str, spelled: str) -> layout.Predictions:
+def find_imported(corpus_name: str, spelled: str) -> Predictions:
     """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They may be ranked.
 
     Raise CorpusError if there are no such predictions, or if the name is ambiguous.
@@ -116,26 +116,27 @@ def knows(predictor: Predictor, code: str) -> bool:
     return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
 
-def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> layout.Predictions | None:
+def check_complete(
+    corpus_name: str, predictor: Predictor, manifest: Manifest, *, complete: bool = True
+) -> Predictions | None:
     """Return a predictor's entry in the manifest, or None if the predictor is built in.
 
-    Raise CorpusError if the predictor does not cover all posts.
+    complete: whether the predictor must cover all posts
+
+    Raise CorpusError if it does not, or if the corpus has no such predictions.
     """
     if predictor.voted:
-        layout.check_votes(corpus_name, manifest)
-    entry = _entry(corpus_name, predictor, manifest)
-    if entry and entry.posts_sha256 != manifest.posts_sha256:
+        if complete:
+            layout.check_votes(corpus_name, manifest)
+        return None
+    entry = manifest.predictions_of(predictor.name, predictor.version)
+    if entry is None:
+        raise CorpusError(f"Corpus {corpus_name} has no predictions by {predictor}. Use import_predictions.")
+    if complete and entry.posts_sha256 != manifest.posts_sha256:
         raise CorpusError(
             f"The predictions of {predictor} cover only {entry.rows:,} of {manifest.rows:,} posts in corpus "
             f"{corpus_name}. Import predictions for all posts with import_predictions."
         )
-    return entry
-
-
-def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> layout.Predictions | None:
-    entry = None if predictor.voted else manifest.predictions_of(predictor.name, predictor.version)
-    if entry is None and not predictor.voted:
-        raise CorpusError(f"Corpus {corpus_name} has no predictions by {predictor}. Use import_predictions.")
     return entry
 
 
@@ -159,16 +160,14 @@ def predicting(
     """
     manifest = manifest or layout.manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
-    entries = {
-        name: (check_complete if complete else _entry)(corpus_name, source, manifest) for name, source in views.items()
-    }
+    entries = {name: check_complete(corpus_name, source, manifest, complete=complete) for name, source in views.items()}
     with asking(corpus_name, manifest=manifest) as store:
         for name, source in views.items():
             _view(store, name, corpus_name, source, entries[name])
         yield store
 
 
-def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry: layout.Predictions | None) -> None:
+def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry: Predictions | None) -> None:
     if entry:
         store.view(name, [layout.corpus_dir(corpus_name) / "predictions" / entry.file], PREDICTIONS_SCHEMA)
         return
@@ -229,7 +228,7 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 
 def counts(store: Store, query: str) -> dict[str, int]:
     """Run a query with the columns label and posts, and return a mapping from label to number of posts."""
-    return {row["label"]: row["posts"] for row in store.found(query)}
+    return {row["label"]: row["posts"] for row in store.fetch(query)}
 
 
 # --- Counts of the languages that the detectors rank first. They are used to forecast the agreement before a draw.
@@ -262,6 +261,6 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
     layout.check_votes(corpus_name, manifest)
     with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
         store.first_votes()
-        for row in store.found("first_votes_counted", least_letters):
+        for row in store.fetch("first_votes_counted", least_letters):
             votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in VOTERS}
             yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])

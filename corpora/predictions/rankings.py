@@ -21,7 +21,7 @@ from corpora.core.records import RecordError, read_number
 from corpora.engines import asking, full_disk_explained
 from corpora.predictions.predictor_labels import check_name, find_imported
 from corpora.sources.compression import Progress, check_file
-from corpora.sources.text import fields_said
+from corpora.sources.text import field_count
 from corpora.storage.intake import faulty, new_file, no_rows, text_lines
 from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
 from corpora.storage.schemas import RANKED_SCHEMA
@@ -127,7 +127,7 @@ def _cells(line: str, system: str) -> tuple[str, str, float, str]:
     # An id may contain a no-break space, so the line is split only at ASCII white space, which bytes.split does.
     cells = [cell.decode() for cell in line.encode().split()]
     if len(cells) != len(CELLS):
-        raise RecordError(f"The row has {fields_said(cells)}, but a run has {len(CELLS)}: {', '.join(CELLS)}.")
+        raise RecordError(f"The row has {field_count(cells)}, but a run has {len(CELLS)}: {', '.join(CELLS)}.")
     document, _, label, _, written, name = cells
     if system and name != system:
         raise RecordError(

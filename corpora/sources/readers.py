@@ -247,7 +247,7 @@ def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Column
         elif not row:
             continue
         elif len(row) != len(header):
-            yield line, text.Fault(f"The row has {text.fields_said(row)}, but the header has {len(header):,}.")
+            yield line, text.Fault(f"The row has {text.field_count(row)}, but the header has {len(header):,}.")
         else:
             try:
                 "".join(row).encode()

@@ -422,7 +422,7 @@ def records(lines: Iterator[Line], limit: int, delimiter: str = ",") -> Iterator
         if width is None:
             width = len(row)
         elif not fault and last_line > number and len(row) != width:
-            fields = f"{fields_said(row)}, but the header has {width:,}"
+            fields = f"{field_count(row)}, but the header has {width:,}"
             fault = Fault(
                 f"A quote is opened in this row and closed in line {last_line:,}. This makes {fields}. {_RESUMED}"
             )
@@ -442,7 +442,7 @@ def _fault(feed: _Feed, error: csv.Error) -> Fault:
     return Fault(f"The row is not valid CSV: {error}.")
 
 
-def fields_said(row: list[str]) -> str:
+def field_count(row: list[str]) -> str:
     return "1 field" if len(row) == 1 else f"{len(row):,} fields"
 
 

@@ -303,13 +303,13 @@ def check_repeats(store: Store, path: Path) -> None:
 
     Raise CorpusError if an id is repeated.
     """
-    if rows := store.found("predictions_repeated", NAMED):
+    if rows := store.fetch("predictions_repeated", NAMED):
         raise repeated(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
 
 
 def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
     """Return the number of rows that a query matches, and the first ids."""
-    rows = store.found(query, NAMED)
+    rows = store.fetch(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from corpora.storage.layout import Manifest
 POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknown"
 
 
-def corpora_there() -> list[dict[str, Any]]:
+def corpus_rows() -> list[dict[str, Any]]:
     """Return a dict for each corpus, sorted by name. It has these keys:
 
     corpus: the name
@@ -31,56 +32,36 @@ def corpora_there() -> list[dict[str, Any]]:
     predictors: the names of the imported predictors
     fault: what is wrong with the corpus, or ""
     """
-    return [_row(entry) for entry in _entries()]
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A corpus with its row in the database, its manifest on disk, and its fault.
-
-    If the row or the manifest is missing, it is None.
-    """
-
-    name: str
-    row: Any
-    manifest: Manifest | None
-    fault: str
-
-    @property
-    def holds(self) -> str:
-        if self.manifest is None:
-            return UNKNOWN if self.fault else JUDGMENTS
-        return RECORDS if self.manifest.fields else POSTS
-
-
-def _entries() -> list[_Entry]:
     rows = {
         corpus.name: corpus for corpus in Corpus.objects.annotate(draw_count=Count("draws"), drawn=Sum("draws__size"))
     }
-    return [_entry(name, rows.get(name)) for name in sorted({*rows, *layout.corpora_on_disk()})]
+    return [_described(name, rows.get(name)) for name in sorted({*rows, *layout.corpora_on_disk()})]
 
 
-def _entry(name: str, row: Any) -> _Entry:
+def _described(name: str, row: Any) -> dict[str, Any]:
+    """Return a corpus's entry in `corpus_rows`.
+
+    row: the corpus in the database, or None
+    """
+    manifest, fault, holds = None, "", UNKNOWN
     try:
         manifest = layout.read_manifest(name)
     except CorpusError as error:
-        return _Entry(name, row, None, str(error))
-    fault = ""
-    if manifest and row is None:
-        fault = "The corpus is on disk but not in the database. Import its files again, or delete it."
-    # A corpus that was created by an import of judgments has draws but no manifest.
-    if manifest is None and not (row and row.draw_count):
-        fault = "The corpus is in the database but not on disk. Restore its folder, or delete it."
-    return _Entry(name, row, manifest, fault)
-
-
-def _row(entry: _Entry) -> dict[str, Any]:
-    row = entry.row
-    manifest = entry.manifest or Manifest(licence="", text_may_leave=False, source="")
+        fault = str(error)
+    else:
+        if manifest:
+            holds = RECORDS if manifest.fields else POSTS
+            if row is None:
+                fault = "The corpus is on disk but not in the database. Import its files again, or delete it."
+        elif row and row.draw_count:  # The corpus was created by an import of judgments.
+            holds = JUDGMENTS
+        else:
+            fault = "The corpus is in the database but not on disk. Restore its folder, or delete it."
+    manifest = manifest or Manifest(licence="", text_may_leave=False, source="")
     return {
-        "corpus": entry.name,
-        "holds": entry.holds,
-        "rows": row.drawn if entry.holds == JUDGMENTS else manifest.rows,
+        "corpus": name,
+        "holds": holds,
+        "rows": row.drawn if holds == JUDGMENTS else manifest.rows,
         "files": len(manifest.sources),
         "fields": list(manifest.fields),
         "voted": sum(votes.rows for votes in manifest.votes),
@@ -91,11 +72,11 @@ def _row(entry: _Entry) -> dict[str, Any]:
         "source": manifest.source,
         "draws": row.draw_count if row else 0,
         "created_at": row.created_at if row else None,
-        "fault": entry.fault,
+        "fault": fault,
     }
 
 
-def predictors_there(name: str = "") -> list[dict[str, Any]]:
+def predictor_rows(name: str = "") -> list[dict[str, Any]]:
     """Return a dict for each predictor, sorted by corpus.
 
     name: the name of a corpus, or "" for all corpora
@@ -112,16 +93,15 @@ def predictors_there(name: str = "") -> list[dict[str, Any]]:
 
     Raise CorpusError if there is no such corpus.
     """
-    entries = {entry.name: entry for entry in _entries()}
-    if name and name not in entries:
-        raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(entries) or 'none'}.")
-    selected = [entries[name]] if name else entries.values()
-    return [
-        row
-        for entry in selected
-        if entry.manifest and entry.holds != JUDGMENTS
-        for row in _predictors(entry.name, entry.manifest)
-    ]
+    names = sorted({*Corpus.objects.values_list("name", flat=True), *layout.corpora_on_disk()})
+    if name and name not in names:
+        raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}.")
+    rows: list[dict[str, Any]] = []
+    for corpus_name in [name] if name else names:
+        with suppress(CorpusError):  # `corpus_rows` reports manifests that cannot be read.
+            if manifest := layout.read_manifest(corpus_name):
+                rows += _predictors(corpus_name, manifest)
+    return rows
 
 
 def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:

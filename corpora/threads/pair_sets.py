@@ -71,7 +71,7 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
     with filtering(corpus_name, manifest) as store:
         _stage(store, staged)
         store.view("kept", [staged], _KEPT)
-        counts = store.found("kept_by_language")
+        counts = store.fetch("kept_by_language")
         languages = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs]
         if not languages:
             largest = max((row["pairs"] for row in counts), default=0)

@@ -84,7 +84,7 @@ def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
     """Return the number of pairs, the number of dropped pairs, and the number of pairs with a missing score."""
     with filtering(corpus_name, manifest) as store:
-        [counts] = store.found("filter_counts")
+        [counts] = store.fetch("filter_counts")
     return counts
 
 
@@ -93,7 +93,7 @@ def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     rows_by_pair: dict[str, list[dict[str, Any]]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
         store.rows("asked", pa.table({"id": pa.array(list(rows_by_pair), pa.string())}))
-        for row in store.found("scores_asked"):
+        for row in store.fetch("scores_asked"):
             rows_by_pair[row["id"]].append(row)
     return {
         key: Filtered(
@@ -168,10 +168,8 @@ def import_scores(
     """
     check_file(path, format)
     layout.check_spelling("scorer", "name", name)
-    with intake.taking(corpus_name, f"nothing was imported from {path}", partial(_checked, corpus_name)) as (
-        directory,
-        manifest,
-    ):
+    check = partial(_checked, corpus_name)
+    with intake.taking(corpus_name, f"nothing was imported from {path}", check) as (directory, manifest):
         previous = next((entry for entry in manifest.scores if entry.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
@@ -181,7 +179,12 @@ def import_scores(
         if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
             scores = previous
         else:
-            _check_undrawn(corpus_name, previous)
+            if previous and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
+                raise CorpusError(
+                    f"The scores of {name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
+                    f"replaced, because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new "
+                    "scores with another --name."
+                )
             manifest = replace(manifest, scores=(*(entry for entry in manifest.scores if entry != previous), scores))
             layout.write_manifest(corpus_name, manifest)
     dropped = filter_counts(corpus_name, manifest)["dropped"]
@@ -214,18 +217,9 @@ def _written(
             )
         intake.write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
         store.view("scored", [file], SCORES_SCHEMA)
-        [row_counts] = store.found("scores_counted")
+        [row_counts] = store.fetch("scores_counted")
     row_counts = {"rows": rows, "lacking": row_counts["lacking"], "dropped": row_counts["dropped"]}
     return replace(scores, sha256=layout.digest_of(file), **row_counts), outside, first_outside
-
-
-def _check_undrawn(corpus_name: str, previous: layout.Scores | None) -> None:
-    if previous and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
-        raise CorpusError(
-            f"The scores of {previous.name} from {previous.source} (threshold {previous.threshold:g}) cannot be "
-            f"replaced, because draws from corpus {corpus_name} used them (draws: {draws:,}). Import the new scores "
-            "with another --name."
-        )
 
 
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:

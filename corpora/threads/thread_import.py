@@ -141,7 +141,8 @@ def import_threads(name: str, paths: list[Path], terms: Terms, least_certainty: 
                 raise CorpusError(
                     f"{repeats[0]} occurs twice, or another file has the same content. Specify each file once."
                 )
-            manifest = _make(name, directory, manifest, paths, file_digests, terms, least_certainty)
+            digests = {path: digest for path, (digest, _) in zip(paths, file_digests, strict=True)}
+            manifest = _make(name, directory, manifest, digests, terms, least_certainty)
             if not manifest.parts:
                 raise CorpusError(_nothing(manifest, paths))
             layout.write_manifest(name, manifest)
@@ -215,22 +216,19 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
 
 
 def _make(
-    name: str,
-    directory: Path,
-    manifest: Manifest,
-    paths: list[Path],
-    file_digests: list[tuple[str, str]],
-    terms: Terms,
-    least_certainty: float,
+    name: str, directory: Path, manifest: Manifest, digests: dict[Path, str], terms: Terms, least_certainty: float
 ) -> Manifest:
-    """Write the corpus's parts and the replies that did not become pairs, and return the manifest."""
+    """Write the corpus's parts and the replies that did not become pairs, and return the manifest.
+
+    digests: the digest of each file
+    """
     staged = directory / _STAGING
     with ExitStack() as files:
         logs = []
-        for number, (path, (_, format)) in enumerate(zip(paths, file_digests, strict=True), 1):
+        for number, path in enumerate(digests, 1):
             listed = directory / "rejects" / layout.reject_name(number)
             file = files.enter_context(listed.open("w", encoding="utf-8"))
-            logs.append(RejectLog(path, format, listed, file=file))
+            logs.append(RejectLog(path, terms.format_of(path), listed, file=file))
         stage(staged, logs, terms)
         with asking(name, manifest=manifest) as store:
             join(store, staged)
@@ -245,10 +243,10 @@ def _make(
     for folder in ("parts", "left_out", "rejects"):
         layout.sync(directory / folder)
     sources = []
-    for number, (log, (digest, _)) in enumerate(zip(logs, file_digests, strict=True)):
+    for number, log in enumerate(logs):
         counts = {"rows": log.rows, "duplicates": duplicates[number], "rejects": log.count}
         counts["accepted"] = pairs.accepted[number]
-        sources.append(layout.source_of(log.path, digest, log.format, terms.columns, **counts))
+        sources.append(layout.source_of(log.path, digests[log.path], log.format, terms.columns, **counts))
     return replace(manifest, sources=tuple(sources), parts=tuple(parts), threads=pairs.threads(count))
 
 
@@ -258,7 +256,7 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
     Return the number of messages in each file that repeat an earlier message exactly.
     """
     duplicates = Counter[int]()
-    for batch in store.query("messages_repeats_told"):
+    for batch in store.query("messages_repeats"):
         for row in batch.to_pylist():
             if row["same"]:
                 duplicates[row["file"]] += 1

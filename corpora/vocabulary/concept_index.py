@@ -24,7 +24,7 @@ class Shown(NamedTuple):
     language: str
 
 
-def vocabularies_there() -> list[dict[str, Any]]:
+def vocabulary_rows() -> list[dict[str, Any]]:
     """Return a dict for each version of each vocabulary, sorted by name and version.
 
     The keys are vocabulary, version, concepts, schemes, languages, source, sha256 and imported_at.
@@ -80,7 +80,9 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     labels_by_concept = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
     nameless = {key: Shown(key, "") for key in vocabulary.concepts.values_list("key", flat=True)}
-    return nameless | {key: _shown(labels, language) for key, labels in labels_by_concept.items()}
+    return nameless | {
+        key: Shown(*label_in(labels[True] or labels[False], language)) for key, labels in labels_by_concept.items()
+    }
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
@@ -101,10 +103,6 @@ def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels
     for concept, tag, text, is_preferred in rows:
         labels[concept][is_preferred].setdefault(tag, text)
     return labels
-
-
-def _shown(labels: _Labels, language: str) -> Shown:
-    return Shown(*label_in(labels[True] or labels[False], language))
 
 
 def label_of_scheme(scheme: Scheme, language: str) -> str:
@@ -300,6 +298,8 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
     closest: language tags, starting with the one closest to the given language
     """
 
+    ranks = [When(language=tag, then=Value(rank)) for rank, tag in enumerate(closest)]
+
     def last_unless(condition: Q) -> Case:
         return Case(When(condition, then=Value(0)), default=Value(1))
 
@@ -307,19 +307,13 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
-        # If `closest` is empty, _place would be a constant, which PostgreSQL would read as a column number.
-        *([_closeness(closest)] if closest else []),
+        # If `closest` is empty, the rank would be a constant, which PostgreSQL would read as a column number.
+        *([Case(*ranks, default=Value(len(ranks)))] if ranks else []),
         Length("plain"),
         "plain",
         "concept__key",
         "text",
     ).select_related("concept")
-
-
-def _closeness(closest: Sequence[str]) -> Case:
-    return Case(
-        *(When(language=tag, then=Value(rank)) for rank, tag in enumerate(closest)), default=Value(len(closest))
-    )
 
 
 def _in_slices(labels: QuerySet[Label], limit: int) -> Iterator[Label]:

@@ -259,7 +259,12 @@ def finish(thesaurus: Thesaurus, where: str) -> None:
             faults.add(f"Concept {key} is related to itself. Remove the link.")
     with faults.gathered():
         _check_no_cycle(terms)
-    _check_schemes(thesaurus, faults)
+    for key, term in terms.items():
+        for scheme in sorted(term.schemes - thesaurus.groups.keys()):
+            faults.add(f"Concept {key} is in the unknown scheme {scheme}. Add the scheme, or remove the link.")
+    for scheme, group in thesaurus.groups.items():
+        if group.within and group.within not in thesaurus.groups:
+            faults.add(f"Scheme {scheme} is in the unknown domain {group.within}. Add the domain.")
     faults.check(where)
     for key, term in terms.items():
         for related_key in term.related:
@@ -281,15 +286,6 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
             f"The broader concepts form a cycle of {len(cycle) - 1:,}: {' → '.join(shown_cycle)}. Remove one of these "
             "links."
         ) from None
-
-
-def _check_schemes(thesaurus: Thesaurus, faults: Faults) -> None:
-    for key, term in thesaurus.terms.items():
-        for scheme in sorted(term.schemes - thesaurus.groups.keys()):
-            faults.add(f"Concept {key} is in the unknown scheme {scheme}. Add the scheme, or remove the link.")
-    for scheme, group in thesaurus.groups.items():
-        if group.within and group.within not in thesaurus.groups:
-            faults.add(f"Scheme {scheme} is in the unknown domain {group.within}. Add the domain.")
 
 
 def _remove_uninformative_schemes(thesaurus: Thesaurus) -> None:

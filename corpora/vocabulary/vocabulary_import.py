@@ -24,7 +24,7 @@ from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, 
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file, opened
 from corpora.sources.documents import XmlError, check_xml
-from corpora.sources.text import NOT_UTF8, NUL, RepeatedKey, check_encoding, fields_said, object_from_pairs
+from corpora.sources.text import NOT_UTF8, NUL, RepeatedKey, check_encoding, field_count, object_from_pairs
 from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
@@ -190,7 +190,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     missing = MISSING - {cells[id_index].strip() for _, cells in lines if id_index < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
-            faults.add(f"line {number:,}: The row has {fields_said(cells)}, but the header has {len(columns):,}.")
+            faults.add(f"line {number:,}: The row has {field_count(cells)}, but the header has {len(columns):,}.")
             continue
         row: dict[str, Any] = dict(zip(columns, cells, strict=False))
         lists = {name: [part for part in cell.split("|") if part.strip() not in missing] for name, cell in row.items()}

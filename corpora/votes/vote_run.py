@@ -99,10 +99,6 @@ def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, st
     return Pieces(folder)
 
 
-def done_with(directory: Path) -> None:
-    shutil.rmtree(directory / "voting", ignore_errors=True)
-
-
 _CHUNK_ROWS = 2_000
 PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # number of posts in a piece
 # The number of chunks that are sent to each worker in advance. A worker thus need not wait for this process, which also
@@ -147,13 +143,16 @@ def prelabel(
         parts = [manifest.parts[index] for index in missing]
         with _voting(name, directory, parts, k, versions, processes, progress) as voted:
             for index, old in ((index, saved[index]) for index in missing):
-                file = directory / "votes" / _fresh_name(index + 1, old)
+                # The old votes stay until the new ones are committed, so the new file needs a name of its own.
+                fresh = layout.part_name(index + 1)
+                again = old is not None and old.name == fresh
+                file = directory / "votes" / (fresh.replace(".parquet", "-again.parquet") if again else fresh)
                 with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
                     rows, agreed = _write(next(voted), file)
                     votes = layout.VotesPart(file.name, rows, agreed, layout.digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
                     layout.write_manifest(name, manifest)
-                done_with(directory)
+                shutil.rmtree(directory / "voting", ignore_errors=True)
                 if old:
                     (file.parent / old.name).unlink()
     return manifest
@@ -176,15 +175,6 @@ def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, 
         if votes.versions.get(detector) != version
     )
     return f"Corpus {name} has votes by {changed}."
-
-
-def _fresh_name(number: int, old: layout.VotesPart | None) -> str:
-    """Return a name for a new file that the manifest does not use.
-
-    The old votes can therefore stay until the new ones are committed.
-    """
-    name = layout.part_name(number)
-    return name.replace(".parquet", "-again.parquet") if old and old.name == name else name
 
 
 @contextmanager

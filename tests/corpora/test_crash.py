@@ -137,7 +137,7 @@ def test_votes_and_predictions_killed_and_made_again_end_with_the_same_bytes(
     [
         ("storage.intake", "_STAGING"),
         ("storage.intake", "deduplicate"),
-        ("storage.record_import", "write_manifest"),
+        ("storage.layout", "write_manifest"),
     ],
 )
 def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):

@@ -36,7 +36,7 @@ def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(data_dir):
         store.rows("given", pa.table({"id": ["a", "b"], "lang": ["de", "en"], "fields": [1, 2]}))
         store.select("predicted", "given", {"id": "id", "label": "lang"})  # under other names
         rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
-        assert rows == store.found("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
+        assert rows == store.fetch("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
         store.define("defined", "label_counts")
         store.keep("kept", "label_counts")
         store.connection.execute("INSERT INTO given VALUES ('c', 'de', 3)")

@@ -167,7 +167,7 @@ def test_the_circles_are_those_that_walking_finds(data_dir):
         with asking("nothing") as store:
             store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
             find_circles(store)
-            assert {int(row["id"]) for row in store.found("messages_in_circles")} == circles_of(parents)
+            assert {int(row["id"]) for row in store.fetch("messages_in_circles")} == circles_of(parents)
 
     check()
 

@@ -333,7 +333,7 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
     with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
         _write_pairs(store, folder, with_text)
-        counts = store.found("split_counts")
+        counts = store.fetch("split_counts")
         sizes = Counter[str]()
         for row in counts:
             if pairs.responses.of in ("all", row["split"]):

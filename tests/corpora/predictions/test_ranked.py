@@ -9,7 +9,7 @@ from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor
 from corpora.predictions.rankings import ranked_for
-from corpora.storage.inventory import delete_predictions, predictors_there
+from corpora.storage.inventory import delete_predictions, predictor_rows
 from corpora.storage.layout import corpus_dir, manifest_of
 from tests.corpora.on_disk import bytes_of
 
@@ -47,12 +47,12 @@ def test_a_run_is_kept_by_its_scores_listed_as_ranked_and_deleted(importing, cap
     output = importing("\n".join(reversed(RUN.splitlines())))
     assert "Predictor mine@1 of corpus acts: already imported from mine.run.gz." in output
     assert bytes_of("acts") == before
-    [row] = predictors_there("acts")
+    [row] = predictor_rows("acts")
     assert (row["predictor"], row["posts"], row["of"], row["ranked"]) == ("mine@1", 3, 4, True)
     call_command("predictors", "acts")
     assert "ranked" in capsys.readouterr().out
     delete_predictions("acts", "mine")
-    assert predictors_there("acts") == []
+    assert predictor_rows("acts") == []
     assert list((corpus_dir("acts") / "predictions").iterdir()) == []
 
 
@@ -72,13 +72,13 @@ def test_another_run_needs_another_version_and_another_system_is_another_predict
 def test_once_the_corpus_has_grown_a_run_may_say_more_under_the_same_version(importing, import_corpus, write):
     importing()
     import_corpus("acts", write("more.jsonl", [ACTS[0] | {"id": "a5"}]), fields="headline body")
-    [row] = predictors_there("acts")
+    [row] = predictor_rows("acts")
     assert (row["posts"], row["of"], row["complete"]) == (3, 5, False)
     with pytest.raises(CommandError, match="in 1 record: a1"):
         importing(RUN.replace("0.93", "0.1"))
     importing(RUN + "a5 Q0 9 1 1 s\n")
     assert ranked_for("acts", "mine", ["a1", "a5"]) == {"a1": ["1565", "2443"], "a5": ["9"]}
-    [row] = predictors_there("acts")
+    [row] = predictor_rows("acts")
     assert (row["posts"], row["complete"]) == (4, True)
 
 

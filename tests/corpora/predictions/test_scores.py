@@ -55,7 +55,7 @@ def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
     assert dropped_by() == {"b": ("detoxify",), "c": ("words",)}
     assert filter_counts("talk") == {"pairs": 2, "dropped": 2, "lacking": 0}
     with filtering("talk") as store:
-        assert sorted((row["id"], row["dropped"]) for row in store.found("filtered")) == [("b", 1), ("c", 1)]
+        assert sorted((row["id"], row["dropped"]) for row in store.fetch("filtered")) == [("b", 1), ("c", 1)]
 
 
 def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
