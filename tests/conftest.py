@@ -55,7 +55,7 @@ OF_THE_PROGRAM = (
     "tests.corpora.",
     "tests.docs.",
     "tests.inputs.",
-    "tests.test_server_load",
+    "tests.test_server_runs",
     "tests.test_notebook",
     "tests.test_package",
 )

@@ -223,13 +223,12 @@ def stages_picture() -> SafeString:
 
 def list_of_moves() -> SafeString:
     """Return the content of the picture as a list, which narrow screens show instead."""
-    return element("dl", *(part for stage in STAGES for part in _moves_from(stage)), class_="moves")
-
-
-def _moves_from(stage: str) -> list[SafeString]:
-    ends = [(end, events) for (start, end), events in arrows().items() if start == stage]
-    items = [element("dd", escaped(end), element("small", escaped(", ".join(events)))) for end, events in ends]
-    return [element("dt", escaped(stage)), *items] if items else []
+    parts = []
+    for stage in STAGES:
+        moves = [(end, ", ".join(events)) for (start, end), events in arrows().items() if start == stage]
+        parts += [element("dt", escaped(stage))] if moves else []
+        parts += [element("dd", escaped(end), element("small", escaped(events))) for end, events in moves]
+    return element("dl", *parts, class_="moves")
 
 
 def _arrow(route: Route, events: list[str]) -> list[SafeString]:

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -167,8 +168,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole report, with the content of report.json."""
-        copied: dict[str, Any] = json.loads(json.dumps(self._report))
-        return copied
+        return deepcopy(self._report)
 
     def to_pandas(self, table: str = "rows") -> "pd.DataFrame":
         """Return a table of the report.

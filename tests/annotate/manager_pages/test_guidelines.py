@@ -7,7 +7,7 @@ from annotate.controls.qualification import grant
 from annotate.models import Guidelines
 from annotate.quality.guideline_versions import current, new_version
 from tests.annotate.acts import state, words
-from tests.annotate.pages.test_bounded_guidelines import SAYS, WIDE
+from tests.annotate.pages.test_item_view import SAYS, WIDE
 
 GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
 PAGE = "/manage/tasks/crowd/guidelines/"

@@ -1,4 +1,4 @@
-"""Guidelines are shown whole on many pages: their size is bounded, and each version is rendered once."""
+"""Texts as pages show them: guidelines, whose size is bounded, rendered once, and long texts parted into paragraphs."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from annotate.actions.open_task import read_guidelines
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds.file_sections import LONGEST_GUIDELINES, guidelines_fault
 from annotate.pages import item_view
+from annotate.pages.item_view import LONGEST, paragraphs
 from annotate.quality.guideline_versions import new_version
 from tests.annotate.conftest import DISPUTED
 
@@ -45,3 +46,32 @@ def test_a_version_is_rendered_once():
     shown = [item_view.markdown("# Read this, **all** of it") for _ in range(3)]
     assert shown[0] == "<h1>Read this, <strong>all</strong> of it</h1>\n"
     assert (item_view.markdown.cache_info().misses, item_view.markdown.cache_info().hits) == (1, 2)
+
+
+def test_short_lines_are_paragraphs_as_they_are():
+    assert paragraphs("One. Two.\n\n  Three.") == ["One. Two.", "", "  Three."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The council met again on Monday and put the matter off. ",
+        'She said: "Nobody has told us when it will be decided." ',
+        "明日の会議では予算について話し合う予定です。",
+        "उन्होंने कहा कि बैठक कल होगी और सब लोग आएँगे। ",
+        "هل ستبدأ المباراة في موعدها غدا مساء في العاصمة؟ ",
+    ],
+    ids=["english", "quotes", "japanese", "hindi", "arabic"],
+)
+def test_a_line_that_is_too_long_is_parted_at_ends_of_sentences(sentence):
+    text = sentence * 100
+    parts = paragraphs(text)
+    assert "".join(parts) == text
+    assert len(parts) > 3
+    assert max(map(len, parts)) < LONGEST
+    assert all(part.endswith(sentence[-6:]) for part in parts)
+
+
+def test_no_line_is_parted_behind_an_abbreviation_or_before_a_small_letter():
+    text = "Dr. Khan of the U.S. office met Mr. Obi at approx. nine " * 60
+    assert paragraphs(text) == [text]
