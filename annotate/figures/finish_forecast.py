@@ -13,7 +13,7 @@ from math import inf
 from operator import eq
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -33,7 +33,6 @@ from annotate.figures.finish_simulation import (
 )
 from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
-from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
@@ -100,24 +99,25 @@ def expected(task: Task) -> dict[str, Any]:
 
 
 def _waiting(task: Task) -> list[dict[str, Any]]:
-    queued = task.units.work().queued().order_by()
-    counted = queued.values(queue=F("language")).annotate(
-        units=Count("pk"),
-        answers=Sum("redundancy"),
-        agreed=Count("pk", filter=~Q(agreed_label="")),
-        known=Count("pk", filter=~Q(known_answer="")),
-        needs=Max("redundancy"),
-        several=Count("pk", filter=Q(redundancy__gt=1)),
+    counts = (
+        task.units.work()
+        .queued()
+        .order_by()
+        .values("language")
+        .annotate(
+            agreed=Count("pk", filter=~Q(agreed_label="")),
+            known=Count("pk", filter=~Q(known_answer="")),
+            needs=Max("redundancy"),
+            several=Count("pk", filter=Q(redundancy__gt=1)),
+        )
     )
-    answered = Judgment.objects.live().answers().filter(unit__in=queued).order_by().values_list("unit__language")
-    answers = dict(answered.annotate(Count("pk")))
-    readers = readers_of([Routes.load(task)])[task.pk]
-    people = {"readers": readers.reads, "qualified": readers.passed, "able": readers.able}
+    by_queue = {row.pop("language"): row for row in counts}
     rows = [
-        {"queue": row["queue"], "name": label_name(row["queue"])}
-        | {**row, "answers": row["answers"] - answers.get(row["queue"], 0)}
-        | {name: len(of.get(row["queue"], ())) for name, of in people.items()}
-        for row in counted
+        {"queue": state["queue"], "name": state["name"], "units": state["waiting"], "answers": state["missing"]}
+        | by_queue[state["queue"]]
+        | {"readers": state["readers"], "qualified": state["passed"], "able": state["able"]}
+        for state in queue_states(task)["queues"]
+        if state["waiting"]
     ]
     return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
 
