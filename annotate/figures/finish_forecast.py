@@ -13,7 +13,7 @@ from math import inf
 from operator import eq
 from typing import Any
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, F, Max, Q, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -99,19 +99,14 @@ def expected(task: Task) -> dict[str, Any]:
 
 
 def _waiting(task: Task) -> list[dict[str, Any]]:
-    counts = (
-        task.units.work()
-        .queued()
-        .order_by()
-        .values("language")
-        .annotate(
-            agreed=Count("pk", filter=~Q(agreed_label="")),
-            known=Count("pk", filter=~Q(known_answer="")),
-            needs=Max("redundancy"),
-            several=Count("pk", filter=Q(redundancy__gt=1)),
-        )
+    counts = task.units.work().queued().order_by().values(queue=F("language"))
+    counts = counts.annotate(
+        agreed=Count("pk", filter=~Q(agreed_label="")),
+        known=Count("pk", filter=~Q(known_answer="")),
+        needs=Max("redundancy"),
+        several=Count("pk", filter=Q(redundancy__gt=1)),
     )
-    by_queue = {row.pop("language"): row for row in counts}
+    by_queue = {row["queue"]: row for row in counts}
     rows = [
         {"queue": state["queue"], "name": state["name"], "units": state["waiting"], "answers": state["missing"]}
         | by_queue[state["queue"]]

@@ -1,7 +1,6 @@
 """Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences about results of actions."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -31,9 +30,14 @@ from annotate.reports.tables import (
 Rows = Iterable[dict[str, Any]]
 
 
-def corpora_table(rows: Rows) -> Table:
+def corpora_table(rows: Rows, address: Callable[[str], str] = lambda name: "", sort: str = "") -> Table:
+    """Return the table of corpora.
+
+    address: function that returns the URL of a corpus; by default, corpora have no links.
+    sort: requested order, from the URL.
+    """
     heads = (
-        Column("corpus", "corpus"),
+        Column("corpus", "corpus", says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"]))),
         numbered("rows", "rows"),
         Column("holds", "kind"),
         Column("voted", "with votes", NUMBER, lambda row: _votes(row, row["voted"], row["rows"])),
@@ -44,20 +48,7 @@ def corpora_table(rows: Rows) -> Table:
         Column("predictors", "predictions by", NAME, lambda row: ", ".join(row["predictors"])),
         Column("note", "", NOTE, lambda row: row["fault"]),
     )
-    return table("Corpora", heads, rows)
-
-
-def corpora_on_page(rows: Rows, address: Callable[[str], str], sort: str = "") -> Table:
-    """Return the table of corpora for a page.
-
-    address: function that returns the URL of a corpus.
-    sort: requested order, from the URL.
-    """
-    corpora = corpora_table(rows)
-    linked = replace(
-        corpora.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"]))
-    )
-    return table("Corpora", (linked, *corpora.columns[1:]), rows, slug="corpora", asked=sort)
+    return table("Corpora", heads, rows, slug="corpora", asked=sort)
 
 
 def _votes(row: dict[str, Any], part: int, whole: int) -> Cell:

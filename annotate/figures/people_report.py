@@ -252,10 +252,11 @@ HEADINGS = (*TIMESHEET[:-1], "active hours")
 
 
 def everybody_table(people: Rows, sort: str, address: Address) -> Table:
+    groups = Column("groups", "groups", SENTENCE, lambda row: ", ".join(row["groups"]))
     heads = (
         Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
         Column("languages", "reads (level)", SENTENCE, _languages),
-        *([Column("groups", "groups", SENTENCE, _groups)] if any(row["groups"] for row in people) else []),
+        *([groups] if any(row["groups"] for row in people) else []),
         Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
         *numbers({"answers": "answers", "decisions": "decisions"}),
@@ -282,10 +283,6 @@ def _languages(row: dict[str, Any]) -> Cell:
     """Return a cell with an annotator's languages, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
     return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
-
-
-def _groups(row: dict[str, Any]) -> str:
-    return ", ".join(row["groups"])
 
 
 def _hours(key: str, words: str) -> Column:

@@ -98,14 +98,6 @@ def without_pause(annotator: Annotator, current_time: datetime | None = None) ->
     return current_time - end
 
 
-def is_long(stretch: timedelta) -> bool:
-    return stretch >= LONG
-
-
-def minutes(stretch: timedelta) -> int:
-    return int(stretch.total_seconds() // 60)
-
-
 # --- All answers
 
 

@@ -63,7 +63,7 @@ CUT = 160  # maximum length of a cell in the sample of a file, in characters
 def corpora(request: UserRequest) -> HttpResponse:
     rows = corpus_rows()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - an argument
-    table = overview_report.corpora_on_page(rows, address, sort_of(request)) if rows else None
+    table = overview_report.corpora_table(rows, address, sort_of(request)) if rows else None
     return manage_page(request, "corpora", table=table)
 
 

@@ -7,6 +7,7 @@ comes from htmx, and otherwise redirects.
 """
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -78,7 +79,7 @@ def rest(request: UserRequest, annotator: Annotator) -> HttpResponse:
 def _rest(annotator: Annotator) -> dict[str, Any]:
     """Return the context with the minutes worked without a break, or with 0 if no break needs to be suggested."""
     stretch = personal_progress.without_pause(annotator)
-    return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
+    return {"minutes": stretch // timedelta(minutes=1) if stretch >= personal_progress.LONG else 0}
 
 
 def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotate.figures.personal_progress import answers_by, is_long, minutes, without_pause, worked
+from annotate.figures.personal_progress import LONG, answers_by, without_pause, worked
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
 from annotate.work import flags
@@ -104,7 +104,7 @@ def worked_for(ann, task, lasts, gap=4):
 def test_after_fifty_minutes_without_a_pause_of_five_a_quiet_word_is_said(make_task, ann, as_ann):
     task = make_task([DISPUTED] * 20)
     worked_for(ann, task, 52)
-    assert minutes(without_pause(ann)) == 52
+    assert without_pause(ann) // timedelta(minutes=1) == 52
     sentence = "You have been at work for 52 minutes without a pause."
     for address in ("/", "/tasks/task/", "/rest/"):
         assert sentence in words(as_ann.get(address).text)
@@ -116,18 +116,18 @@ def test_whoever_has_paused_or_rests_is_told_nothing(make_task, ann, as_ann):
     task, now = make_task([DISPUTED] * 40), timezone.now()
     for ago in [*range(60, 30, -3), *range(24, -1, -3)]:
         answered(ann, task, **at(now - timedelta(minutes=ago), 10))
-    assert not is_long(without_pause(ann))
+    assert without_pause(ann) < LONG
     assert as_ann.get("/rest/").text.strip() == ""
     worked_for(ann, task, 55)
-    assert is_long(without_pause(ann))
-    assert not is_long(without_pause(ann, timezone.now() + timedelta(minutes=5, seconds=1)))
+    assert without_pause(ann) >= LONG
+    assert without_pause(ann, timezone.now() + timedelta(minutes=5, seconds=1)) < LONG
 
 
 def test_a_long_document_is_no_pause(make_task, ann):
     task, now = make_task([DISPUTED] * 3), timezone.now()
     answered(ann, task, **at(now - timedelta(minutes=30), 25 * 60))
     answered(ann, task, **at(now, 29 * 60))
-    assert minutes(without_pause(ann, now)) == 55
+    assert without_pause(ann, now) // timedelta(minutes=1) == 55
 
 
 # --- the first page
