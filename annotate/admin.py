@@ -1,10 +1,10 @@
-"""The admin site: read-only lists of database rows, and forms for changes that no manager page offers.
+"""The admin site: the history of changes, and forms for changes that no manager page offers.
 
 These changes are rights of accounts, corrections of gold answers, and qualifications without a test. The forms do not
 write rows themselves but call the functions that make such changes elsewhere, for example in annotate/controls.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,9 @@ import knox.admin  # noqa: F401 - registers what is unregistered below
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -24,23 +23,13 @@ from knox.models import AuthToken
 from annotate.controls.gold_answers import answered, check_correction, correct
 from annotate.controls.qualification import check_grant, grant
 from annotate.core.refusals import Refusal
-from annotate.kinds import KINDS
-from annotate.kinds.interface_language import negative
 from annotate.models import (
     Annotator,
     GoldAnswer,
-    Guidelines,
-    Judgment,
     Qualification,
-    Task,
-    Transition,
-    Trial,
-    TrialAnswer,
-    Unit,
 )
 from annotate.quality.guideline_versions import majors
 from annotate.work import accounts
-from corpora.models import Corpus, Draw
 
 admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
@@ -52,11 +41,10 @@ admin.site.unregister([AuthToken, User, Group])
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
-    _TabularInline = admin.TabularInline[Any, Any]
     _ModelForm = forms.ModelForm[Any]
     _UserAdmin = UserAdmin[User]
 else:
-    _ModelAdmin, _TabularInline, _ModelForm = admin.ModelAdmin, admin.TabularInline, forms.ModelForm
+    _ModelAdmin, _ModelForm = admin.ModelAdmin, forms.ModelForm
     _UserAdmin = UserAdmin
 
 
@@ -84,179 +72,23 @@ def shown_in_form(check: Callable[..., object], *arguments: Any) -> None:
         raise forms.ValidationError(str(refusal)) from refusal
 
 
-# --- Records
+# --- People, and the changes that managers made
 
 
-class ByCode(admin.AllValuesFieldListFilter):
-    """A list filter by a code such as a language. The filter shows each code with its names.
-
-    The codes come from the tasks, because collecting them from a million rows would take seconds.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        tasks = Task.objects.prefetch_related("draws")
-        codes: Any = sorted({code for task in tasks for code in self.codes(task)})
-        self.lookup_choices = codes
-
-    def codes(self, task: Task) -> Sequence[str]:
-        codes: list[str] = task.languages or task.labels
-        return codes
-
-    def has_output(self) -> bool:
-        return len(self.lookup_choices) > 1
-
-    def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        for choice in super().choices(changelist):
-            code = str(choice["display"])
-            names = dict.fromkeys(kind.pages.called(code) for kind in KINDS.values())
-            words = ", ".join(name for name in names if name != code)
-            yield {**choice, "display": f"{code} ({words})" if words else code or "none"}
+@admin.register(Annotator)
+class AnnotatorAdmin(ReadOnly):
+    list_display = ["user", "pseudonym", "adjudicates"]
+    list_filter = ["adjudicates", "user__is_active"]
+    search_fields = ["user__username", "user__first_name", "user__last_name", "=languages__language"]
+    search_help_text = "name, user name, or the code of a language that they read"
+    list_select_related = ["user"]
 
 
-class ByLabel(ByCode):
-    def codes(self, task: Task) -> Sequence[str]:
-        if task.vocabulary_id is not None:
-            return []  # a label is a set of concepts, and nearly every set is unique
-        negatives = [negative(code) for code in task.labels] if any(draw.language for draw in task.draws.all()) else []
-        return [*task.labels, *negatives, *filter(None, [task.kind.undefined.label])]
+@admin.register(LogEntry)
+class HistoryAdmin(ReadOnly):
+    """The history of changes that managers made on their pages and in the admin site."""
 
-
-class ByDecoy(admin.SimpleListFilter):
-    title, parameter_name = "decoy", "decoy"
-
-    def lookups(self, request: HttpRequest, model_admin: _ModelAdmin) -> list[tuple[str, str]]:
-        return [("yes", "Yes"), ("no", "No")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() is None:
-            return queryset
-        return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
-
-
-Column = Callable[[Any, Any], object]  # a method that shows a row in a column of a list
-
-
-class ByDate(admin.DateFieldListFilter):
-    """A list filter by the date of judgments.
-
-    There is no index by time alone, so the query names all annotators to use the index by annotator and time.
-    """
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
-        rows = super().queryset(request, queryset)
-        everybody = Annotator.objects.order_by().values("pk")
-        return rows.filter(annotator__in=everybody) if rows is not None and self.used_parameters else rows
-
-
-def column(
-    show: Callable[[Any], object], description: str, ordering: str | None = None, *, boolean: bool | None = None
-) -> Column:
-    """Return a column of a list, which shows the result of `show(row)`."""
-    return admin.display(lambda self, row: show(row), description=description, ordering=ordering, boolean=boolean)
-
-
-def label_column(task: Callable[[Any], Task]) -> Column:
-    """Return a column of a list, which shows the short form of a row's label.
-
-    task: function that returns the task of a row
-    """
-    return column(lambda row: task(row).kind.pages.short(row.label), "label", "label")
-
-
-class OfUnit(_TabularInline):
-    extra = 0
-    can_delete = False
-    readonly_fields = ["called"]
-    called = label_column(lambda row: row.unit.task)
-
-
-class JudgmentInline(OfUnit):
-    model = Judgment
-    fields = ["annotator", "kind", "called", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
-
-
-class TransitionInline(OfUnit):
-    model = Transition
-    fk_name = "unit"
-    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "called", "by"]
-
-
-class TrialAnswerInline(OfUnit):
-    model = TrialAnswer
-    fields = ["position", "gold_answer", "called", "answered_at"]
-    called = label_column(lambda row: row.trial.task)
-
-
-@admin.register(Unit)
-class UnitAdmin(ReadOnly):
-    list_display = ["position", "task", "text", "asked", "stage", "round", "language", "called", "agreed_label"]
-    list_display += ["decoy"]
-    list_filter = ["task", "stage", ("asked", ByCode), "audited", ByDecoy, ("language", ByCode), ("label", ByLabel)]
-    search_fields = ["item__key", "item__text"]
-    ordering = ["-pk"]
-    list_select_related = ["task", "item"]
-    inlines = [JudgmentInline, TransitionInline]
-    text = column(lambda unit: unit.in_a_line[:80], "text")
-    called = label_column(lambda unit: unit.task)
-    decoy = column(lambda unit: bool(unit.known_answer), "decoy", "known_answer", boolean=True)
-
-
-@admin.register(Judgment)
-class JudgmentAdmin(ReadOnly):
-    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "comment"]
-    list_display += ["active_seconds", "voided_at"]
-    list_filter = ["unit__task", ("answered_at", ByDate), "kind", ("label", ByLabel)]
-    search_fields = ["unit__item__key", "unit__item__text", "comment", "=annotator__user__username"]
-    ordering = ["-pk"]
-    list_select_related = ["annotator__user", "unit__item", "unit__task"]
-    text = column(lambda judgment: judgment.unit.in_a_line[:80], "text")
-    called = label_column(lambda judgment: judgment.unit.task)
-
-
-@admin.register(Trial)
-class TrialAdmin(ReadOnly):
-    list_display = ["annotator", "task", "language", "kind", "number", "score", "passed", "finished_at"]
-    list_filter = ["task", "language", "kind", "passed"]
-    search_fields = ["annotator__user__username"]
-    list_select_related = ["annotator__user", "task"]
-    ordering = ["-pk"]
-    inlines = [TrialAnswerInline]
-    score = column(lambda trial: "–" if trial.right is None else f"{trial.right} of {trial.asked}", "right")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        trials: QuerySet[Trial] = super().get_queryset(request)
-        return trials.annotate(asked=Count("answers"))
-
-
-# Model -> options of its list. These models need no ModelAdmin of their own.
-LISTS: dict[type[Model], dict[str, Any]] = {
-    Annotator: {
-        "list_display": ["user", "pseudonym", "adjudicates"],
-        "list_filter": ["adjudicates", "user__is_active"],
-        "search_fields": ["user__username", "user__first_name", "user__last_name", "=languages__language"],
-        "search_help_text": "name, user name, or the code of a language that they read",
-        "list_select_related": ["user"],
-    },
-    Draw: {
-        "list_display": [
-            *("corpus", "design", "language", "predictor", "seed", "asked", "size", "frame_size", "parameters"),
-            *("extends", "created_at"),
-        ],
-        "list_filter": ["corpus", "design", "predictor", "language"],
-    },
-    Guidelines: {
-        "list_display": ["task", "language", "version", "created_at"],
-        "list_filter": ["task", "language"],
-        "list_select_related": ["task"],
-    },
-    Task: {"list_display": ["name", "title", "kind_slug", "is_open", "created_at"]},
-    Corpus: {"list_display": ["name", "created_at"]},
-    # The history of changes that managers made on their pages and in the admin site.
-    LogEntry: {"list_display": ["action_time", "user", "content_type", "object_repr", "change_message"]},
-}
-for model, options in LISTS.items():
-    admin.site.register(model, ReadOnly, **options)
+    list_display = ["action_time", "user", "content_type", "object_repr", "change_message"]
 
 
 # --- Gold answers
@@ -296,7 +128,7 @@ class GoldAnswerForm(_ModelForm):
 @admin.register(GoldAnswer)
 class GoldAnswerAdmin(Undeletable):
     form = GoldAnswerForm
-    list_filter = ["task", "purpose", ("item__language", ByCode)]
+    list_filter = ["task", "purpose", "item__language"]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
     fields = ["task", "purpose", "record", "label", "explanation"]
@@ -313,11 +145,15 @@ class GoldAnswerAdmin(Undeletable):
             right, asked = counts(gold.task).get(gold.item_id, (0, 0))
             return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "no answers yet"
 
-        return ["text", "task", "language", "purpose", "called", right]
+        return ["text", "task", "item__language", "purpose", "called", right]
 
-    text = column(lambda gold: gold.item.text[:80], "text", "item__text")
-    language = column(lambda gold: gold.item.language, "language", "item__language")
-    called = column(lambda gold: gold.task.kind.name(gold.label), "label", "label")
+    @admin.display(description="text", ordering="item__text")
+    def text(self, gold: GoldAnswer) -> str:
+        return str(gold.item.text[:80])
+
+    @admin.display(description="label", ordering="label")
+    def called(self, gold: GoldAnswer) -> str:
+        return gold.task.kind.name(gold.label)
 
     def record(self, gold: GoldAnswer) -> SafeString:
         fields = ((name, gold.item.fields[name]) for name in gold.task.kind.fields)
@@ -387,7 +223,8 @@ class QualificationAdmin(Undeletable):
 
         return ["annotator", "task", "language", "major", holds, "by", "at"]
 
-    by = column(lambda row: "test" if row.trial_id else f"exempted by {row.granted_by}", "by")
+    def by(self, qualification: Qualification) -> str:
+        return "test" if qualification.trial_id else f"exempted by {qualification.granted_by}"
 
     def save_model(self, request: HttpRequest, obj: Qualification, form: Any, change: bool) -> None:
         assert isinstance(request.user, User)

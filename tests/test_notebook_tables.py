@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 import assay
-from annotate.actions.evaluate import ACTION as EVALUATE
+from annotate.actions.evaluate import evaluate_action
 from annotate.kinds import Answer
 from annotate.notebook import lazy_rows
 from annotate.notebook.lazy_rows import AssayError, of_dicts, told
@@ -190,7 +190,7 @@ def test_a_gold_set_has_rows_and_the_figures_of_the_command_whatever_the_predict
         report = evaluation.to_dict()
         return {key: value for key, value in report.items() if key not in ("predictor", "files")}
 
-    by_command = EVALUATE.perform({"predictions": str(path), "gold": [folder]}).data
+    by_command = evaluate_action.perform({"predictions": str(path), "gold": [folder]}).data
     assert gold.report(path).to_dict() == gold.report(str(path)).to_dict() == json.loads(json.dumps(by_command))
     frame = pd.DataFrame(labels.items(), columns=["id", "label"])
     for evaluation in (gold.report(labels), gold.report(frame, name="This classifier")):

@@ -81,6 +81,9 @@ class Outcome:
     status: int = 0
 
 
+Run = Callable[[dict[str, Any], Progress], Outcome]
+
+
 @dataclass(frozen=True)
 class Action:
     """An operation that a manager runs from a command or a page.
@@ -94,17 +97,17 @@ class Action:
         such function or it returns an empty list, the action runs at once
     on_files: whether the action uses only files, so that it needs no database
     checks: function that raises the refusals that are known without doing the work; pages call it before they queue a
-        job
+        job. The values that it returns are added to those for `run` and `asks`.
     """
 
     name: str
     does: str
     options: tuple[Option, ...]
-    run: Callable[[dict[str, Any], Progress], Outcome]
+    run: Run
     refuses: tuple[type[Exception], ...] = ()
     asks: Callable[[dict[str, Any]], list[str]] | None = None
     on_files: bool = False
-    checks: Callable[[dict[str, Any]], object] | None = None
+    checks: Callable[[dict[str, Any]], Values | None] | None = None
 
     def read(self, inputs: Values) -> dict[str, Any]:
         """Return the values of all options. Raise ActionError if a value is invalid.
@@ -117,13 +120,13 @@ class Action:
         for option in self.options:
             try:
                 values[option.name] = option.value(inputs.get(option.name))
-            except OptionError as error:
+            except (OptionError, ActionError) as error:
                 raise ActionError(str(error), option=option.name) from error
         return values
 
     def perform(self, inputs: Values, progress: Progress | None = None) -> Outcome:
         """Run the action. Raise ActionError if it is refused, and Cancelled if the user cancels it."""
-        values = self.read(inputs)
+        values = self.check(inputs)
         with self._refusing():
             return self.run(values, progress or Progress())
 
@@ -131,16 +134,14 @@ class Action:
         """Return the values of all options. Raise ActionError if the action would refuse them at once."""
         values = self.read(inputs)
         with self._refusing():
-            if self.checks:
-                self.checks(values)
-        return values
+            return {**values, **(self.checks(values) or {})} if self.checks else values
 
     def foretell(self, inputs: Values) -> list[str]:
         """Return sentences about what the action would do, which the user must confirm.
 
         The list is empty if no confirmation is needed. Raise ActionError if the action would be refused.
         """
-        values = self.read(inputs)
+        values = self.check(inputs)
         with self._refusing():
             return self.asks(values) if self.asks else []
 
@@ -150,11 +151,8 @@ class Action:
         try:
             yield
         except refusals as refusal:
-            status, option = (
-                getattr(refusal, "status", 1),
-                getattr(refusal, "option", "") or self._named_in(str(refusal)),
-            )
-            raise ActionError(str(refusal), status, option) from refusal
+            option = getattr(refusal, "option", "") or self._named_in(str(refusal))
+            raise ActionError(str(refusal), getattr(refusal, "status", 1), option) from refusal
 
     def _named_in(self, refusal: str) -> str:
         """Return the name of the first option that a refusal mentions, or "" if it mentions none."""
@@ -163,17 +161,12 @@ class Action:
         return next(mentioned, "")
 
 
-def action(
-    name: str,
-    does: str,
-    *options: Option,
-    refuses: tuple[type[Exception], ...] = (),
-    asks: Callable[[dict[str, Any]], list[str]] | None = None,
-    on_files: bool = False,
-    checks: Callable[[dict[str, Any]], object] | None = None,
-) -> Callable[[Callable[[dict[str, Any], Progress], Outcome]], Action]:
-    """Return a decorator that turns a function into an Action. The parameters are those of Action."""
-    return lambda run: Action(name, does, options, run, refuses, asks, on_files, checks)
+def action(name: str, does: str, *options: Option, **more: Any) -> Callable[[Run], Action]:
+    """Return a decorator that turns a function into an Action.
+
+    more: the other fields of the action
+    """
+    return lambda run: Action(name, does, options, run, **more)
 
 
 class Encoder(DjangoJSONEncoder):
@@ -184,6 +177,7 @@ class Encoder(DjangoJSONEncoder):
 
 
 def task_named(name: str) -> Task:
+    """Return the task with this name. Raise ActionError if there is none."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         names = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
@@ -196,7 +190,7 @@ def task_named(name: str) -> Task:
 THE_FILE = "How to read the file"
 LEAVING = "Origin and licence of the texts"
 
-TASK = Option("task", required=True, argument=True, help="the task's name")
+TASK = Option("task", task_named, required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
 FILE = Option("file", Path, required=True, argument=True, shown="FILE", help="the file to read")
 FORMAT = Option("format", choices=tuple(FORMATS), help="the format, if the file name does not show it", group=THE_FILE)
@@ -235,13 +229,7 @@ TEXT_MAY_LEAVE = Option(
 )
 SOURCE = Option("source", default="", help="the origin of the texts, for the dataset card", group=LEAVING)
 LONGEST_LINE = Option(
-    "longest_line",
-    whole_number,
-    MAX_LINE,
-    least=1,
-    shown="BYTES",
-    help="longer lines are rejected",
-    group=THE_FILE,
+    "longest_line", whole_number, MAX_LINE, least=1, shown="BYTES", help="longer lines are rejected", group=THE_FILE
 )
 MAX_REJECTS = Option(
     "max_rejects",

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import TASK, Action, Outcome, Progress, Values, action, column, task_named
+from annotate.actions.action import TASK, Outcome, Progress, Values, action, column
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
@@ -34,18 +34,22 @@ OPTIONS = (
         help="also count repeated answers that import_judgments --keep-repeats has imported",
         group=COUNTING,
     ),
-    Option(
-        "ordinal",
-        flag,
-        False,
-        help="treat the labels as ordered grades",
-        group=COUNTING,
-    ),
+    Option("ordinal", flag, False, help="treat the labels as ordered grades", group=COUNTING),
 )
 
 
-def run(values: Values, progress: Progress) -> Outcome:
-    task = task_named(values["task"])
+@action(
+    "agreement",
+    "Show how much the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
+    "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the rest. With true "
+    "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. "
+    "For answers with several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each annotator "
+    "and, with true labels, of the majority.",
+    *OPTIONS,
+    refuses=(JudgmentFileError, UnknownLabel, UnorderedLabels),
+)
+def agreement_action(values: Values, progress: Progress) -> Outcome:
+    task = values["task"]
     gold = values["gold"]
     truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS), task.labels) if gold else None
     report = agreement_statistics.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
@@ -95,19 +99,6 @@ def _lines(tables: list[Table], longest: int, sentences: list[str]) -> list[str]
     return [*(line for table in tables for line in (as_lines(table), "")), *note, *sentences]
 
 
-ACTION = Action(
-    "agreement",
-    "Show how much the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
-    "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the rest. With true "
-    "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. "
-    "For answers with several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each annotator "
-    "and, with true labels, of the majority.",
-    OPTIONS,
-    run,
-    (JudgmentFileError, UnknownLabel, UnorderedLabels),
-)
-
-
 # --- Preferences between systems
 
 
@@ -121,7 +112,7 @@ ACTION = Action(
     refuses=(NoPreferences,),
 )
 def preferences_action(values: Values, progress: Progress) -> Outcome:
-    task = task_named(values["task"])
+    task = values["task"]
     report = preference_statistics.report(task)
     if not report["all"]["judgments"]:
         return Outcome([f"Task {task.name}: no answers count yet."], data=report)

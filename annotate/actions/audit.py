@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotate.actions.action import TASK, Action, ActionError, Outcome, Progress, Values, task_named
+from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action
 from annotate.actions.opening_summary import NOT_KEPT, lacking
 from annotate.controls import audit_report
 from annotate.controls.agreement_audit import add_audits, contest_all
@@ -46,9 +46,22 @@ WIDTH = Option(
 DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts would be added, by language")
 
 
-def run(values: Values, progress: Progress) -> Outcome:
-    task = task_named(values["task"])
-    _check_options(task, values)
+@action(
+    "audit",
+    "Show the results of a task's audits, checks and decoys, and which further work would narrow the interval of "
+    "accuracy most. --contest and --add send more agreed posts to people; --add with --checks has adjudicators check "
+    "more posts that a single reader decided.",
+    TASK,
+    WIDTH,
+    CONTEST,
+    ADD,
+    CHECKS,
+    LANGUAGES,
+    DRY_RUN,
+    checks=lambda values: check(values),
+)
+def audit_action(values: Values, progress: Progress) -> Outcome:
+    task = values["task"]
     if values["add"]:
         return _add(task, values)
     if values["contest"]:
@@ -60,7 +73,8 @@ def run(values: Values, progress: Progress) -> Outcome:
     return _with_further_work(task, outcome, values["width"] and values["width"] / 100)
 
 
-def _check_options(task: Task, values: Values) -> None:
+def check(values: Values) -> None:
+    task: Task = values["task"]
     add, contest, checks, audited = values["add"], values["contest"], values["checks"], task.kind.audits_agreement
     if add and contest:
         raise ActionError(
@@ -119,14 +133,3 @@ def _with_further_work(task: Task, outcome: Outcome, wished_width: float | None)
     if further["rows"]:
         lines += ["", as_lines(plan_report.further_table(further, lambda row: plan_report.command(row, task.name)))]
     return Outcome(lines, outcome.warned, {**outcome.data, "further_work": further})
-
-
-ACTION = Action(
-    "audit",
-    "Show the results of a task's audits, checks and decoys, and which further work would narrow the interval of "
-    "accuracy most. --contest and --add send more agreed posts to people; --add with --checks has adjudicators check "
-    "more posts that a single reader decided.",
-    (TASK, WIDTH, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
-    run,
-    checks=lambda values: _check_options(task_named(values["task"]), values),
-)

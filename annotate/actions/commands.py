@@ -10,7 +10,6 @@ import re
 import sys
 from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, NoReturn
@@ -22,9 +21,21 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from annotate.actions.action import Action, ActionError, Encoder, Progress
-from annotate.actions.database import prepare_new
+from annotate.actions.database import prepare
 from annotate.actions.registry import MODULES, action_named
-from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
+from annotate.core.option import (
+    Option,
+    OptionError,
+    codes,
+    days,
+    flag,
+    fraction,
+    labels,
+    points,
+    share,
+    whole_number,
+    words,
+)
 from annotate.exit_status import CALLED_WRONGLY
 from corpora.storage.layout import corpora_on_disk
 from corpora.system import VERSION
@@ -32,19 +43,16 @@ from corpora.system import VERSION
 # Headings of the first and the last group in the help.
 NEEDED, OTHERS = "Required", "Options"
 LISTS = ("CODES", "LABELS", "WORDS")  # metavars of options whose value is a list in one argument
+DELAY = 1e-9  # seconds; any delay keeps a progress bar from appearing before the first step
 PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
 # (pattern of argparse's message, our message). argparse writes `argument --k: ...`, whereas our messages begin with the
 # name of the option.
 WORDS = (
     (r"the following arguments are required: (.+)", "Required arguments are missing: \\1."),
-    (r"one of the arguments (.+) is required", "One of these arguments is required: \\1."),
     (r"unrecognized arguments: (.+)", "Unknown arguments: \\1."),
     (r"argument ([^:]+): expected (?:one|at least one) argument", "\\1 requires a value."),
-    (r"argument ([^:]+): expected (\d+) arguments", "\\1 requires \\2 values."),
     (r"argument ([^:]+): not allowed with argument (.+)", "\\1 and \\2 cannot be used together."),
     (r"argument ([^:]+): ignored explicit argument (.+)", "\\1 does not accept a value, but \\2 was passed."),
-    (r"argument ([^:]+): invalid choice: (.+) \(choose from (.+)\)", "\\1 cannot be \\2. Valid values: \\3."),
-    (r"argument ([^:]+): invalid \w+ value: (.+)", r"\1 cannot be \2."),
     (r"ambiguous option: (\S+) could match (.+)", "\\1 is ambiguous. It could be \\2."),
 )
 
@@ -120,6 +128,7 @@ class Command(BaseCommand):
     # System checks inspect the code, so it is enough that the tests run them.
     requires_system_checks = []
     name = ""  # if empty, the command has the name of its module
+    options: Sequence[Option] = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         subcommand = self.name or subcommand
@@ -154,6 +163,23 @@ class Command(BaseCommand):
         parser.set_defaults(traceback=True)
         return parser
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        # Positional arguments that are not required are listed among the options.
+        groups, usage = {NEEDED: parser._positionals, "": parser._optionals}, ["%(prog)s"]
+        for option in sorted(self.options, key=lambda option: not option.required):
+            heading = NEEDED if option.required else option.group
+            if heading not in groups:
+                groups[heading] = parser.add_argument_group(heading)
+            usage.append(_add(groups[heading], option))
+        parser.usage = " ".join(filter(None, [*usage, "[options]"]))
+
+    def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the options. Raise CommandError if one is invalid."""
+        try:
+            return {option.name: option.value(inputs[option.name]) for option in self.options}
+        except OptionError as error:
+            raise CommandError(str(error)) from error
+
     def get_version(self) -> str:
         return VERSION
 
@@ -168,6 +194,10 @@ SHOWN: Mapping[Callable[[str], Any], str] = {
 }
 
 
+YES = Option("yes", flag, False, help="do not ask for confirmation")
+JSON = Option("json", flag, False, help="print one JSON document instead of text")
+
+
 class ActionCommand(Command):
     """The command that runs an action."""
 
@@ -176,40 +206,26 @@ class ActionCommand(Command):
     def __init__(self, action: Action) -> None:
         super().__init__()
         self.action, self.name, self.help = action, action.name, action.does
+        self.options = (*action.options, *([YES] if action.asks else []), JSON)
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        required = [_first_line(option) for option in self.action.options if option.required or option.argument]
-        parser.usage = " ".join(["%(prog)s", *required, "[options]"])
-        # Positional arguments that are not required are listed among the options.
-        groups = {NEEDED: parser._positionals, "": parser._optionals}
-        for option in sorted(self.action.options, key=lambda option: not option.required):
-            heading = NEEDED if option.required else option.group
-            if heading not in groups:
-                groups[heading] = parser.add_argument_group(heading)
-            _add(groups[heading], option)
-        if self.action.asks:
-            parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-        parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        if self._called_from_command_line and not self.action.on_files and prepare_new():
+    def handle(self, *args: Any, **options: Any) -> None:
+        if self._called_from_command_line and not self.action.on_files and prepare(only_new=True):
             # The message helps users who mistyped the data folder or the database.
             with_corpora = f"Created a new, empty database. The files in {settings.DATA_DIR} are unchanged."
             without_corpora = f"Created a new data folder: {settings.DATA_DIR}."
             self.stderr.write(with_corpora if corpora_on_disk() else without_corpora)
-        return super().execute(*args, **options)
-
-    def handle(self, *args: Any, **options: Any) -> None:
         inputs = {option.name: options[option.name] for option in self.action.options}
-        as_json = bool(options.get("json"))
+        as_json = bool(options["json"])
+        # With --json, write everything except the JSON document to stderr.
+        progress = _Bar(self, self.stderr if as_json else self.stdout)
         try:
-            if self.action.asks and not options.get("yes") and (consequences := self.action.foretell(inputs)):
+            if self.action.asks and not options["yes"] and (consequences := self.action.foretell(inputs)):
                 self._ask(consequences)
-            # With --json, write everything except the JSON document to stderr.
-            with closing(_Bar(self, self.stderr if as_json else self.stdout)) as progress:
-                outcome = self.action.perform(inputs, progress)
+            outcome = self.action.perform(inputs, progress)
         except ActionError as error:
             raise CommandError(str(error), returncode=error.status) from error
+        finally:
+            progress.bar.close()
         for sentence in outcome.warned:
             self.stderr.write(sentence)
         if as_json:
@@ -260,31 +276,34 @@ def value_of(option: Option) -> str:
     return option.shown or choices or SHOWN.get(option.read, option.name.upper())
 
 
-def _first_line(option: Option) -> str:
-    """Return a required option or a positional argument in the form that the usage line has."""
-    value = f"{value_of(option)} ..." if option.argument and option.several else value_of(option)
-    return f"{option.spelled} {value}" if not option.argument else value if option.required else f"[{value}]"
+def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> str:
+    """Add an option to an argparse parser. argparse only splits the command line; the action reads the values.
 
-
-def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
-    """Add an option to an argparse parser. argparse only splits the command line; the action reads the values."""
-    description = option.help_text().replace("%", "%%")
+    Return the form in which the usage line has the option. It is empty for an option that is not required.
+    """
+    description, value = option.help_text().replace("%", "%%") or argparse.SUPPRESS, value_of(option)
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
         either.add_argument(option.spelled, dest=option.name, action="store_const", const=True, help=description)
         if option.opposite:
             name, other = option.opposite
             either.add_argument(f"--{name}", dest=option.name, action="store_const", const=False, help=other)
-        return
-    settings: dict[str, Any] = {"help": description, "metavar": value_of(option)}
+        return ""
     if option.argument:
         nargs = "+" if option.several else None if option.required else "?"
-        parser.add_argument(option.name, nargs=nargs, **settings)
-        return
-    settings |= {"dest": option.name, "required": option.required}
-    if option.several:
-        settings |= {"action": "extend", "nargs": "+"} if option.in_a_row else {"action": "append"}
-    parser.add_argument(option.spelled, **settings)
+        parser.add_argument(option.name, nargs=nargs, help=description, metavar=value)
+        value = f"{value} ..." if option.several else value
+        return value if option.required else f"[{value}]"
+    several: dict[str, Any] = {"action": "extend", "nargs": "+"} if option.in_a_row else {"action": "append"}
+    parser.add_argument(
+        option.spelled,
+        dest=option.name,
+        required=option.required,
+        help=description,
+        metavar=value,
+        **(several if option.several else {}),
+    )
+    return f"{option.spelled} {value}" if option.required else ""
 
 
 class _Bar(Progress):
@@ -292,22 +311,20 @@ class _Bar(Progress):
 
     def __init__(self, command: ActionCommand, out: OutputWrapper) -> None:
         self._out, self._err, self._name = out, command.stderr, command.action.name
-        self._bar = tqdm(disable=True)
-        self._shown: dict[str, Any] = {}
-
-    def close(self) -> None:
-        self._bar.close()
+        self.bar = tqdm(disable=True)
 
     def begin(self, total: int | None, unit: str) -> None:
         if self._err.isatty():
-            self._shown = {"total": total, "unit": unit, "unit_scale": True}
+            self.bar.close()
+            shown: dict[str, Any] = {"desc": self._name, "file": self._err, "leave": False, "unit_scale": True}
+            # The delay hides the bar until the first step, because the action may still be refused.
+            self.bar = tqdm(total=total, unit=unit, delay=DELAY, **shown)
 
     def advance(self, count: int = 0) -> None:
-        if self._shown:
-            self._bar = tqdm(**self._shown, desc=self._name, file=self._err, leave=False)
-            self._shown = {}
-        self._bar.update(count)
+        if not self.bar.n:
+            self.bar.refresh()
+        self.bar.update(count)
 
     def say(self, sentence: str) -> None:
-        self._bar.clear()
+        self.bar.clear()
         self._out.write(sentence)

@@ -1,9 +1,7 @@
 """Functions that create and migrate the database, in one process at a time, and find harmful PostgreSQL settings."""
 
 import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 from django.conf import settings
 from django.core import checks
@@ -14,52 +12,30 @@ from django.db.migrations.recorder import MigrationRecorder
 from corpora.system import FOLDER, check_not_away
 
 
-def prepare() -> None:
-    with _migration_lock() as lock:
-        _migrate(lock, is_new=_is_new(lock))
+def prepare(*, only_new: bool = False) -> bool:
+    """Create or update the tables, in one process at a time. Return whether the database was new.
 
-
-def prepare_new() -> bool:
-    """Create the tables if the database is new, so that any command may be the first one that a user runs.
-
-    Return whether the database was new. If an older version of Assay created it, it stays unchanged until `assay serve`
-    runs, because the user should make a backup first.
+    only_new: whether to leave a database unchanged that an older version of Assay created, because the user should make
+        a backup before `assay serve` updates it
     """
-    # Check only while holding the lock, because another process may be creating the tables.
-    with _migration_lock() as lock:
-        is_new = _is_new(lock)
-        if is_new:
-            _migrate(lock, is_new=True)
-    return is_new
-
-
-def _is_new(lock: TextIO) -> bool:
-    """Return whether the database has no tables, or only some because a process was killed while it created them."""
-    lock.seek(0)
-    return _name() in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
-
-
-def _migrate(lock: TextIO, *, is_new: bool) -> None:
-    if is_new:
-        lock.write(f"{_name()}\n")
-        lock.flush()
-    call_command("migrate", verbosity=0)
-    lock.truncate(0)
-
-
-def _name() -> str:
-    return str(connection.settings_dict["NAME"])
-
-
-@contextmanager
-def _migration_lock() -> Iterator[TextIO]:
+    name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
-        check_not_away(_name())
+        check_not_away(name)
     # Reading the secret keys creates the data folder. If the environment has the keys, nothing has created it yet.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:
+        # Check only while holding the lock, because another process may be creating the tables.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
+        lock.seek(0)
+        # The lock file names a database whose tables are being created, in case the process is killed.
+        is_new = name in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
+        if is_new:
+            lock.write(f"{name}\n")
+            lock.flush()
+        if is_new or not only_new:
+            call_command("migrate", verbosity=0)
+            lock.truncate(0)
+    return is_new
 
 
 # --- PostgreSQL settings that slow Assay down or endanger saved answers

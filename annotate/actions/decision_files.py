@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, Progress, Values, action, column, task_named
+from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, Progress, Values, action, column
 from annotate.actions.judgment_files import list_rejects, rejects_file, rows_in
 from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
@@ -158,21 +158,20 @@ ASKED = 500  # maximum number of ids in one SQL statement
     ),
     column(COLUMNS, "label=language"),
     FORMAT,
-    checks=lambda values: _subjects(values),
+    checks=lambda values: _check(values),
 )
 def adjudicate_action(values: Values, progress: Progress) -> Outcome:
-    task, annotator, columns = _subjects(values)
     if not values["file"]:
-        return _list_units(task, annotator, values["out"])
-    return _import_decisions(task, annotator, values["file"], columns, values["format"], progress)
+        return _list_units(values["task"], values["adjudicator"], values["out"])
+    return _import_decisions(values, progress)
 
 
-def _subjects(values: Values) -> tuple[Task, Annotator, dict[str, str]]:
-    """Return the task, the adjudicator and the columns of the file.
+def _check(values: Values) -> dict[str, Any]:
+    """Return the adjudicator and the columns of the file.
 
     Raise ActionError if the options do not fit together.
     """
-    task = task_named(values["task"])
+    task: Task = values["task"]
     annotator = _adjudicator(values["as"], task)
     if bool(values["file"]) == bool(values["list"] or values["out"]):
         raise ActionError(
@@ -180,7 +179,7 @@ def _subjects(values: Values) -> tuple[Task, Annotator, dict[str, str]]:
         )
     if task.kind.form.refuses_files:
         raise ActionError(f"{task.name} {task.kind.form.refuses_files}")
-    return task, annotator, named_columns(values["column"], COLUMNS)
+    return {"adjudicator": annotator, "columns": named_columns(values["column"], COLUMNS)}
 
 
 def _adjudicator(name: str, task: Task) -> Annotator:
@@ -247,11 +246,10 @@ def _row(unit_and_cells: tuple[Any, list[str]]) -> dict[str, str]:
 # --- Decisions
 
 
-def _import_decisions(
-    task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress: Progress
-) -> Outcome:
+def _import_decisions(values: Values, progress: Progress) -> Outcome:
+    task, annotator, file = values["task"], values["adjudicator"], values["file"]
     rejects: Rejects = {}
-    rows = list(read_decisions(file, columns, format, rejects, task.labels))
+    rows = list(read_decisions(file, values["columns"], values["format"], rejects, task.labels))
     decisions = [row for row in rows if row.label]
     units = _units(task, {row.key for row in decisions})
     earlier_ids = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FORMAT, MAP, Action, ActionError, Outcome, Progress, Values, column
+from annotate.actions.action import FORMAT, MAP, ActionError, Outcome, Progress, Values, action, column
 from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.evaluation.joined_sets import audit_refusal
@@ -140,12 +140,7 @@ OF_ALL = (
     ),
 )
 OF_RANKED = (
-    Option(
-        "split",
-        choices=SPLITS,
-        help=f"measure only this split; for ranked labels by default {TEST}",
-        group=SETS,
-    ),
+    Option("split", choices=SPLITS, help=f"measure only this split; for ranked labels by default {TEST}", group=SETS),
     Option(
         "first",
         whole_number,
@@ -196,7 +191,20 @@ def check(values: Values) -> None:
                 raise ActionError(refusal, option=option)
 
 
-def run(values: Values, progress: Progress) -> Outcome:
+@action(
+    "evaluate",
+    "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same units. For posts: "
+    "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
+    "MCC by label, language, field and annotator agreement; for grades also their distance; for published formats "
+    "the measures from the articles that introduced them.",
+    *OF_ALL,
+    *OF_POSTS,
+    *OF_RANKED,
+    refuses=(EvaluationError, GoldSetError, RecordError),
+    on_files=True,
+    checks=lambda values: check(values),
+)
+def evaluate_action(values: Values, progress: Progress) -> Outcome:
     report = evaluate(**_arguments(values))
     out = values["out"]
     if out:
@@ -205,17 +213,3 @@ def run(values: Values, progress: Progress) -> Outcome:
     if "errors" in report:
         report["errors"] = report["errors"][:LISTED]
     return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
-
-
-ACTION = Action(
-    "evaluate",
-    "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same units. For posts: "
-    "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
-    "MCC by label, language, field and annotator agreement; for grades also their distance; for published formats "
-    "the measures from the articles that introduced them.",
-    (*OF_ALL, *OF_POSTS, *OF_RANKED),
-    run,
-    (EvaluationError, GoldSetError, RecordError),
-    on_files=True,
-    checks=check,
-)

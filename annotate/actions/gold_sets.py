@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, Progress, Values, action, task_named
+from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, Progress, Values, action
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core.draws.committed_draws import PURPOSES
 from annotate.core.draws.splits import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
-from annotate.goldsets.exporter import SPLITS, ExportError, export
+from annotate.goldsets.exporter import SPLITS, ExportError, check_export, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
@@ -61,9 +61,10 @@ OF_RECORDS = "Train, dev and test"
         "them. The task can never be reopened",
     ),
     refuses=(ExportError,),
+    checks=lambda values: _check(values),
 )
 def export_gold_action(values: Values, progress: Progress) -> Outcome:
-    task, out = task_named(values["task"]), values["out"]
+    task, out = values["task"], values["out"]
     options = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
     if values["tell_secret"]:
         closure.tell_secret(task)
@@ -86,6 +87,10 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
     labels = many(len(counts["by_label"]), "label")
     written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
     return Outcome([written], [sentence for sentence in warnings if sentence], manifest)
+
+
+def _check(values: Values) -> None:
+    check_export(values["task"], values["splits"], values["seed"], values["frequent_over"])
 
 
 # --- A published file

@@ -16,11 +16,11 @@ from annotate.actions.action import (
     MAX_REJECTS,
     SOURCE,
     TEXT_MAY_LEAVE,
-    Action,
     ActionError,
     Outcome,
     Progress,
     Values,
+    action,
     column,
     import_arguments,
     learn,
@@ -97,7 +97,17 @@ OPTIONS = (
 )
 
 
-def run(values: Values, progress: Progress) -> Outcome:
+@action(
+    "import_corpus",
+    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, of any "
+    "size. The encoding and the delimiter are recognized and reported. Each post needs an id and a text; author, "
+    "posted_at and url are optional. Mentions are masked and authors are hashed. With --fields, the rows are records "
+    "with several fields and a declared language; records are stored unchanged. A file is imported completely or not "
+    "at all. Run the command again after a crash, or to add files.",
+    *OPTIONS,
+    checks=lambda values: check(values),
+)
+def import_corpus_action(values: Values, progress: Progress) -> Outcome:
     name = values["corpus"]
     terms = Terms(**import_arguments(values, progress, *NAMES, "max_rejects"), **_terms(values))
     imported = []
@@ -254,16 +264,3 @@ def _file(outcome: Imported) -> dict[str, Any]:
     counts = ("rows", "accepted", "duplicates", "rejects")
     values = {name: getattr(source, name) for name in ("name", "sha256", "encoding", "delimiter", *counts)}
     return values | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
-
-
-ACTION = Action(
-    "import_corpus",
-    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, of any "
-    "size. The encoding and the delimiter are recognized and reported. Each post needs an id and a text; author, "
-    "posted_at and url are optional. Mentions are masked and authors are hashed. With --fields, the rows are records "
-    "with several fields and a declared language; records are stored unchanged. A file is imported completely or not "
-    "at all. Run the command again after a crash, or to add files.",
-    OPTIONS,
-    run,
-    checks=check,
-)

@@ -80,7 +80,8 @@ def _corpus_of(values: Mapping[str, Any]) -> str:
     """
     if corpus := values.get("corpus"):
         return str(corpus)
-    task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
+    named = values.get("task") or values.get("name")
+    task = named if isinstance(named, Task) else Task.objects.filter(name=named or "").first()
     return task.draw.corpus.name if task else ""
 
 

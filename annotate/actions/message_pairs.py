@@ -243,10 +243,10 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
         group=RESPONSE_SET,
     ),
     refuses=(ExportError,),
-    checks=lambda values: _plan(values),
+    checks=lambda values: {"plan": _plan(values)},
 )
 def export_pairs_action(values: Values, progress: Progress) -> Outcome:
-    corpus, out, plan = values["corpus"], values["out"], _plan(values)
+    corpus, out, plan = values["corpus"], values["out"], values["plan"]
     struck = read_struck(values["strike"]) if values["strike"] else Struck()
     manifest = export_pairs(corpus, out, plan, Responses(values["least"], values["most"], values["of"], struck))
     languages = manifest["languages"]

@@ -5,6 +5,7 @@ opening_summary.py builds the summary that is printed afterwards.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,27 +13,26 @@ from typing import Any
 from django.db import transaction
 
 from annotate.actions import opening_summary
-from annotate.actions.action import Action, ActionError, Outcome, Progress, Values, column
+from annotate.actions.action import TASK, ActionError, Outcome, Progress, Values, action, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
-from annotate.controls.gold_answers import GoldAnswerError, GoldRow, read_gold
+from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.core.option import Option, codes, flag, labels, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
-from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design, Wanted
+from annotate.kinds.designs import ALL, CLASSES, DESIGNS, DRAW, DRAW_OPTIONS, STREAM, Design, Wanted
 from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
-from annotate.models import AnnotatorLanguage, Task
+from annotate.models import AnnotatorLanguage
 from annotate.reports.tables import many
-from annotate.work import membership, task_creation
+from annotate.work import task_creation
 from annotate.work.membership import EVERYBODY, MEMBERS, OPEN_TO
 from annotate.work.routes import learn_languages
 from annotate.work.task_creation import DEPTH, Opened, TaskError
-from annotate.work.task_creation import Progress as Advance
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, code_of, finer
-from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns
+from corpora.storage.inventory import corpus_named
 from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
@@ -70,11 +70,7 @@ def of_task(option: Option) -> Option:
 
 QUESTION, KNOWN = "What people are asked", "Answers that are known already"
 DRY_RUN = Option(
-    "dry_run",
-    flag,
-    False,
-    help="only show the work it would create and who could do it; nothing is stored",
-    group=DRAW,
+    "dry_run", flag, False, help="only show the work it would create and who could do it; nothing is stored", group=DRAW
 )
 OPTIONS = (
     Option("name", required=True, argument=True, help="the task's name in addresses and commands"),
@@ -168,14 +164,10 @@ OPTIONS = (
 )
 
 
-# `open_new` or `extend`, below.
-Operation = Callable[[Values, Advance, Callable[[Opened], object]], tuple[Opened, list[str]]]
-
-
-def run(values: Values, progress: Progress, operation: Operation, *, extended: bool) -> Outcome:
-    """Open or extend a task, or only summarize what the operation would do."""
+def run(values: Values, progress: Progress) -> Outcome:
+    """Open or extend a task, or only summarize what this would do."""
     progress.begin(None, "unit")
-    size, is_dry_run = values["size"], values["dry_run"]
+    size, is_dry_run, extended = values["size"], values["dry_run"], values["extended"]
     foretold: list[Outcome] = []
 
     def undo(opened: Opened) -> None:
@@ -183,104 +175,55 @@ def run(values: Values, progress: Progress, operation: Operation, *, extended: b
         foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
         transaction.set_rollback(True)
 
-    opened, notes = operation(values, progress.advance, undo if is_dry_run else lambda opened: None)
+    then: Callable[[Opened], object] = undo if is_dry_run else lambda opened: None
+    opened = values["operation"](progress=progress.advance, then=then)
     # If the task is kept, summarize it after the transaction. This takes a while, and other users can write meanwhile.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
-    return replace(outcome, warned=[*outcome.warned, *notes])
+    return replace(outcome, warned=[*outcome.warned, *values["notes"]])
 
 
 # --- A new task
 
 
-def open_new(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
-    """Open a task. Return what was opened, and notes about the draw.
-
-    then: function that is called with the opened task before the transaction ends
-    """
-    kind, design, corpus = _subject(values)
-    draw_options = {name: values[name] for name in design.options if values[name] is not None}
-    languages = draw_options.pop("languages", None)
-    notes: list[str] = []
-
-    def complete(opened: Opened) -> None:
-        membership.open_to(opened.task, members_only=values["open_to"] == MEMBERS)
-        then(opened)
-
-    if languages == ALL and design.asks_each:
-        languages, notes = all_languages(corpus.name, values["predictor"])
-    opened = task_creation.open_task(
-        values["name"],
-        corpus,
-        kind,
-        seed=values["seed"],
-        design=design.name,
-        size=values["size"],
-        languages=None if languages in (None, ALL) else listed_codes(kind, languages),
-        chosen=draw_options,
-        guidelines=read_guidelines(values["guidelines"]) if values["guidelines"] else None,
-        gold=_gold(values),
-        suggest_from=values["suggest_from"],
-        progress=progress,
-        then=complete,
-        **_fields(values, kind),
-    )
-    return opened, notes
-
-
-def check_new(values: Values) -> None:
-    """Raise what opening a task would refuse before it draws anything."""
-    kind, design, corpus = _subject(values)
-    if design.of_stream:
+def check_new(values: Values) -> dict[str, Any]:
+    """Return the operation that opens the task, and notes about the draw. Raise what is refused before it draws."""
+    name, kind = values["name"], kind_named(values["kind"], values["design"])
+    design = DESIGNS[values["design"] or kind.designs[0]]
+    check_design(kind, design, values)
+    corpus = corpus_named(values["corpus"])
+    if design.population == STREAM:
         manifest = manifest_of(corpus.name)
         check_posts(corpus.name, manifest)
         check_votes(corpus.name, manifest)
-    chosen = {name: values[name] for name in design.options if values[name] is not None}
+    chosen = {option: values[option] for option in design.options if values[option] is not None}
     design.check(chosen)
     if "predictor" in design.needs:
         find_predictor(corpus.name, chosen["predictor"])
-    languages = chosen.pop("languages", None)
-    listed = None if languages in (None, ALL) else listed_codes(kind, languages)
-    wanted = Wanted(corpus, kind, values["size"], values["seed"], listed, chosen)
-    task_creation.unsaved_task(values["name"], design, wanted, **_fields(values, kind))
-    read_guidelines(values["guidelines"])
-    _gold(values)
-
-
-def _subject(values: Values) -> tuple[Kind, Design, Corpus]:
-    """Return the kind, the design and the corpus of a new task."""
-    kind = kind_named(values["kind"], values["design"])
-    design = DESIGNS[values["design"] or kind.designs[0]]
-    check_design(kind, design, values)
-    corpus = Corpus.objects.filter(name=values["corpus"]).first()
-    if corpus is None:
-        names = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(
-            f"The corpus {values['corpus']!r} does not exist. Available corpora: {names}. To import one, see `assay "
-            "import_corpus --help`.",
-            option="corpus",
-        )
-    return kind, design, corpus
-
-
-def _fields(values: Values, kind: Kind) -> dict[str, Any]:
-    """Return the title, labels and options of a new task."""
-    answers = values["labels"]
-    return {
+    languages, notes = chosen.pop("languages", None), []
+    if languages == ALL:
+        languages, notes = all_languages(corpus.name, values["predictor"]) if design.asks_each else (None, [])
+    languages = listed_codes(kind, languages) if languages else None
+    draw = {"size": values["size"], "seed": values["seed"], "languages": languages, "chosen": chosen}
+    fields = {
         "title": values["title"],
-        "labels": labels_entered(kind, answers),
+        "labels": labels_entered(kind, values["labels"]) if values["labels"] else (),
         "reuse": values["reuse"],
-        "options": {name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
+        "options": {option: values[option] for option in TASK_OPTIONS if values.get(option) is not None},
+        "members_only": values["open_to"] == MEMBERS,
     }
-
-
-def _gold(values: Values) -> Sequence[GoldRow]:
-    """Return the records with known answers."""
-    return read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)) if values["gold"] else ()
+    task_creation.unsaved_task(name, design, Wanted(corpus, kind, **draw), **fields)
+    more = {
+        "gold": values["gold"] and read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
+        "guidelines": values["guidelines"] and read_guidelines(values["guidelines"]),
+        "suggest_from": values["suggest_from"],
+    }
+    operation = partial(task_creation.open_task, name, corpus, kind, design=design.name, **draw, **fields, **more)
+    return {"operation": operation, "extended": False, "notes": notes}
 
 
 def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
     """Return the labels that a manager entered. Languages may be separated by commas; they get their listed codes."""
-    return listed_codes(kind, chain(*map(codes, labels))) if labels and kind.routing.is_routed else labels
+    return listed_codes(kind, chain(*map(codes, labels))) if kind.routing.is_routed else labels
 
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
@@ -374,7 +317,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
             f"{kind.slug} tasks are not drawn {by_design}. Set --design to {', '.join(kind.designs)}, or choose "
             "another --kind."
         )
-    needed = ("corpus", "seed", *design.needs, *(["labels"] if design.names_answers else []))
+    needed = ("corpus", "seed", *design.needs, *(["labels"] if design.answers_from == CLASSES else []))
     if missing_options := [name for name in needed if not values[name]]:
         raise ActionError(f"--{missing_options[0]} is needed to open a task {by_design}.")
     if values["size"] is None and design.size == 0:
@@ -400,7 +343,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         **{name: name in kind.options for name in TASK_OPTIONS},
         **(dict.fromkeys(OF_AUDIT, False) if design.asks_all else {}),
         "languages": "languages" in design.options and (design.asks_each or not kind.routing.is_routed),
-        "labels": design.names_answers or (kind.routing.is_routed and not design.asks_each),
+        "labels": design.answers_from == CLASSES or (kind.routing.is_routed and not design.asks_each),
         "size": "sets" not in design.options,
         "reuse": design.asks_each or "reuse" in inputs,
         **{name: name in inputs for name in ("gold", "gold_column", "suggest_from")},
@@ -408,39 +351,30 @@ def not_had(kind: Kind, design: Design) -> set[str]:
     return {name for name, is_had in has.items() if not is_had}
 
 
-# --- A larger task
+# --- The actions
 
 
-def extend(values: Values, progress: Advance, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
-    return task_creation.extend_task(_extended(values), values["size"], progress, then), []
+def _check_extension(values: Values) -> dict[str, Any]:
+    task, size = values["name"], values["size"]
+    task_creation.check_extension(task, size)
+    return {"operation": partial(task_creation.extend_task, task, size), "extended": True, "notes": []}
 
 
-def _extended(values: Values) -> Task:
-    task = Task.objects.filter(name=values["name"]).first()
-    if task is None:
-        raise ActionError(f"There is no task {values['name']!r} to extend.", option="name")
-    return task
-
-
-ACTION = Action(
+open_task_action = action(
     "open_task",
     "Draw items from a corpus, open a task that asks a kind of question about them, and queue for people what "
     "machines cannot decide. --corpus and --seed are required, and for the uniform design also --size.",
-    OPTIONS,
-    lambda values, progress: run(values, progress, open_new, extended=False),
-    (TaskError, GoldAnswerError, KindError),
+    *OPTIONS,
+    refuses=(TaskError, GoldAnswerError, KindError),
     checks=check_new,
-)
-EXTEND = Action(
+)(run)
+extend_task_action = action(
     "extend_task",
     "Enlarge a task to a larger total size by drawing more units from the same corpus with the same seed. All other "
     "settings stay the same.",
-    (
-        Option("name", required=True, argument=True, help="the task's name"),
-        Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),
-        DRY_RUN,
-    ),
-    lambda values, progress: run(values, progress, extend, extended=True),
-    (TaskError,),
-    checks=lambda values: task_creation.check_extension(_extended(values), values["size"]),
-)
+    replace(TASK, name="name"),
+    Option("size", whole_number, required=True, least=1, help="the new total of units, not the number to add"),
+    DRY_RUN,
+    refuses=(TaskError,),
+    checks=_check_extension,
+)(run)

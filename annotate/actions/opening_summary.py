@@ -20,7 +20,7 @@ from annotate.figures.interval_width import Expected
 from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
 from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.models import Annotator, Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.table_formats import as_lines
@@ -44,19 +44,20 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
     is_dry_run: whether nothing is kept; if so, the summary also describes the expected work
     """
     task = opened.task
-    design = DESIGNS[task.draw.design]
+    design = DESIGNS[opened.samples[0].design]
     if design.answers_from:
-        outcome = (_balanced_summary if design.names_answers else _preference_summary)(opened, size)
+        outcome = (_balanced_summary if design.answers_from == CLASSES else _preference_summary)(opened, size)
+    elif summarize := next(filter(None, (control.opened for control in task.kind.quality_controls)), None):
+        outcome = Outcome(*summarize(opened, size, extended=extended))
     else:
-        of_controls = (of.opened(opened, size, extended=extended) for of in task.kind.quality_controls)
-        outcome = next((Outcome(*of) for of in of_controls if of), None) or _records_summary(opened)
+        outcome = _records_summary(opened)
     work = expected(task)
     if is_dry_run:
         forecast, interval_widths = forecast_of(task), _interval_widths(task)
         lines = [*_dry_run_lines(task, work, forecast), *_width_lines(interval_widths), *outcome.said, NOT_KEPT]
         work = {**work, "forecast": forecast, "widths": interval_widths}
     else:
-        lines = [*outcome.said, *plan_report.of_checks(work["checks"])]
+        lines = [*outcome.said, *(plan_report.of_checks(work["checks"]) if work["checks"] else ())]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         lines.insert(0, _contrast_summary(opened))
     # In a dry run, the table of the expected work already shows which queues lack readers.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from annotate.actions.action import CORPUS, Action, ActionError, Outcome, Progress, Values
+from annotate.actions.action import CORPUS, ActionError, Outcome, Progress, Values, action
 from annotate.core.estimation.label_errors import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.figures import draw_plan, plan_report
@@ -15,7 +15,7 @@ from annotate.models import Task
 from annotate.reports.numbers import in_points
 from annotate.reports.table_formats import as_lines, wrapped
 from annotate.reports.tables import many
-from corpora.storage.layout import manifest_of
+from corpora.storage.layout import check_posts, manifest_of
 
 BOTH = ("precision", "recall")
 WISHED, EXPECTED, PEOPLE = "Target", "Assumptions", "People"
@@ -70,26 +70,25 @@ OPTIONS = (
     ),
     Option("false_yes", share, 0.0, most=0.5, help="the share of decoys that readers answer with Yes", group=EXPECTED),
     Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
-    Option(
-        "seconds",
-        whole_number,
-        Kind.seconds,
-        help="seconds per post",
-        group=PEOPLE,
-        least=1,
-        most=3600,
-    ),
+    Option("seconds", whole_number, Kind.seconds, help="seconds per post", group=PEOPLE, least=1, most=3600),
     Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours per week", group=PEOPLE),
 )
 
 
-def run(values: Values, progress: Progress) -> Outcome:
+@action(
+    "plan",
+    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, to "
+    "get intervals of a given width.",
+    *OPTIONS,
+)
+def plan_action(values: Values, progress: Progress) -> Outcome:
     name, width = values["corpus"], values["width"] / 100
-    if manifest_of(name).fields:
-        raise ActionError(
-            f"Corpus {name} contains records, which detectors do not label, so plan cannot be used. To see how much "
-            f"people would have to read, run `assay open_task TASK --corpus {name} … --dry-run`."
-        )
+    check_posts(
+        name,
+        manifest_of(name),
+        "To see how much people would have to read of these records, run "
+        f"`assay open_task TASK --corpus {name} … --dry-run`.",
+    )
     task = draw_plan.usual_task(audit_share=values["audit_share"])
     stream = draw_plan.stream_of(name, task)
     available = draw_plan.languages_of(stream)
@@ -152,12 +151,3 @@ def _of_draw(
         else []
     )
     return Outcome(lines, warnings, {"corpus": name, "width": 100 * width, "size": size, **figures, "needed": needed})
-
-
-ACTION = Action(
-    "plan",
-    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, to "
-    "get intervals of a given width.",
-    OPTIONS,
-    run,
-)

@@ -162,8 +162,6 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
     first: position of the first added unit.
     """
-    if not (task.audit_share or task.audit_least):
-        return []
     added = task.units.exclude(agreed_label="").filter(position__gte=first)
     counts = further(audit_counts(task), task.audit_share, task.audit_least)
     return commitments.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
@@ -279,6 +277,7 @@ class Audit(QualityControl):
     """
 
     look_at = "audit"
+    draws_by = ("audit_share", "audit_least")
 
     def units_added(self, task: Task, first: int) -> int:
         chosen = choose_audits(task, first)

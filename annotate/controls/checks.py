@@ -350,6 +350,7 @@ class Checks(QualityControl):
 
     name = "checks"
     manifest_key = "checks"
+    draws_by = ("check_share",)
 
     def section(self, task: Task) -> Any:
         return report(task)

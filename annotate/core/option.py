@@ -219,16 +219,13 @@ class Option:
             return self.default
         if value == self.default:
             return self.default
-        return [self._one(word) for word in value] if self.several else self._one(value)
-
-    def _one(self, value: Any) -> Any:
-        if not isinstance(value, str):
-            return self.check(value)
+        items = value if self.several else [value]
         try:
-            read = self.read(value)
+            parsed = [self.read(item) if isinstance(item, str) else item for item in items]
         except OptionError as error:
             raise OptionError(f"{self.spelled}: {error}") from None
-        return self.check(read)
+        checked = [self.check(item) for item in parsed]
+        return checked if self.several else checked[0]
 
     def check(self, value: Any) -> Any:
         """Return a parsed value in the form in which it is stored.

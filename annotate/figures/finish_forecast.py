@@ -55,7 +55,7 @@ def expected(task: Task) -> dict[str, Any]:
 
     queues: a row for each queue, largest first; see below.
     unread: queues without readers.
-    audit, checks: expected work for these quality controls, see below; None if the kind does not have them.
+    audit, checks: expected work for these quality controls, see below; None if the task does not have them.
 
     A row for a queue has queue, name, units and:
 
@@ -94,7 +94,7 @@ def expected(task: Task) -> dict[str, Any]:
         "adjudicators": adjudication.adjudicators(task).count(),
         "audit": None,
         "checks": None,
-        **{key: work for control in task.kind.quality_controls for key, work in control.expected(task).items()},
+        **{key: work for control in task.drawing_controls for key, work in control.expected(task).items()},
     }
 
 

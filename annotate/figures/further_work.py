@@ -24,7 +24,7 @@ from annotate.figures.interval_width import (
     reading,
     width,
 )
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import DESIGNS, STREAM
 from annotate.models import Judgment, Task, Unit
 from annotate.work import moves
 
@@ -146,7 +146,7 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 def measures_accuracy(task: Task) -> bool:
     """Return whether a task measures a predictor's accuracy in the stream from which its posts are drawn."""
-    return task.kind.audits_agreement and DESIGNS[task.draw.design].of_stream
+    return task.kind.audits_agreement and DESIGNS[task.draw.design].population == STREAM
 
 
 def measured(task: Task) -> Measured:

@@ -38,7 +38,7 @@ from annotate.core.draws.splits import (
 )
 from annotate.goldsets.unit_rows import Lists, Units, cases, each, live, units_of, where
 from annotate.kinds.balanced_draw import CHANCES, FRAME, IDS, JOINT, NEEDED, SIZES
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Side, Task
 from annotate.quality import answer_models
@@ -368,7 +368,7 @@ class Export:
     @cached_property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
         """The ids in each balanced set, by language and name of the set; empty if the design is not balanced."""
-        return self.balancing.sets if self.design.names_answers else {}
+        return self.balancing.sets if self.design.answers_from == CLASSES else {}
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:

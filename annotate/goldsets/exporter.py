@@ -33,7 +33,7 @@ from annotate.goldsets.set_folder import DIGESTS, ExportError, digests_of, repla
 from annotate.goldsets.set_manifest import manifest_of_set
 from annotate.goldsets.unit_rows import as_lines, content, each, live, or_none, rows_of, units_of
 from annotate.kinds import Kind
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
@@ -69,7 +69,7 @@ def export(
 
     Raise ExportError if the set cannot be written.
     """
-    _check(task, splits, seed, frequent_over)
+    check_export(task, splits, seed, frequent_over)
     try:
         with replacing(out.resolve(), "export", task.name) as folder, one_moment():
             shares = splits or ("" if task.kind.records.split else SPLITS)
@@ -85,12 +85,12 @@ def export(
         raise ExportError(str(error)) from error
 
 
-def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
+def check_export(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
     """Raise ExportError if the options do not fit the task, or if the task cannot be exported now."""
     kind = task.kind
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed apply only to sets of records. A set of {kind.noun}s has no splits.")
-    if (splits or seed) and DESIGNS[task.draw.design].names_answers:
+    if (splits or seed) and DESIGNS[task.draw.design].answers_from == CLASSES:
         raise ExportError("The sets of this task were drawn when it was opened. Omit --splits and --seed.")
     if seed and kind.records.split and not splits:
         raise ExportError(

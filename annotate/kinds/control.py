@@ -89,11 +89,16 @@ class QualityControl:
     hides: whether the control hides items among the drawn ones
     switches: options that switch on the hooks for annotation: these run only if a task has a value for one of the
         options. If there are no switches, the hooks always run.
+    draws_by: options that say how many new units the control draws. The hooks `units_added` and `expected` run only if
+        a task has a value for one of the options. If there are no such options, these hooks always run.
     look_at: name of the command that reports on the control
     of_agreement: whether the control measures how reliable the detectors' agreement on posts is
     tabs: (URL name, title) of each page that the control adds to a task for managers
     manifest_key: key of the control's section in the manifest
     unit_columns: columns of units that the control needs for an export, as a mapping from field path to Arrow type
+    opened: method that summarizes a task after it was opened or enlarged; None for the default summary. It takes the
+        Opened object (work/task_creation.py), the requested size, and whether an existing task was enlarged. It returns
+        sentences, and sentences that warn of problems.
     """
 
     name: str = ""
@@ -101,11 +106,13 @@ class QualityControl:
     inputs: Sequence[str] = ()
     hides: bool = False
     switches: Sequence[str] = ()
+    draws_by: Sequence[str] = ()
     look_at: str = ""
     of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
     manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
+    opened: Callable[..., tuple[list[str], list[str]]] | None = None
 
     # --- Hooks for opening, changing and enlarging a task.
 
@@ -294,16 +301,6 @@ class QualityControl:
     def expected(self, task: Task) -> Mapping[str, Any]:
         """Return the additional work that the control is expected to cause, before annotation has begun."""
         return {}
-
-    def opened(self, opened: Any, size: int | None, *, extended: bool) -> tuple[list[str], list[str]] | None:
-        """Return sentences that summarize a task after it was opened or enlarged, and sentences that warn of problems.
-
-        size: requested number of units
-        extended: whether an existing task was enlarged
-
-        Return None for the default summary.
-        """
-        return None
 
 
 CONTROLS: dict[str, QualityControl] = {}

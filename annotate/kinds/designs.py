@@ -156,6 +156,7 @@ class Design:
     population: STREAM, AUTHORS or TRIGGERS; "" if the units are not posts
     sets: content of the gold sets
     answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""
+    asks_each: whether each language has its own question and its own draw
     asks_all: whether people label every drawn item, even if the detectors agree on it
     not_extended: what to do instead of enlarging a draw, if draws of this design cannot be enlarged; otherwise ""
     none_found: what to do if no post matches
@@ -170,35 +171,16 @@ class Design:
     population: str = ""
     sets: PostSets = PostSets()
     answers_from: str = ""
+    asks_each: bool = False
     asks_all: bool = False
     not_extended: str = ""
     none_found: str = ""
     check: Callable[[Mapping[str, Any]], object] = lambda chosen: None
 
     @property
-    def of_stream(self) -> bool:
-        """Whether the sets are samples of all posts."""
-        return self.population == STREAM
-
-    @property
     def by_author(self) -> bool:
         """Whether the sets are samples of posts by authors who, according to a predictor, wrote in the language."""
         return self.population == AUTHORS
-
-    @property
-    def by_trigger(self) -> bool:
-        """Whether the sets are samples of the posts that a predictor labels with the language."""
-        return self.population == TRIGGERS
-
-    @property
-    def names_answers(self) -> bool:
-        """Whether the possible answers are the classes that the draw names."""
-        return self.answers_from == CLASSES
-
-    @property
-    def asks_each(self) -> bool:
-        """Whether each language has its own question and its own draw."""
-        return "languages" in self.needs
 
     @property
     def of_uniform(self) -> bool:
@@ -273,6 +255,7 @@ DESIGNS: Mapping[str, Design] = {
             _with_predictor(sample_recall),
             options=("languages", "predictor", "history", "window"),
             needs=("predictor", "languages"),
+            asks_each=True,
             size=RECALL_SIZE,
             population=AUTHORS,
             # If the reader answers No, the post is not part of the population, so it is left out of the set.
@@ -289,6 +272,7 @@ DESIGNS: Mapping[str, Design] = {
             _with_predictor(sample_precision),
             options=("languages", "predictor", "window"),
             needs=("predictor", "languages"),
+            asks_each=True,
             size=PRECISION_SIZE,
             population=TRIGGERS,
             sets=PostSets(("precision",), "precision_oriented", has_negatives=True),
@@ -302,6 +286,7 @@ DESIGNS: Mapping[str, Design] = {
             lambda request: _with_predictor(partial(sample_triggers, unread=request.unread))(request),
             options=("languages", "predictor", "of"),
             needs=("predictor", "of", "languages"),
+            asks_each=True,
             size=None,
             population=TRIGGERS,
             sets=PostSets(("accuracy", "recall", "precision"), "unread_triggers", has_negatives=True),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext
 
 from annotate.kinds.control import CONTROLS, Permit, QualityControl, Routes, Task, Unit
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.forms import Form
 from annotate.kinds.interface_language import ENGLISH, interface_language, question_about, spoken
 from corpora.core.languages import LANGUAGES, LISTED, Language
@@ -451,7 +451,7 @@ class Kind:
     @property
     def answers_from_draw(self) -> bool:
         """Whether the draw determines the possible answers, for example the classes of documents."""
-        return any(DESIGNS[design].names_answers for design in self.designs)
+        return any(DESIGNS[design].answers_from == CLASSES for design in self.designs)
 
     def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
         """Return a copy of the kind in which some objects have other values, such as publication={"card": "…"}."""

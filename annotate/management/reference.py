@@ -4,21 +4,18 @@ In a Markdown file, a generated part stands between `<!-- generated: NAME -->` a
 command write_docs fills these parts in, and a test checks that the files are up to date.
 """
 
-import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from django.conf import settings
-from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
-from annotate.actions.action import address
-from annotate.actions.commands import ActionCommand, command_named, value_of
+from annotate.actions.action import address, task_named
+from annotate.actions.commands import command_named, value_of
 from annotate.actions.registry import COMMANDS
 from annotate.controls.concept_suggestions import CHOSEN
 from annotate.core import refusals
@@ -68,6 +65,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     named_file: "file, or name and file",
     address: "address",
     str: "text",
+    task_named: "text",
 }
 
 
@@ -99,61 +97,10 @@ def code(text: str) -> str:
 # --- Commands
 
 
-@dataclass(frozen=True)
-class Given:
-    """An argument or option of a command.
-
-    spelled: the argument or option as users write it
-    value: placeholder for the value
-    about: descriptions of the type and of the default
-    """
-
-    spelled: str
-    value: str
-    about: tuple[str, ...]
-    help: str
-    group: str = ""
-    argument: bool = False
-    required: bool = False
-
-
 @cache
-def our_commands() -> dict[str, BaseCommand]:
+def our_commands() -> dict[str, Any]:
     """Return a mapping from name to command, in the order in which users need the commands."""
     return {name: command_named(name) for group in COMMANDS.values() for name in group}
-
-
-def given_to(name: str) -> list[Given]:
-    command = our_commands()[name]
-    options = command.action.options if isinstance(command, ActionCommand) else ()
-    # Leave out options that all Django commands have, except a --version of our own, and options that --help hides.
-    common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
-    dests = {option.name for option in options}
-    parser_options = [
-        _of_argument(action)
-        for action in command.create_parser("assay", name)._actions
-        if (action.dest, type(action)) not in common and action.dest not in dests and action.help != argparse.SUPPRESS
-    ]
-    return [given for option in options for given in _of_option(option)] + parser_options
-
-
-def _of_option(option: Option) -> Iterator[Given]:
-    help, default = _parted(option.help_text())
-    is_plain = option.argument or option.choices or option.read is flag
-    value = "" if is_plain else value_of(option)
-    spelled = option.spelled if not option.argument else f"{option.name.upper()}{' …' if option.several else ''}"
-    notes = (_takes(option), "may be repeated" if option.several else "", default)
-    yield Given(spelled, value, notes, help, option.group, option.argument, option.required)
-    if option.opposite:
-        name, help_text = option.opposite
-        yield Given(f"--{name}", "", (), help_text, option.group)
-
-
-def _parted(help: str) -> tuple[str, str]:
-    """Split the help text of an option into the description and the note about the default at its end."""
-    match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
-    assert match
-    return match["help"], match["default"] or ""
 
 
 def _takes(option: Option) -> str:
@@ -168,38 +115,46 @@ def _takes(option: Option) -> str:
     return description
 
 
-def _of_argument(action: argparse.Action) -> Given:
-    argument = not action.option_strings
-    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-    choices = f"one of {', '.join(map(str, action.choices))}" if action.choices else ""
-    help, default = _parted(action.help or "")
-    spelled = metavar if argument else ", ".join(action.option_strings)
-    value = "" if argument or action.choices or action.nargs == 0 else metavar
-    return Given(spelled, value, (choices, default), help, "", argument, bool(action.required))
-
-
 def _command(name: str) -> str:
-    parameters = given_to(name)
-    arguments = [item.spelled if item.required else f"[{item.spelled}]" for item in parameters if item.argument]
-    required = [f"{parameter.spelled} …" for parameter in parameters if parameter.required and not parameter.argument]
-    more = ["[options]"] if any(not parameter.argument and not parameter.required for parameter in parameters) else []
-    usage = " ".join(["assay", name, *arguments, *required, *more])
     command = our_commands()[name]
-    does = command.action.does if isinstance(command, ActionCommand) else command.help
-    parts = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
-    for group in dict.fromkeys(parameter.group for parameter in parameters):
+    options = [option for option in command.options if option.help]
+    arguments = [option for option in options if option.argument]
+    others = [option for option in options if not option.argument]
+    usage = [_spelled(option) if option.required else f"[{_spelled(option)}]" for option in arguments]
+    usage += [f"{option.spelled} …" for option in others if option.required]
+    usage += [] if all(option.required for option in others) else ["[options]"]
+    parts = [f"## {name}", plain(command.help), f"```text\n{' '.join(['assay', name, *usage])}\n```"]
+    for group in dict.fromkeys(option.group for option in options):
         # Options without a group need a heading only if they follow a group with a heading.
         if group or len(parts) > 3:
             parts.append(f"### {name}: {group or 'Other options'}")
-        parts.append("\n".join(_told(parameter) for parameter in parameters if parameter.group == group))
+        parts.append("\n".join(entry for option in options if option.group == group for entry in _entries(option)))
     return "\n\n".join(parts)
 
 
-def _told(given: Given) -> str:
+def _spelled(option: Option) -> str:
+    return f"{option.name.upper()}{' …' if option.several else ''}" if option.argument else option.spelled
+
+
+def _entries(option: Option) -> Iterator[str]:
+    """Yield the list entry of an option and, if it has an opposite, the entry of that."""
+    match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", option.help_text(), re.DOTALL)
+    assert match
+    is_plain = option.argument or option.choices or option.read is flag
+    spelled = _spelled(option) if is_plain else f"{_spelled(option)} {value_of(option)}"
+    repeated = "may be repeated" if option.several else ""
+    required = "required" if option.required else ""
+    yield _entry(spelled, match["help"], required, _takes(option), repeated, match["default"])
+    if option.opposite:
+        name, help = option.opposite
+        yield _entry(f"--{name}", help)
+
+
+def _entry(spelled: str, help: str, *notes: str | None) -> str:
     """Return an entry of a list, with an option and its type on the first line and its description below."""
-    notes = " · ".join(filter(None, ("required" if given.required else "", *given.about)))
-    line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), notes and f"*{plain(notes)}*")))
-    help_text = plain(given.help)
+    about = " · ".join(filter(None, notes))
+    line = " ".join(filter(None, (code(spelled), about and f"*{plain(about)}*")))
+    help_text = plain(help)
     return f"- {line}\\\n  {help_text[:1].upper()}{help_text[1:]}{'' if help_text.endswith(('.', '?')) else '.'}"
 
 

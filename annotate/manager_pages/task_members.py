@@ -1,6 +1,6 @@
 """The part of a task's page People about its members: who works on the task, in which role, and how much.
 
-The changes are made by the action in actions/members.py, as by the command.
+The changes are made by the action in actions/task_management.py, as by the command.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from annotate.actions.action import ActionError
-from annotate.actions.members import members_action
+from annotate.actions.task_management import members_action
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics
 from annotate.kinds.interface_language import label_name

@@ -21,7 +21,7 @@ from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
 from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
-from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
+from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import DOCUMENT
@@ -285,7 +285,7 @@ def forecast(request: UserRequest) -> HttpResponse:
     The page requests this after each change of the form.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
-    if not (design in DESIGNS and DESIGNS[design].of_stream and kind.audits_agreement):
+    if not (design in DESIGNS and DESIGNS[design].population == STREAM and kind.audits_agreement):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
         # The action requires a name, but the name has no effect on the forecast.

@@ -210,6 +210,12 @@ class Task(_Options, models.Model):
         return tuple(control for control in listed if not control.switches or any(map(has, control.switches)))
 
     @property
+    def drawing_controls(self) -> tuple[QualityControl, ...]:
+        """The controls in `controls` that draw some of the units that are added to the task, for people to read."""
+        has = self.options.get
+        return tuple(control for control in self.controls if not control.draws_by or any(map(has, control.draws_by)))
+
+    @property
     def read_in(self) -> list[str]:
         """The languages of the task. If one is a coarse code such as zh, the languages that it covers are included."""
         finer = self.kind.finer

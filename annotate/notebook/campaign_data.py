@@ -241,6 +241,6 @@ def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
             raise AssayError(f"{action.name} has no option {name!r}.{near} Its options are: {', '.join(declared)}.")
         if declared[name].several and isinstance(value, str | Path):
             values[name] = [value]
-        elif declared[name].read is str and isinstance(value, int) and not isinstance(value, bool):
+        elif declared[name].read in (str, task_named) and isinstance(value, int) and not isinstance(value, bool):
             values[name] = str(value)  # a seed can be a word or a number
     return values

@@ -355,14 +355,14 @@ def choose(request: UserRequest, permit: Permit) -> HttpResponse:
 
 
 def undo(request: UserRequest, task: str) -> HttpResponse:
-    judgment = whole_number(request.POST.get("judgment"))
-    if judgment is None and "judgment" in request.POST:
+    judgment_id = whole_number(request.POST.get("judgment"))
+    if judgment_id is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form does not identify the answer to undo. Reload the page."))
     with acting(request.user, task) as permit:
-        lease = answer_changes.take_back(permit, judgment)
+        lease, judgment = answer_changes.take_back(permit, judgment_id)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _work(request, permit.after_reading(-1, answers=-1), [lease])
+    return _work(request, permit.after_reading(-1, answers=-int(judgment.kind == Judgment.ANSWER)), [lease])
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:

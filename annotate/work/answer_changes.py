@@ -66,11 +66,12 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     judgment_id: number of the judgment, None for the last one.
     """
     with acting(annotator.user, task.name) as permit:
-        return take_back(permit, judgment_id)
+        lease, _judgment = take_back(permit, judgment_id)
+    return lease
 
 
-def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
-    """Take back a judgment within the annotator's transaction, see `undo`."""
+def take_back(permit: Permit, judgment_id: int | None = None) -> tuple[Lease, Judgment]:
+    """Take back a judgment within the annotator's transaction, see `undo`. Return the new lease and the judgment."""
     annotator, task, permit = permit.annotator, permit.task, permit.to_revise()
     if task.kind.sensitive:
         # The unit will be read again and must not count twice.
@@ -120,7 +121,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
     count_answers(permit, judgment, -1)
-    return reopened
+    return reopened, judgment
 
 
 def _update_disturbing(unit: Unit) -> None:

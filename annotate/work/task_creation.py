@@ -20,7 +20,7 @@ from annotate.core.option import OptionError
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
-from annotate.kinds.designs import DESIGNS, SYSTEMS, Design, Wanted
+from annotate.kinds.designs import CLASSES, DESIGNS, STREAM, SYSTEMS, Design, Wanted
 from annotate.kinds.interface_language import question_about
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.preference_kind import labels_of
@@ -110,22 +110,6 @@ class Entry:
     known_answers: Mapping[int, str] = field(default_factory=dict)
     reused: Mapping[int, tuple[Unit, str]] = field(default_factory=dict)
 
-    def add_units(self, **how: Any) -> int:
-        """Let the quality controls change the entry, then create the units. Returns the number of units."""
-        for control in self.task.kind.quality_controls:
-            control.enter(self)
-        counts = add_units(
-            self.task,
-            self.items,
-            asked=self.asked,
-            known_answers=self.known_answers,
-            reuse=self.reused,
-            suggested=self.suggested,
-            **how,
-        )
-        self.opened.stages += counts
-        return counts.total()
-
 
 # --- new tasks
 
@@ -165,7 +149,7 @@ def open_task(
     guidelines: text of the guidelines in each language, None for the kind's own guidelines.
     progress: called while units are created.
     then: called with the result before the transaction is committed.
-    fields: title, labels and options of the task.
+    fields: title, labels and options of the task, and whether it is for members only.
 
     Raises TaskError, GoldAnswerError or CorpusError if the task is refused. Nothing is changed in that case.
     """
@@ -173,14 +157,16 @@ def open_task(
     size = how.size if size is None else size
     wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=frozenset(row.id for row in gold))
     # Read files before the transaction begins, because nobody else can write to the database during the transaction.
-    opened = _drawn(name, how, wanted, reuse=reuse, **fields)
+    opened = _drawn(unsaved_task(name, how, wanted, reuse=reuse, **fields), how, wanted)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, suggest_from, [*keys, *wanted.leave_out]) if suggest_from else {}
     progress(0)
     with transaction.atomic():
         save_new(task)
         add_first(task, guidelines or kind.guidelines)
-        (_add_each if how.asks_each else _add_all)(Entry(task, opened, corpus, seed, gold, reuse), how, progress)
+        entry = Entry(task, opened, corpus, seed, gold, reuse)
+        for samples in [[sample] for sample in opened.samples] if how.asks_each else [opened.samples]:
+            _add_units(replace(entry, asked=samples[0].language if how.asks_each else ""), samples, how, progress)
         if rankings:
             _store_suggestions(task, rankings)
         then(opened)
@@ -196,22 +182,32 @@ def unsaved_task(
     title: str = "",
     labels: Sequence[str] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
+    members_only: bool = False,
 ) -> Task:
     """Return the unsaved task, before anything is drawn for it.
+
+    options: options that differ from the kind's defaults.
 
     Raises TaskError if the task is refused.
     """
     kind = wanted.kind
+    if Task.objects.filter(name=name).exists():
+        raise TaskError(
+            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`.",
+            "name",
+        )
     if design.answers_from == SYSTEMS:
         labels = labels_of([*systems_of(wanted.chosen["systems"])])
-    elif design.names_answers:
+    elif design.answers_from == CLASSES:
         labels = _classes_and_answers(kind, labels)
     elif design.asks_each:
         labels = wanted.languages or labels
-    task = new_task(name, kind, title, labels, options, reuse=reuse)
+    task = imagined_task(kind, labels, options, reuse=reuse)
+    task.name, task.title, task.members_only = name, title or kind.title, members_only
+    check_task(task)
     if kind.fields:
         _check_fields(kind, wanted.corpus)
-    if design.names_answers and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
+    if design.answers_from == CLASSES and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
         raise TaskError(
             "With --predictor, people label all documents, so there is nothing to audit. Remove --audit-share and "
             "--audit-least."
@@ -219,22 +215,20 @@ def unsaved_task(
     return task
 
 
-def _drawn(name: str, design: Design, wanted: Wanted, *, title: str = "", **fields: Any) -> Opened:
+def _drawn(task: Task, design: Design, wanted: Wanted) -> Opened:
     """Return the unsaved task and its samples."""
     kind, corpus = wanted.kind, wanted.corpus
-    task = unsaved_task(name, design, wanted, title=title, **fields)
-    unread_posts = _unread(wanted.chosen["of"], corpus) if design.of_uniform else {}
+    unread_posts = _unread(wanted.chosen["of"], corpus) if "of" in design.needs else {}
     samples = design.draw(replace(wanted, labels=task.labels, unread=unread_posts))
-    with_posts = [sample.language for sample in samples if sample.rows]
-    if design.asks_each and not with_posts:
-        raise TaskError(
-            f"No post of corpus {corpus.name} fits the {design.spelled} design for any of the languages. "
-            f"{design.none_found}"
-        )
     if design.asks_each:
-        task.labels = with_posts
-        if kind.wording.titled_by_languages and not title and len(with_posts) <= FEW:
-            task.title = question_about(with_posts)
+        task.labels = [sample.language for sample in samples if sample.rows]
+        if not task.labels:
+            raise TaskError(
+                f"No post of corpus {corpus.name} fits the {design.spelled} design for any of the languages. "
+                f"{design.none_found}"
+            )
+        if kind.wording.titled_by_languages and task.title == kind.title and len(task.labels) <= FEW:
+            task.title = question_about(task.labels)
     elif not kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
         check_codes(kind, task.languages)
@@ -268,7 +262,7 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
     if task is None:
         raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
     draw = task.draw
-    if not DESIGNS[draw.design].of_stream:
+    if DESIGNS[draw.design].population != STREAM:
         raise TaskError(
             f"People read all posts of {name}, because it is drawn by the {DESIGNS[draw.design].spelled} design. "
             "Specify a uniform task."
@@ -278,32 +272,39 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
     return dict(unread(task).order_by().values_list("item__key", "agreed_label"))
 
 
-def _add_each(entry: Entry, design: Design, progress: Progress) -> None:
-    """Create the units of a task that has a separate question for each language."""
-    for sample in entry.opened.samples:
-        draw, items = record(sample)
-        entry.task.draws.add(draw)
-        progress(replace(entry, items=items, asked=sample.language).add_units())
+def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress: Progress) -> None:
+    """Record the samples, and create the units of a question.
 
-
-def _add_all(entry: Entry, design: Design, progress: Progress) -> None:
-    """Create the units of a task that asks the same question about all items."""
-    task, samples = entry.task, entry.opened.samples
-    hides = any(control.hides for control in task.kind.quality_controls)
+    entry: the question's entry into the task, still without items.
+    samples: the samples about whose items it asks.
+    """
+    task, controls = entry.task, entry.task.kind.quality_controls
+    in_memory = design.asks_each or any(control.hides for control in controls)
     drawn, orders = [], {}
     for sample in samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
         entry.suggested |= sample.parameters.pop(REPLIES, {})
-        draw, items = record(sample) if hides else record_on_the_way(sample)
+        draw, items = record(sample) if in_memory else record_on_the_way(sample)
         task.draws.add(draw)
         drawn.append(items)
-    entry.items = chain.from_iterable(drawn)
-    predicted = {}
+    entry.items, predicted = chain.from_iterable(drawn), {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})
-    progress(entry.add_units(predicted=predicted, asks_all=design.asks_all))
-    counts = entry.opened.stages
-    if design.not_extended and not counts[stages.QUEUED] + counts[stages.ADJUDICATION]:
+    for control in controls:
+        control.enter(entry)
+    counts = add_units(
+        task,
+        entry.items,
+        asked=entry.asked,
+        known_answers=entry.known_answers,
+        reuse=entry.reused,
+        suggested=entry.suggested,
+        predicted=predicted,
+        asks_all=design.asks_all,
+    )
+    entry.opened.stages += counts
+    progress(counts.total())
+    if design.not_extended and not (design.asks_each or counts[stages.QUEUED] + counts[stages.ADJUDICATION]):
         # The task has no open questions, so it is closed and hidden from annotators.
         task.is_open = False
         task.save(update_fields=["is_open"])
@@ -312,41 +313,20 @@ def _add_all(entry: Entry, design: Design, progress: Progress) -> None:
 # --- checks of a task's fields and options before it has units
 
 
-def new_task(
-    name: str, kind: Kind, title: str, labels: Sequence[str], options: Mapping[str, Any], *, reuse: bool = False
-) -> Task:
-    """Return an unsaved task.
-
-    options: options that differ from the kind's defaults.
-
-    Raises TaskError if it is refused.
-    """
-    if Task.objects.filter(name=name).exists():
-        raise TaskError(
-            f"The task {name!r} already exists. Choose another name, or enlarge the task with `assay extend_task`.",
-            "name",
-        )
-    task = imagined_task(kind, labels, options, reuse=reuse)
-    task.name, task.title = name, title or kind.title
-    check_task(task)
-    return task
-
-
 def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
     """Return a task without a name, with which the effect of its options on posts can be tried.
 
     Raises TaskError if they are refused.
     """
     options = with_defaults(kind, given)
-    codes = list(labels or kind.labels)
     if kind.routing.is_routed:
-        check_codes(kind, codes)
-        codes = sorted(set(codes))
+        if labels:
+            check_codes(kind, labels)
+        labels = sorted(set(labels or kind.labels))
     if "audit_recheck" in options:
         listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
         options["never_agree"] = sorted(listed)
-    task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=codes)
-    task.options = options
+    task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=[*(labels or kind.labels)], options=options)
     try:
         for control in kind.quality_controls:
             control.prepare(task, reuse)

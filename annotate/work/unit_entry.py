@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -36,54 +37,37 @@ Orders = Mapping[str, Mapping[str, list[str]]]  # by language and class, the ids
 # --- a compact index of the texts in a task, which takes 24 bytes per text, a tenth of what a dictionary takes
 
 
-# The first halves of 16-byte digests, their second halves, and their keys, all sorted by the first half.
-_Run = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
+_Run = tuple[NDArray[np.bytes_], NDArray[np.int64]]  # 16-byte digests in sorted order, and their keys
 _TIMES = 4  # each run is at least this many times as large as the next one, so there are only a few runs
 
 
+@dataclass
 class Seen:
     """A mapping from 16-byte digests to keys."""
 
-    def __init__(self) -> None:
-        self._runs: list[_Run] = []
+    runs: list[_Run] = field(default_factory=list)
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
         """Return the keys of the given digests. Digests that were not added before are left out."""
-        wanted_digests = list(dict.fromkeys(digests))
-        first, second = _halves(wanted_digests)
+        wanted = list(dict.fromkeys(digests))
+        wanted_array = np.array(wanted, "S16")
         keys_found: dict[bytes, int] = {}
-        for firsts, seconds, keys in self._runs:
-            index, places = np.searchsorted(firsts, first), np.arange(len(wanted_digests))
-            # Several digests may share their first half.
-            while len(places := places[index[places] < len(firsts)]):
-                places = places[firsts[index[places]] == first[places]]
-                is_match = places[seconds[index[places]] == second[places]]
-                keys_found |= {
-                    wanted_digests[place]: key
-                    for place, key in zip(is_match.tolist(), keys[index[is_match]].tolist(), strict=True)
-                }
-                index[places] += 1
+        for sorted_digests, keys in self.runs:
+            index = np.searchsorted(sorted_digests, wanted_array).clip(max=len(sorted_digests) - 1)
+            for place in np.flatnonzero(sorted_digests[index] == wanted_array):
+                keys_found[wanted[place]] = int(keys[index[place]])
         return keys_found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
         """Add digests and their keys. The digests must be new."""
         if not keys:
             return
-        self._runs.append(_in_order((*_halves([*keys]), np.fromiter(keys.values(), np.int64, len(keys)))))
-        while len(self._runs) > 1 and len(self._runs[-2][0]) < _TIMES * len(self._runs[-1][0]):
-            last, previous = self._runs.pop(), self._runs.pop()
-            first, second, keys_merged = (np.concatenate(pair) for pair in zip(previous, last, strict=True))
-            self._runs.append(_in_order((first, second, keys_merged)))
-
-
-def _halves(digests: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    numbers = np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 2)
-    return numbers[:, 0].copy(), numbers[:, 1].copy()
-
-
-def _in_order(run: _Run) -> _Run:
-    order = np.argsort(run[0], kind="stable")  # fast for two sorted runs
-    return run[0][order], run[1][order], run[2][order]
+        run = np.array([*keys], "S16"), np.array([*keys.values()], np.int64)
+        while self.runs and len(self.runs[-1][0]) < _TIMES * len(run[0]):
+            earlier_digests, earlier_keys = self.runs.pop()
+            run = np.concatenate([earlier_digests, run[0]]), np.concatenate([earlier_keys, run[1]])
+        order = np.argsort(run[0], kind="stable")
+        self.runs.append((run[0][order], run[1][order]))
 
 
 class _Original(NamedTuple):
@@ -128,7 +112,9 @@ def add_units(
     if honeypots:
         fixed |= {"honeypot": True, "redundancy": EVERYBODY}
     counts = Counter[str]()
-    questions = enumerate(_questions(task, items, suggested), first)
+    # There is one question per item, unless people compare systems.
+    item_questions = _questions(task, items, suggested) if suggested else ((item, 0, None) for item in items)
+    questions = enumerate(item_questions, first)
     while some := list(islice(questions, CHUNK)):
         keys = (item.key for _, (item, *_) in some)
         overlap = commitments.draw_independently(task, OVERLAP, keys, overlap_share) if overlap_share else set()
@@ -143,7 +129,7 @@ def add_units(
         _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
         counts.update(unit.stage for unit in units)
     begun(task, first)
-    read = sum(control.units_added(task, first) for control in task.controls)
+    read = sum(control.units_added(task, first) for control in task.drawing_controls)
     return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
 
@@ -168,7 +154,7 @@ def _route(
     task = units[0].task
     routes, agreed = Routes.load(task), task.kind.routing.agreed
     digests = [None if unit.known_answer else _digest(unit, sets) for unit, sets in zip(units, compared, strict=True)]
-    originals, new = _originals(texts, digests), {}
+    originals, new = _originals(texts, digests) if texts.runs else {}, {}
     for unit, sets, digest in zip(units, compared, digests, strict=True):
         if digest and (original := originals.get(digest)):
             unit.copy_of, unit.agreed_label = original, original.agreed_label
@@ -215,13 +201,10 @@ def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]
 def _questions(
     task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
 ) -> Iterable[tuple[Item, int, Compared | None]]:
-    """Return the questions of a task, each of which becomes a unit.
+    """Return the questions of a task that compares systems, each of which becomes a unit.
 
-    There is one question per item. If people compare systems, there is one for each item and pair of systems, in a
-    random order that does not reveal the systems.
+    There is one for each item and pair of systems, in a random order that does not reveal the systems.
     """
-    if not suggested:
-        return ((item, 0, None) for item in items)
     pairs = [
         (item, number, sets)
         for item in items

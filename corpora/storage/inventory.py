@@ -206,15 +206,27 @@ def declared_records(
 # deletion is interrupted, it can be repeated.
 
 
+def corpus_named(name: str) -> Corpus:
+    """Return the corpus with this name. Raise CorpusError if there is none."""
+    corpus = Corpus.objects.filter(name=name).first()
+    if corpus is None:
+        names = Corpus.objects.order_by("name").values_list("name", flat=True)
+        raise CorpusError(
+            f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}. To import one, see "
+            "`assay import_corpus --help`.",
+            "corpus",
+        )
+    return corpus
+
+
 def corpus_to_delete(name: str) -> dict[str, Any]:
     """Return what delete_corpus would delete: the corpus, and its rows, files and predictors.
 
     Raise CorpusError if the corpus must not be deleted.
     """
-    corpus = Corpus.objects.filter(name=name).first()
-    if corpus is None and not layout.corpus_dir(name).exists():
-        names = Corpus.objects.order_by("name").values_list("name", flat=True)
-        raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}.")
+    # If a deletion was interrupted, only the folder is left.
+    is_left = layout.corpus_dir(name).exists() and not Corpus.objects.filter(name=name).exists()
+    corpus = None if is_left else corpus_named(name)
     if corpus and (draws := corpus.draws.count()):
         raise CorpusError(
             f"Corpus {name} cannot be deleted because posts or records were drawn from it (draws: {draws:,}). Delete "

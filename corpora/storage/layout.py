@@ -416,15 +416,17 @@ def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None
         )
 
 
-def check_posts(corpus_name: str, manifest: Manifest) -> None:
-    """Check that the corpus holds posts.
+def check_posts(corpus_name: str, manifest: Manifest, advice: str = "") -> None:
+    """Check that the corpus holds posts, on whose languages detectors vote.
+
+    advice: what to do instead with a corpus of records
 
     Raise CorpusError if it holds records.
     """
     if manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} contains records (fields: {' '.join(manifest.fields)}) with declared languages, but "
-            "a corpus of posts is required."
+            f"a corpus of posts is required. {advice}".rstrip()
         )
 
 

@@ -159,11 +159,7 @@ def prelabel(
 
 
 def _check(name: str) -> None:
-    if fields := layout.manifest_of(name).fields:
-        raise CorpusError(
-            f"Corpus {name} contains records (fields: {' '.join(fields)}) with declared languages, but detectors vote "
-            "only on posts. You can draw from it without votes."
-        )
+    layout.check_posts(name, layout.manifest_of(name), "You can draw from it without votes.")
 
 
 def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, str]) -> str:

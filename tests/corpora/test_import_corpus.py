@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
-from annotate.actions.import_corpus import ACTION
+from annotate.actions.import_corpus import import_corpus_action
 from corpora.core import CorpusError
 from corpora.core.values import licence_key
 from corpora.models import Corpus
@@ -312,7 +312,7 @@ def test_ids_that_a_spreadsheet_would_run_are_taken_with_a_warning(write):
     """A tab before one cannot stand in an id, and white space is taken off."""
     ids = ["=1+1", "+49", "-5", "@name", " =A1", "7", "a=b", "5-1"]
     files = [write("a.jsonl", [{"id": key, "text": f"text {key}"} for key in ids]), write("b.jsonl", POSTS)]
-    outcome = ACTION.perform({"corpus": "c", "files": files, "licence": "CC0-1.0"})
+    outcome = import_corpus_action.perform({"corpus": "c", "files": files, "licence": "CC0-1.0"})
     assert [post["id"] for post in posts()][: len(ids)] == [key.strip() for key in ids]
     assert outcome.warned == [
         "a.jsonl: 5 ids begin with one of the characters = + - @, for example =1+1. Spreadsheets run such ids as "

@@ -116,9 +116,9 @@ KINDS = [
     ("check_kind FILE.toml", b"title = 1e400\n" * 2, 1, "FILE.toml"),
 ]
 SET_UP = [
-    ("serve --port 99999", None, 1, "Port 99999 of 127.0.0.1 cannot be used .a port must be a number from 1 to 65535"),
-    ("serve --demo --port=-1", None, 1, "Port -1 of 127.0.0.1 cannot be used"),
-    ("serve --demo --port http", None, 2, "--port cannot be 'http'"),
+    ("serve --port 99999", None, 1, "--port is 99999. It must be 0 to 65535"),
+    ("serve --demo --port=-1", None, 1, "--port is -1. It must be 0 to 65535"),
+    ("serve --demo --port http", None, 1, "--port: 'http' is not a whole number"),
     ("serve --workers 0", None, 1, "--workers is 0"),
     ("serve --threads=-8", None, 1, "--threads is -8"),
     ("serve --host a..b", None, 1, "The address 'a..b' cannot be used"),

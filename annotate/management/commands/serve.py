@@ -8,12 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import connection
 from django.urls import reverse
 
 from annotate.actions import commands, job_worker
 from annotate.actions.database import harmful_settings, prepare
+from annotate.core.option import Option, flag, whole_number
 from annotate.kinds.files import KindError
 from annotate.management import demo
 from annotate.models import Task
@@ -31,35 +32,31 @@ class Command(commands.Command):
         "Prepare or update the database, and run the server until Ctrl-C. Set ASSAY_DATA_DIR for another data folder."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--demo", action="store_true", help="first create example tasks with some answers")
-        parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port of the server (default 8000)")
-        parser.add_argument(
-            "--host",
+    options = (
+        Option("demo", flag, False, help="first create example tasks with some answers"),
+        Option("port", whole_number, 8000, most=65535, help="the port of the server"),
+        Option(
+            "host",
             default="127.0.0.1",
-            metavar="ADDRESS",
-            help="the address of the server; 0.0.0.0 means all addresses of this machine and requires ASSAY_HOSTS "
-            "(default 127.0.0.1, which other machines cannot reach)",
-        )
-        parser.add_argument(
-            "--workers",
-            type=int,
-            metavar="N",
-            help="number of server processes (default: one per processor, at most 8)",
-        )
-        parser.add_argument(
-            "--threads",
-            type=int,
-            default=4,
-            metavar="N",
-            help="threads per process; with SQLite, more are added while a thread waits to write (default 4)",
-        )
+            shown="ADDRESS",
+            help="the address of the server, which other machines can reach unless it is the default; 0.0.0.0 means "
+            "all addresses of this machine and requires ASSAY_HOSTS",
+        ),
+        Option(
+            "workers", whole_number, least=1, help="number of server processes; by default one per processor, at most 8"
+        ),
+        Option(
+            "threads",
+            whole_number,
+            4,
+            least=1,
+            help="threads per process; with SQLite, more are added while a thread waits to write",
+        ),
+    )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **inputs: Any) -> None:
+        options = self.values(inputs)
         host, port = options["host"], options["port"]
-        for name in ("workers", "threads"):
-            if options[name] is not None and options[name] < 1:
-                raise CommandError(f"--{name} is {options[name]}. It must be at least 1.")
         self.wait_for_place(host, port)
         self.check_names(host)
         prepare()
@@ -117,12 +114,11 @@ class Command(commands.Command):
         except (socket.gaierror, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a valid host name"
             raise CommandError(f"The address {host!r} cannot be used ({reason}).") from error
-        except (OSError, OverflowError) as error:
-            if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
                 raise CommandError(f"The address {host!r} does not belong to this machine.") from error
-            reason = error.strerror if isinstance(error, OSError) else "a port must be a number from 1 to 65535"
             raise CommandError(
-                f"Port {port} of {host} cannot be used ({reason}). Choose another port, such as --port 8001."
+                f"Port {port} of {host} cannot be used ({error.strerror}). Choose another port, such as --port 8001."
             ) from error
 
     def check_names(self, host: str) -> None:

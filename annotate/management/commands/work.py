@@ -1,12 +1,11 @@
 import os
-from argparse import SUPPRESS
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandParser
 
 from annotate.actions import commands, job_worker
 from annotate.actions.database import prepare
+from annotate.core.option import Option, flag, whole_number
 
 
 class Command(commands.Command):
@@ -15,11 +14,13 @@ class Command(commands.Command):
         "this. Use this command, once or several times, if you run another server."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--until-done", action="store_true", help="stop when no jobs are waiting")
-        parser.add_argument("--job", type=int, help=SUPPRESS)
+    options = (
+        Option("until_done", flag, False, help="stop when no jobs are waiting"),
+        Option("job", whole_number),  # used by `assay serve` itself
+    )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **inputs: Any) -> None:
+        options = self.values(inputs)
         if options["job"] is not None:
             job_worker.do(options["job"])
         elif options["until_done"]:

@@ -149,11 +149,8 @@ OTHERS = {
 # The admin's addresses by a few of them: all are behind the same gate, which lets staff in.
 ADMIN = {
     "admin:index": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_task_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_annotator_changelist": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_unit_changelist": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_judgment_changelist": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_judgment_add": (302, 302, 302, 302, 302, 403),
+    "admin:annotate_annotator_add": (302, 302, 302, 302, 302, 403),
     "admin:auth_user_changelist": (302, 302, 302, 302, 302, 200),
 }
 # What a logged-in person can post by a form of ours.

@@ -58,7 +58,7 @@ def posts(path, first, count):
 def test_a_form_of_texts_opens_a_task_and_hears_of_its_units(demo_corpus, capsys):
     progress = Recorded()
     form = {"name": "t", "corpus": NAME, "seed": "7", "size": "60", "audit_least": "2", "audit_limit": "100%"}
-    outcome = open_task.ACTION.perform(form, progress)
+    outcome = open_task.open_task_action.perform(form, progress)
     assert Task.objects.get().units.count() == 60
     assert (progress.unit, sum(progress.done)) == ("unit", 60)
     assert outcome.said[0].startswith("Task t: 60 posts drawn; ")
@@ -72,7 +72,7 @@ def test_cancelled_in_the_middle_no_task_is_opened(demo_corpus):
     form = {"name": "t", "corpus": NAME, "seed": "7", "size": "5", "design": "precision", "predictor": "cld2"}
     progress = Recorded(until=6)
     with pytest.raises(Cancelled):
-        open_task.ACTION.perform(form | {"languages": "de nl fr"}, progress)
+        open_task.open_task_action.perform(form | {"languages": "de nl fr"}, progress)
     # The units of the second language had been made.
     assert progress.done == [0, 5, 5]
     assert everything() == before
@@ -80,12 +80,12 @@ def test_cancelled_in_the_middle_no_task_is_opened(demo_corpus):
 
 def test_cancelled_in_the_middle_a_task_is_not_enlarged(demo_corpus):
     form = {"name": "t", "corpus": NAME, "seed": "7", "size": "60", "audit_share": "0", "audit_least": "0"}
-    open_task.ACTION.perform(form)
+    open_task.open_task_action.perform(form)
     before = everything()
     with pytest.raises(Cancelled):
-        open_task.EXTEND.perform({"name": "t", "size": 90}, Recorded(until=1))
+        open_task.extend_task_action.perform({"name": "t", "size": 90}, Recorded(until=1))
     assert everything() == before
-    assert open_task.EXTEND.perform({"name": "t", "size": 90}).said[0].startswith("Task t: 30 posts")
+    assert open_task.extend_task_action.perform({"name": "t", "size": 90}).said[0].startswith("Task t: 30 posts")
 
 
 @pytest.mark.django_db
@@ -113,10 +113,10 @@ def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_be
     given = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
     progress = Recorded(until=files[0].stat().st_size + 1)
     with pytest.raises(Cancelled):
-        import_corpus.ACTION.perform(given, progress)
+        import_corpus.import_corpus_action.perform(given, progress)
     assert progress.said == ["a.jsonl: 50 accepted, 0 duplicates, 0 rejected."]
     assert manifest_of("c").rows == 50
-    told = import_corpus.ACTION.perform(given).data
+    told = import_corpus.import_corpus_action.perform(given).data
     assert (told["accepted"], told["duplicates"], told["rejects"]) == (5000, 0, 0)
     assert [(file["name"], file["already"]) for file in told["files"]] == [("a.jsonl", True), ("b.jsonl", False)]
 
@@ -125,7 +125,7 @@ def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_be
 def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_path):
     files = [posts(tmp_path / "a.jsonl", 0, 20), posts(tmp_path / "b.jsonl", 20, 20)]
     for file in files:
-        import_corpus.ACTION.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
+        import_corpus.import_corpus_action.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
     progress = Recorded(until=21)
     with pytest.raises(Cancelled):
         action_named("prelabel").perform({"corpus": "c", "processes": 1}, progress)
@@ -170,7 +170,7 @@ def test_every_action_has_a_command_whose_help_says_what_each_option_is():
 
 def test_what_is_typed_means_the_same_as_what_a_page_gives():
     for form, line in (
-        ({"task": "t"}, "reroute t"),
+        ({"name": "t"}, "unlock t"),
         (
             {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%"},
             "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",

@@ -151,7 +151,8 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_both_are_summed_up_ou
     assert not User.objects.exists()
 
 
-def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person):
+def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person, monkeypatch):
+    monkeypatch.setattr("annotate.models.tasks.secrets.token_hex", lambda size: "a" * 2 * size)  # it draws the units
     person("ann", "en:5")
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, redundancy=1.2, stdout=out, stderr=io.StringIO(), **UNIFORM)

@@ -314,7 +314,7 @@ def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, 
         (["t", 30], small),
         (["t", 50], small),
         (["t", 0], "--size is 0. It must be 1 or more."),
-        (["none", 100], "There is no task 'none' to extend."),
+        (["none", 100], "There is no task 'none'; available: t."),
     ):
         assert refused(extend, *options).startswith(sentence)
     manifest = manifest_of(NAME)

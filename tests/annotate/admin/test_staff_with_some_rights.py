@@ -206,4 +206,4 @@ def test_the_page_of_a_person_offers_staff_only_what_they_may_do(people):
     desk = signed_in("clerk")
     for name, may in zip(WHOM, ONLY_ANN, strict=True):
         page = desk.get(reverse("manage-person", args=["task", people[name].pk])).text
-        assert ("Give them no more work of this task" in page) is may, name
+        assert ("Reason for the pause" in page) is may, name

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 
 from annotate.actions.action import ActionError
-from annotate.actions.members import members_action
+from annotate.actions.task_management import members_action
 from annotate.kinds import Answer
 from annotate.models import Membership
 from annotate.work.judgments import judge

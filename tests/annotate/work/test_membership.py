@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.urls import reverse
 
 from annotate.core import refusals, stages
 from annotate.kinds import Answer
@@ -12,6 +13,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.permit import open_permits, permit_of
 from annotate.work.queue import open_lease, take, take_sheet
 from annotate.work.routes import Routes, readers_of
+from tests.annotate.acts import signed_in
 from tests.annotate.conftest import DISPUTED
 
 pytestmark = pytest.mark.both_databases
@@ -98,6 +100,15 @@ def test_answers_can_be_undone_and_changed_after_the_quota_was_reached(task, rea
     again = judge(ann, lease.pk, Answer("en"))
     change(ann, task, again.pk, Answer("de"))
     assert take(ann, task) is None
+
+
+def test_an_undone_skip_frees_no_answer_of_the_quota(task, readers):
+    ann, _ = readers
+    membership.add(task, [ann], quota=3)
+    judge(ann, take(ann, task).pk, Answer("de"))
+    skip(ann, take(ann, task).pk)
+    page = signed_in(ann.user).post(reverse("undo", args=[task.name]), headers={"HX-Request": "true"})
+    assert page.context["progress"].waiting == 2
 
 
 def test_a_sheet_has_no_more_units_than_the_quota_leaves(make_task, readers):

@@ -28,6 +28,6 @@ def test_few_arrays_are_looked_through_however_many_texts_there_are():
     digests = [hashlib.blake2b(str(n).encode(), digest_size=16).digest() for n in range(20_000)]
     for start in range(0, len(digests), 100):
         seen.add({digest: start + n for n, digest in enumerate(digests[start : start + 100])})
-    assert len(seen._runs) < 8
+    assert len(seen.runs) < 8
     assert seen.find(digests) == {digest: n for n, digest in enumerate(digests)}
     assert not seen.find([b"nothing of these"])
