@@ -160,7 +160,7 @@ def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, pl
     assert (counts["asked"], counts["right"]) == (8, 0 if pauses else 8)
 
 
-@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("name", ["page", pytest.param("api", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("suggestions_for_all")
 def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, name):
     # Nobody is blind, who would be shown no suggestions, whatever the document.
@@ -169,6 +169,7 @@ def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, pl
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("suggestions_for_all")
 def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, client):
     task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", redundancy="3")

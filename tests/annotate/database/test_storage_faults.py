@@ -185,6 +185,7 @@ def held(data):
 NOTEBOOK = "import assay\ntry:\n    assay.tasks()\nexcept assay.AssayError as error:\n    print(error)"
 
 
+@pytest.mark.slow
 def test_without_its_database_file_an_installation_refuses_every_command_and_loses_no_answer(installed, tmp_path):
     data = installed / DATA
     path, away = data / DATABASE, tmp_path / "away.sqlite3"

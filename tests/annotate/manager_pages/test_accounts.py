@@ -75,6 +75,7 @@ def test_the_empty_list_leads_to_the_invitation(desk):
     assert f'<a href="{NEW}">Invite people</a>' in shown
 
 
+@pytest.mark.slow
 def test_many_people_are_listed_in_pages(desk):
     users = User.objects.bulk_create(User(username=f"p{number:03}") for number in range(201))
     Annotator.objects.bulk_create(

@@ -67,6 +67,7 @@ def large(monkeypatch):
     monkeypatch.setattr(figure_cache, "LARGE", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_figures_of_other_tasks_are_those_of_the_moment(read):
     for number in "012":

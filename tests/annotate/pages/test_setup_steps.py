@@ -54,6 +54,7 @@ def test_an_empty_installation_shows_the_five_steps_and_the_first_of_them(desk):
     assert "Continue setup" not in words(page)
 
 
+@pytest.mark.slow
 def test_an_import_can_have_the_detectors_label_the_posts_in_the_same_job(desk):
     _, outcome = imported(prelabel=True)
     assert [sentence.partition(":")[2][:12] for sentence in outcome.said] == [" 2 posts fro", " 2 posts hav"]
