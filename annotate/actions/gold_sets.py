@@ -6,6 +6,7 @@ from typing import Any
 from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, Progress, Values, action
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
+from annotate.core import stages
 from annotate.core.draws.committed_draws import PURPOSES
 from annotate.core.draws.splits import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
@@ -71,13 +72,15 @@ def export_gold_action(values: Values, progress: Progress) -> Outcome:
     closure.fix_outcomes(task)
     manifest = export(task, out, **options)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
-    warnings = [overview_report.undecidable(task_overview.undecidable(task))]
-    if not manifest["finished"]:
-        unfinished = counts["unfinished"]
-        unfinished_units = f"{many(unfinished, task.kind.noun)} still {'waits' if unfinished == 1 else 'wait'}"
-        waiting = f"The set is unfinished: {unfinished_units} for people. The file names say so."
-        contested = overview_report.contested(contested_waiting().get(task.pk, {}))
-        warnings = [waiting, contested, *lacking(task), *warnings]
+    warnings = []
+    if unfinished := counts["unfinished"]:
+        items = f"{many(unfinished, task.kind.noun)} still {'waits' if unfinished == 1 else 'wait'}"
+        warnings = [f"The set is unfinished: {items} for people. The file names say so."]
+        if any(row["contested"] for row in (manifest.get("audit") or {}).get("languages", ())):
+            warnings.append(overview_report.contested(contested_waiting().get(task.pk, {})))
+        warnings += lacking(task)
+    if counts["by_stage"].get(stages.ADJUDICATION):
+        warnings.append(overview_report.undecidable(task_overview.undecidable(task)))
     if not manifest["corpus"]["text_may_leave"]:
         warnings.append("The licence does not allow publishing the text, so the files omit it.")
     # Warn about splits only if the user chose them or a published format has them. Otherwise only the card does.

@@ -30,7 +30,7 @@ from annotate.actions.action import (
 from annotate.controls.gold_answers import text_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
-from annotate.kinds.forms.pair import TIE
+from annotate.kinds.forms.choice import TIE
 from annotate.kinds.preference_kind import between
 from annotate.models import Task
 from annotate.quality.agreement_report import alike, spelled_alike

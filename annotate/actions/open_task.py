@@ -228,7 +228,7 @@ def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
     """Convert language codes of other standards to codes of the language list. Other labels stay as they are."""
-    return [label if kind.known(label) or not kind.known(code := code_of(label)) else code for label in written]
+    return [label if kind.knows(label) or not kind.knows(code := code_of(label)) else code for label in written]
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:

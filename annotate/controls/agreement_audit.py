@@ -299,12 +299,14 @@ class AuditOfAgreement(Audit):
         return report(task)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
+        heading, words = "Audit of the detectors' agreement", audit_words(results)
+        if not words:
+            return Panel(heading, data=results, empty=NO_AUDIT)
         return Panel(
-            "Audit of the detectors' agreement",
-            audit_words(results),
+            heading,
+            words,
             [audit_table(results)],
             results,
-            empty=NO_AUDIT,
             over_limit=sorted(row["language"] for row in results["languages"] if row["over_limit"]),
             advice=limit_words(results, task.name),
             page="explanation/audit",

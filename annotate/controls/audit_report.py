@@ -15,7 +15,7 @@ from annotate.controls.checks import slips
 from annotate.core import stages
 from annotate.core.aggregation.answer_table import majority
 from annotate.core.estimation.label_errors import Audit, bounds, error, is_over, overall_bounds, overall_error
-from annotate.core.estimation.proportions import Estimate
+from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.models import Judgment, Task, Unit
 from annotate.reports.numbers import count, estimate, percent
 from annotate.reports.plots import Mark, Row, forest
@@ -158,14 +158,16 @@ def report(task: Task) -> dict[str, Any]:
     all_read: whether the audit is finished and over the limit, but people read all items anyway.
     contested: whether people label all items because the audit failed.
     """
-    label_audits, slipping = audits(task), slips(task)
-    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units.all()))
-    contested = contested_labels(task)
-    over = {label for label, audit in label_audits.items() if label not in unfinished and over_limit(task, audit)}
+    label_audits, slipping, contested = audits(task), slips(task), contested_labels(task)
+    # Without a drawn item, the error rate is unknown, so there is nothing to compute.
+    drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
+    unfinished = labels_of(waiting(task.units.all())) if drawn else set()
+    over = {label for label, audit in drawn.items() if label not in unfinished and over_limit(task, audit)}
+    unread = labels_of(task.units.filter(stage=stages.AGREED)) if over else set()
     return {
         "limit": task.audit_limit,
         "overall": overall_error(label_audits.values(), slipping).as_dict(),
-        "overall_bounds": list(overall_bounds(label_audits.values(), slipping)),
+        "overall_bounds": list(overall_bounds(label_audits.values(), slipping)) if drawn else [0.0, 1.0],
         "slips": slipping and slipping.as_dict(),
         "assumed": None if slipping else overall_error(label_audits.values(), ASSUMED).as_dict(),
         "languages": [
@@ -176,8 +178,8 @@ def report(task: Task) -> dict[str, Any]:
                 "unresolved": audit.unresolved,
                 "checked": audit.checked,
                 "overruled": audit.checked_wrong,
-                "error": error(audit, slipping).as_dict(),
-                "bounds": list(bounds(audit, slipping)),
+                "error": (error(audit, slipping) if label in drawn else UNKNOWN).as_dict(),
+                "bounds": list(bounds(audit, slipping)) if label in drawn else [0.0, 1.0],
                 "waiting": label in unfinished,
                 "over_limit": label in over & unread,
                 "all_read": label in over - unread - contested,

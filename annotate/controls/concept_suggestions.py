@@ -82,7 +82,7 @@ DESCRIPTORS = "concepts.json"
 
 def chosen(rows: Any) -> pa.Array:
     """Return the concepts of each judgment. Each has the way in which it was chosen and, if suggested, its rank."""
-    judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
+    judgments, concepts = rows.judgments.values["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     chosen_concepts = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by(
         "judgment_id", "concept__key"
     )
@@ -98,7 +98,7 @@ def suggestions_shown(rows: Any) -> pa.Array:
     """
     export, shown = rows.export, []
     keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
-    for (unit, key), answers in zip(keys, rows.said.each("kind", "annotator"), strict=True):
+    for (unit, key), answers in zip(keys, rows.judgments.tuples("kind", "annotator"), strict=True):
         suggestions = export.suggested.get(unit)
         for kind, annotator in answers:
             has_suggestions = kind == Judgment.ANSWER and suggestions

@@ -64,7 +64,7 @@ class GoldAnswers(QualityControl):
         due = hidden if is_due(permit, unit.language, turn) else []
         return partial(_choose_place, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
-    def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
+    def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Find units that have the same content as a gold answer of the task or as an example in its guidelines.
 
         When a task is opened, items with gold answers are excluded. However, gold answers can be added later, and
@@ -76,7 +76,7 @@ class GoldAnswers(QualityControl):
         texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
         reasons = {}
         for batch in units:
-            columns = (batch.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+            columns = (batch.unit[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
             for pk, language, text, fields_json in zip(*columns, strict=True):
                 fields = json.loads(fields_json)
                 if as_read(language, text, fields) in answers:

@@ -20,7 +20,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer, Kind
 from annotate.kinds.compared_draw import Replies
 from annotate.kinds.control import QualityControl, register
-from annotate.kinds.forms.pair import TIE, Pair
+from annotate.kinds.forms.choice import TIE, Pair
 from annotate.kinds.interface_language import translated
 from annotate.kinds.preference_kind import compared, labels_of
 from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
@@ -178,8 +178,8 @@ class PairOrder(QualityControl):
 
 def first(rows: Any) -> pa.Array:
     """Return, for each judgment, the system that the person saw first."""
-    unit_keys = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
-    sides = map(rows.export.sides.get, zip(unit_keys, rows.said.held["annotator"].to_pylist(), strict=True))
+    unit_keys = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.judgments.ends)).tolist()
+    sides = map(rows.export.sides.get, zip(unit_keys, rows.judgments.values["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())
 
 

@@ -130,14 +130,14 @@ def join(
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
     predictions = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
     joined = Joined(fold, predictions, asked_classes)
-    precise = [gold for gold, _ in left if gold.population == TRIGGERS and not gold.of]
+    precise = [gold for gold, _ in left if gold.population == TRIGGERS and not gold.parent]
     joined.own = {
         language for gold in precise for language, predictor in gold.predictors.items() if subject.drew(predictor)
     }
     for gold, rows in left:
         if gold.population == STREAM:
             _join_uniform(joined, gold, rows, subject, rates)
-        elif gold.of:
+        elif gold.parent:
             _join_triggers(joined, gold, rows, subject)
         else:
             (_join_recall if gold.population == AUTHORS else _join_precision)(joined, gold, rows, subject)

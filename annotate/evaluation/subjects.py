@@ -218,10 +218,11 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
             )
         sets.append(gold)
     for gold in sets:
-        if gold.of and not any(other.population == STREAM and other.name == gold.of for other in sets):
+        if gold.parent and not any(other.population == STREAM and other.name == gold.parent for other in sets):
             raise EvaluationError(
-                f"{gold.folder} contains only the posts of the uniform set {gold.of} on which a predictor disagrees "
-                "with the detectors, so it cannot be measured without that set. Add the uniform set with --gold."
+                f"{gold.folder} contains only the posts of the uniform set {gold.parent} on which a predictor "
+                "disagrees with the detectors, so it cannot be measured without that set. Add the uniform set with "
+                "--gold."
             )
     return sets
 

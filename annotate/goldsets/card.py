@@ -81,8 +81,8 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
     # about a language, use the labels themselves.
     languages = task["languages"]
     if kind.labels_are_languages:
-        asked = [draw["language"] for draw in manifest["draws"] if draw["language"]]
-        languages = asked or [label for label in counts["by_label"] if label != UND]
+        draw_languages = [draw["language"] for draw in manifest["draws"] if draw["language"]]
+        languages = draw_languages or [label for label in counts["by_label"] if label != UND]
     # List the detectors in the order of registration, because the database may return them in a different order.
     voted = {name for panel in manifest["detectors"] for name in panel} or set(VOTERS)
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
@@ -106,9 +106,9 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
         },
         **_counts(kind, manifest),
     }
-    for section, made in SECTIONS.items():
-        if manifest.get(section):
-            context |= made(manifest[section], kind, manifest)
+    for name, section_context in SECTIONS.items():
+        if manifest.get(name):
+            context |= section_context(manifest[name], kind, manifest)
     return context | _panels(export, manifest) | _beginning(context)
 
 
@@ -117,14 +117,14 @@ def _beginning(context: Context) -> Context:
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
     sources += [f"{context['by_machine']:,} on which the detectors agree" * bool(context["by_machine"])]
-    given = ", ".join(filter(None, sources))
+    origin = ", ".join(filter(None, sources))
     label = "has a label" if context["total"] == 1 else "have a label"
     agreement = context["manifest"].get("agreement") or {}
     observed = (agreement.get("all") or {}).get("observed")
     agreed = f"; observed agreement {coefficient(observed)}" if observed and observed["value"] is not None else ""
     whole = many(context["total"], noun)
     return {
-        "sentence": f"{counts['labelled']:,} of {whole} {label}{f': {given}' if given else ''}{agreed}.",
+        "sentence": f"{counts['labelled']:,} of {whole} {label}{f': {origin}' if origin else ''}{agreed}.",
         "plot": "\n".join(bars((name or label, number) for label, name, number in context["given"])),
     }
 
@@ -135,17 +135,17 @@ def _panels(export: Export, manifest: dict[str, Any]) -> Context:
     If the kind's card template has text about a control, the control's panel is stored under its manifest key. All
     other panels are listed under `panels`.
     """
-    found: Context = {"panels": []}
+    context: Context = {"panels": []}
     for control in export.kind.quality_controls:
         section = manifest.get(control.manifest_key)
         if panel := section and control.panel(export.task, section):
-            shown: dict[str, Any] = {"heading": panel.heading, "words": panel.words or [panel.empty]}
-            shown["tables"] = [parts(table) for table in panel.tables]
+            entry: dict[str, Any] = {"heading": panel.heading, "words": panel.words or [panel.empty]}
+            entry["tables"] = [parts(table) for table in panel.tables]
             if control.manifest_key in export.kind.publication.sections:
-                found[control.manifest_key] = shown if panel.words else {}
+                context[control.manifest_key] = entry if panel.words else {}
             else:
-                found["panels"].append(shown)
-    return found
+                context["panels"].append(entry)
+    return context
 
 
 def _counts(kind: Kind, manifest: dict[str, Any]) -> Context:
@@ -194,39 +194,39 @@ AGREEMENT = {
 }
 
 
-def _agreement(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
-    labels, task = label_table(found), manifest["task"]
+def _agreement(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
+    labels, task = label_table(section), manifest["task"]
     return {
-        "agreed": parts(agreement_table(found, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
+        "agreed": parts(agreement_table(section, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
-        "agreement_doubts": doubts(found),
+        "agreement_doubts": doubts(section),
         # With early stopping, the agreement statistics count only this many answers per unit. None means that they
         # count all answers.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 
 
-def _concepts(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
+def _concepts(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     counts = manifest["counts"]
     return {
-        "by_split": parts(form_extras.split_table(found)),
-        "buckets": parts(form_extras.bucket_table(found)),
-        "label_shares": parts(form_extras.apart_table(found)),
+        "by_split": parts(form_extras.split_table(section)),
+        "buckets": parts(form_extras.bucket_table(section)),
+        "label_shares": parts(form_extras.apart_table(section)),
         "votes": parts(form_extras.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
         "frequent": parts(form_extras.label_table(counts["by_label"], kind.name)),
     }
 
 
-def _sets(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
-    languages, standing = found["languages"], found["standing"]
+def _sets(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
+    languages, standing = section["languages"], section["standing"]
     return {
         "standing": parts(standing_table(standing)) if standing else None,
-        **{name: any(told[name] for told in languages.values()) for name in ("published", "short", "faults")},
-        "remarks": [remark for language, told in languages.items() for remark in remarks(language, told)],
+        **{name: any(draw[name] for draw in languages.values()) for name in ("published", "short", "faults")},
+        "remarks": [remark for language, draw in languages.items() for remark in remarks(language, draw)],
     }
 
 
-def _splits(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
+def _splits(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     by_split = manifest["counts"]["by_split"]
     rows = [
         (code, beside(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
@@ -237,25 +237,26 @@ def _splits(found: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
 
 # A mapping from a section of the manifest to the function that returns its part of the context.
 SECTIONS: Mapping[str, Callable[[Section, Kind, dict[str, Any]], Context]] = {
-    "audit": lambda found, kind, manifest: {
-        "contested": [row["language"] for row in found["languages"] if row["contested"]],
+    "audit": lambda section, kind, manifest: {
+        "contested": [row["language"] for row in section["languages"] if row["contested"]],
     },
     "splits": _splits,
     "sets": _sets,
     # Each system is shown with its files, its number of lines, and the number of records to which it has no reply.
-    "systems": lambda found, kind, manifest: {
+    "systems": lambda section, kind, manifest: {
         "systems": [
-            (name, ", ".join(told["files"]), told["lines"], told["lacking"]) for name, told in found["systems"].items()
+            (name, ", ".join(system["files"]), system["lines"], system["lacking"])
+            for name, system in section["systems"].items()
         ],
-        "compared": found,
+        "compared": section,
     },
     "concepts": _concepts,
-    "suggestions": lambda found, kind, manifest: {"suggested": parts(suggestion_table(found))},
-    "people": lambda found, kind, manifest: {"crowd": found},
-    "honeypots": lambda found, kind, manifest: {"right": estimate(found["accuracy"]) if found["asked"] else ""},
+    "suggestions": lambda section, kind, manifest: {"suggested": parts(suggestion_table(section))},
+    "people": lambda section, kind, manifest: {"crowd": section},
+    "honeypots": lambda section, kind, manifest: {"right": estimate(section["accuracy"]) if section["asked"] else ""},
     "agreement": _agreement,
-    "preferences": lambda found, kind, manifest: {
-        "preferred": [parts(made) for made in preference_report.tables(found)],
-        "preferred_words": preference_report.words(found),
+    "preferences": lambda section, kind, manifest: {
+        "preferred": [parts(table) for table in preference_report.tables(section)],
+        "preferred_words": preference_report.words(section),
     },
 }

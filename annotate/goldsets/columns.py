@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from annotate.core.estimation.proportions import SLACK
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Source
-from annotate.goldsets.unit_rows import each, or_none
+from annotate.goldsets.unit_rows import map_rows, or_none
 from annotate.models import Task
 from corpora.engines import votes_in
 
@@ -54,9 +54,9 @@ class Column:
     with_text: bool = False
 
 
-def _own(name: str) -> Callable[[Source], pa.Array]:
-    """Return a function that reads a column from the unit itself (`Units.own` in `unit_rows.py`)."""
-    return lambda rows: rows.own[name]
+def _unit(name: str) -> Callable[[Source], pa.Array]:
+    """Return a function that reads a column from the unit itself (`Units.unit` in `unit_rows.py`)."""
+    return lambda rows: rows.unit[name]
 
 
 def _judged(name: str) -> Callable[[Source], pa.Array]:
@@ -73,16 +73,16 @@ def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array
 
 def _listed(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
     """Return a function that decodes lists of strings from JSON."""
-    return lambda rows: each(json.loads, pa.list_(_TEXT), values(rows))
+    return lambda rows: map_rows(json.loads, pa.list_(_TEXT), values(rows))
 
 
 def _set(rows: Source) -> pa.Array:
-    return pa.array(map(rows.export.added.get, rows.own["item__key"].to_pylist()), _TEXT)
+    return pa.array(map(rows.export.added.get, rows.unit["item__key"].to_pylist()), _TEXT)
 
 
 def _split(rows: Source) -> pa.Array:
     splits = rows.export.splits
-    keys = zip(rows.own["item__key"].to_pylist(), rows.in_set.to_pylist(), strict=True)
+    keys = zip(rows.unit["item__key"].to_pylist(), rows.in_set.to_pylist(), strict=True)
     return pa.array([splits[key] if in_set else None for key, in_set in keys], _TEXT)
 
 
@@ -96,43 +96,42 @@ def _apart(rows: Source) -> pa.Array:
 
 
 def _judgments(
-    rows: Source, more: Sequence[Callable[[Source], pa.Array]] = (), type: pa.DataType = JUDGMENT
+    rows: Source, functions: Sequence[Callable[[Source], pa.Array]] = (), type: pa.DataType = JUDGMENT
 ) -> pa.Array:
     """Return the judgments of each row.
 
-    more: functions that return the fields that quality controls add to each judgment.
+    functions: functions that return the fields that quality controls add to each judgment.
     type: struct type of a judgment.
     """
-    held, export = rows.said.held, rows.export
+    judgments, export = rows.judgments.values, rows.export
     # Comments and adjudicators' reasons are free text and may quote the item, so they are removed together with the
     # text.
-    reason, comment = held["reason"], held["comment"]
+    reason, comment = judgments["reason"], judgments["comment"]
     if not export.with_text:
-        reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
+        reason = pc.if_else(pc.is_valid(judgments["lease"]), reason, "")
         comment = pa.nulls(len(comment), _TEXT)
-    told = [
-        each(export.pseudonyms.get, _TEXT, held["annotator"]),
-        held["kind"],
-        *map(or_none, (held["label"], reason, comment)),
-        held["lease__round"],
-        held["lease__queue"],
-        *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
+    values = [
+        map_rows(export.pseudonyms.get, _TEXT, judgments["annotator"]),
+        judgments["kind"],
+        *map(or_none, (judgments["label"], reason, comment)),
+        *(judgments[name] for name in ("lease__round", "lease__queue", "shown_at", "answered_at")),
+        *(judgments[name] for name in ("active_seconds", "voided_at")),
         # If annotators withdrew their own answer, nobody is named.
-        each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
-        *(values(rows) for values in more),
+        map_rows(lambda by: "manager" if by else None, _TEXT, judgments["voided_by"]),
+        *(function(rows) for function in functions),
     ]
-    return rows.said.as_array(pa.StructArray.from_arrays(told, fields=list(type)))
+    return rows.judgments.as_array(pa.StructArray.from_arrays(values, fields=list(type)))
 
 
 def _transitions(rows: Source) -> pa.Array:
-    held, users = rows.moved.held, rows.export.users
-    told = [
-        *(held[name] for name in ("event", "from_stage", "to_stage", "round")),
-        *map(or_none, (held["language"], held["label"])),
-        each(lambda by: by and users.get(by, "manager"), _TEXT, held["by"]),
-        held["at"],
+    transitions, users = rows.transitions.values, rows.export.users
+    values = [
+        *(transitions[name] for name in ("event", "from_stage", "to_stage", "round")),
+        *map(or_none, (transitions["language"], transitions["label"])),
+        map_rows(lambda by: by and users.get(by, "manager"), _TEXT, transitions["by"]),
+        transitions["at"],
     ]
-    return rows.moved.as_array(pa.StructArray.from_arrays(told, fields=list(TRANSITION)))
+    return rows.transitions.as_array(pa.StructArray.from_arrays(values, fields=list(TRANSITION)))
 
 
 def _chance(rows: Source) -> pa.Array:
@@ -142,18 +141,18 @@ def _chance(rows: Source) -> pa.Array:
     draw for all rows. A balanced draw has a separate probability for each declared or predicted class. A draw from both
     sides of a filter has a separate probability for each side.
     """
-    own = rows.own
+    unit = rows.unit
     if rows.export.sets:
         chances = rows.export.balancing.chances
-        of_class = (own["item__language"], own["predicted"], own["agreed_label"])
-        return each(lambda language, first, second: chances.get((language, first or second)), _NUMBER, *of_class)
+        classes = (unit["item__language"], unit["predicted"], unit["agreed_label"])
+        return map_rows(lambda language, first, second: chances.get((language, first or second)), _NUMBER, *classes)
     by_language, by_id = rows.export.chances
-    found = each(
+    by_draw = map_rows(
         lambda asked, language: by_language.get(asked or language) or by_language.get(""),
         _NUMBER,
-        *(own["asked"], own["item__language"]),
+        *(unit["asked"], unit["item__language"]),
     )
-    return pc.coalesce(pa.array(map(by_id.get, own["item__key"].to_pylist()), _NUMBER), found) if by_id else found
+    return pc.coalesce(pa.array(map(by_id.get, unit["item__key"].to_pylist()), _NUMBER), by_draw) if by_id else by_draw
 
 
 def _audit_chance(rows: Source) -> pa.Array:
@@ -163,10 +162,10 @@ def _audit_chance(rows: Source) -> pa.Array:
     all other items.
     """
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
-    return each(
-        lambda stratum, *of: chances[of] if stratum in ("agreed", "audited") else 1.0,
+    return map_rows(
+        lambda stratum, *values: chances[values] if stratum in ("agreed", "audited") else 1.0,
         _NUMBER,
-        *(rows.stratum, *(rows.own[path] for path in paths)),
+        *(rows.stratum, *(rows.unit[path] for path in paths)),
     )
 
 
@@ -189,16 +188,16 @@ def _soft_labels(rows: Source) -> pa.Array:
 
     A label is omitted if it has no votes and its posterior is zero.
     """
-    export, found = rows.export, []
+    export, soft_labels = rows.export, []
     for unit in rows.judged["pk"].to_pylist():
         votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
         # Round for the same reason as in _likeliest.
-        told = (
+        row = (
             (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
             for label in export.answers.labels
         )
-        found.append([one for one in told if one[1] or one[2]])
-    return pa.array(found, pa.list_(SOFT_LABEL))
+        soft_labels.append([entry for entry in row if entry[1] or entry[2]])
+    return pa.array(soft_labels, pa.list_(SOFT_LABEL))
 
 
 def _agreement(rows: Source) -> pa.Array:
@@ -207,8 +206,8 @@ def _agreement(rows: Source) -> pa.Array:
 
 
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, _own("item__key"), "The id of the post or record in its corpus."),
-    "language": Column(_TEXT, _if_any(_own("item__language")), "The declared language of a record; null for posts."),
+    "id": Column(_TEXT, _unit("item__key"), "The id of the post or record in its corpus."),
+    "language": Column(_TEXT, _if_any(_unit("item__language")), "The declared language of a record; null for posts."),
     "split": Column(_TEXT, _split, "The row's split: train, dev or test."),
     "set": Column(
         _TEXT,
@@ -217,12 +216,12 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "predicted": Column(
         _TEXT,
-        _if_any(_own("predicted")),
+        _if_any(_unit("predicted")),
         "The predicted class by which the document was drawn; null if classes are declared.",
     ),
     "declared": Column(
         pa.list_(_TEXT),
-        _listed(_own("item__declared")),
+        _listed(_unit("item__declared")),
         "The labels that came with the record; annotators never saw them.",
     ),
     "apart": Column(
@@ -277,10 +276,10 @@ COLUMNS: Mapping[str, Column] = {
         _NUMBER, _agreement, "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two."
     ),
     "asked": Column(
-        _TEXT, _if_any(_own("asked")), "The language asked about; null if the question was which language."
+        _TEXT, _if_any(_unit("asked")), "The language asked about; null if the question was which language."
     ),
     "text": Column(
-        _TEXT, _own("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True
+        _TEXT, _unit("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True
     ),
     "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
@@ -289,7 +288,7 @@ COLUMNS: Mapping[str, Column] = {
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
         "unconfirmed; null if people were asked in any case.",
     ),
-    "agreed": Column(_TEXT, _if_any(_own("agreed_label")), "The label on which the detectors agree, or null."),
+    "agreed": Column(_TEXT, _if_any(_unit("agreed_label")), "The label on which the detectors agree, or null."),
     "chance": Column(_NUMBER, _chance, "The row's chance of being drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER, _audit_chance, "The chance of an audit for agreed posts and declared documents; 1 for all others."
@@ -309,31 +308,31 @@ COLUMNS: Mapping[str, Column] = {
     "round": Column(_COUNT, _judged("round"), "The last round: how many languages' readers were tried."),
     "judged_as": Column(
         _TEXT,
-        lambda rows: pc.if_else(pc.is_valid(rows.own["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
+        lambda rows: pc.if_else(pc.is_valid(rows.unit["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text that gave the label, or null.",
     ),
     "reused_from": Column(
         _TEXT, _judged("reused_from__task__name"), "The task that the label was reused from, or null."
     ),
-    "posted_at": Column(_TIME, _own("item__posted_at"), "The time of the post, in UTC."),
+    "posted_at": Column(_TIME, _unit("item__posted_at"), "The time of the post, in UTC."),
     "author": Column(
         _TEXT,
-        _if_any(_own("item__author")),
+        _if_any(_unit("item__author")),
         "The author's id, hashed with the installation's key. Omitted if the licence keeps the text.",
         with_text=True,
     ),
     "url": Column(
         _TEXT,
-        _if_any(_own("item__url")),
+        _if_any(_unit("item__url")),
         "The address of the post. Omitted if the licence keeps the text.",
         with_text=True,
     ),
     "letters": Column(
-        _COUNT, _own("item__letters"), "The number of letters in the text, without hashtags; a repetition counts once."
+        _COUNT, _unit("item__letters"), "The number of letters in the text, without hashtags; a repetition counts once."
     ),
     "votes": Column(
         pa.list_(VOTE),
-        lambda rows: votes_in(rows.own["item__votes"]).cast(pa.list_(VOTE)),
+        lambda rows: votes_in(rows.unit["item__votes"]).cast(pa.list_(VOTE)),
         "The languages named by each detector, in order.",
     ),
     "candidates": Column(
@@ -355,30 +354,33 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
 
     The columns that quality controls add come last.
     """
-    kind, known = task.kind, dict(COLUMNS)
-    if added := [column for control in kind.quality_controls for column in control.judgment_columns()]:
-        names, types, functions = zip(*added, strict=True)
+    kind, built_in = task.kind, dict(COLUMNS)
+    if of_controls := [column for control in kind.quality_controls for column in control.judgment_columns()]:
+        names, types, functions = zip(*of_controls, strict=True)
         type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
-        judgments = partial(_judgments, more=functions, type=type)
-        known["judgments"] = Column(pa.list_(type), judgments, COLUMNS["judgments"].about)
-    found: dict[str, Column] = {}
+        judgments = partial(_judgments, functions=functions, type=type)
+        built_in["judgments"] = Column(pa.list_(type), judgments, COLUMNS["judgments"].about)
+    columns: dict[str, Column] = {}
     for name in kind.publication.columns:
-        found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
+        if name == FIELDS:
+            columns |= {field: _of_field(field) for field in kind.exported_fields}
+        else:
+            columns[name] = built_in[name]
     for control in kind.quality_controls:
         for name, values in control.columns(task).items():
-            if name in found:
+            if name in columns:
                 raise ValueError(
                     f"The quality control {control.name!r} adds a column named {name!r}, but the set already has one. "
                     "Rename the column."
                 )
-            found[name] = _of_control(values)
-    return {name: column for name, column in found.items() if with_text or not column.with_text}
+            columns[name] = _of_control(values)
+    return {name: column for name, column in columns.items() if with_text or not column.with_text}
 
 
-def _of_control(given: Mapping[int, object]) -> Column:
+def _of_control(texts: Mapping[int, object]) -> Column:
     return Column(
         _TEXT,
-        lambda rows: pa.array(map(given.get, rows.own["pk"].to_pylist()), _TEXT),
+        lambda rows: pa.array(map(texts.get, rows.unit["pk"].to_pylist()), _TEXT),
         "What a quality control says of it.",
     )
 

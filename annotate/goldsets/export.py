@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from django.db.models import Count
+from django.db.models.functions import Coalesce
 
 from annotate.controls.audit_report import Stratum, audit_counts
 from annotate.controls.checks import check_counts
@@ -36,7 +38,7 @@ from annotate.core.draws.splits import (
     ratios,
     split,
 )
-from annotate.goldsets.unit_rows import Lists, Units, cases, each, live, units_of, where
+from annotate.goldsets.unit_rows import Lists, Units, cases, live, map_rows, units_of, where
 from annotate.kinds.balanced_draw import CHANCES, FRAME, IDS, JOINT, NEEDED, SIZES
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.interface_language import label_name
@@ -61,11 +63,11 @@ KNOWN_AS = {"dev": "validation"}
 class Splitting:
     """The splits of a set.
 
-    of: mapping from the id of each row in the set to its split.
+    splits: mapping from the id of each row in the set to its split.
     off: mapping from language to a sentence that names the splits far from their requested share, and the reason.
     """
 
-    of: Mapping[str, str]
+    splits: Mapping[str, str]
     off: Mapping[str, str]
 
 
@@ -78,49 +80,48 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
     Raise SplitError if some rows cannot be assigned to a split.
     """
     rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _records(units)]
-    chosen = split(rows, shares, seed=seed)
-    found = groupby(misses(rows, shares, chosen), attrgetter("language"))
-    return Splitting(chosen, {language: _off(language, list(missed)) for language, missed in found})
+    splits = split(rows, shares, seed=seed)
+    by_language = groupby(misses(rows, shares, splits), attrgetter("language"))
+    return Splitting(splits, {language: _off(language, list(group)) for language, group in by_language})
 
 
 def split_by_field(units: Iterable[Units], field: str) -> Splitting:
     """Read the splits from a field of the records. Raise SplitError if a row does not name a valid split."""
-    found = {key: fields[field] for key, _, fields in _records(units)}
-    for key, said in found.items():
-        if said not in SPLITS:
-            told = f"is {said!r}" if said else "is empty"
+    splits = {key: fields[field] for key, _, fields in _records(units)}
+    for key, name in splits.items():
+        if name not in SPLITS:
             raise SplitError(
-                f"The field {field} of {key} {told}. It must be {', '.join(SPLITS[:-1])} or {SPLITS[-1]}. Import the "
-                "corpus with valid splits, or draw them at random with --splits."
+                f"The field {field} of {key} is {repr(name) if name else 'empty'}. It must be {', '.join(SPLITS[:-1])} "
+                f"or {SPLITS[-1]}. Import the corpus with valid splits, or draw them at random with --splits."
             )
-    return Splitting(found, {})
+    return Splitting(splits, {})
 
 
-def _records(some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
+def _records(batches: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Yield the id, language and fields of each record."""
-    for units in some:
-        keys, languages, fields = (units.own[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
+    for units in batches:
+        keys, languages, fields = (units.unit[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
         yield from zip(keys, languages, map(json.loads, fields), strict=True)
 
 
-def _off(language: str, found: list[Miss]) -> str:
+def _off(language: str, misses: list[Miss]) -> str:
     """Return a sentence that names the splits far from their share in a language, and the reason.
 
     For example: "In English, train has 40% of the records and not 80%: ..."
     """
-    told = ", ".join(
-        f"{miss.split} has {percent(miss.actual)} {'' if place else 'of the records '}and not {percent(miss.requested)}"
-        for place, miss in enumerate(found)
+    shares = ", ".join(
+        f"{miss.split} has {percent(miss.actual)} {'' if number else 'of the records '}and not {percent(miss.requested)}"
+        for number, miss in enumerate(misses)
     )
-    first, why = found[0], []
+    first, reasons = misses[0], []
     if first.bound:
         untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
-        why.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
+        reasons.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
     if first.largest > 1 and first.largest > FAR * first.rows:
-        why.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
-    words = "; ".join(why) or f"the set has only {first.rows:,} there"
-    where = "Without a language" if language == UND else f"In {label_name(language)}"
-    return f"{where}, {told}: {words}."
+        reasons.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
+    reason = "; ".join(reasons) or f"the set has only {first.rows:,} there"
+    place = "Without a language" if language == UND else f"In {label_name(language)}"
+    return f"{place}, {shares}: {reason}."
 
 
 # --- The balanced sets of a task, either as drawn or built from the documents that annotators have labelled
@@ -152,17 +153,17 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _labelled(task, drawn, without)
-    kept, waiting = _of_a_class(task, without)
-    found = Balancing({}, {}, {}, {})
+    labelled_ids, waiting = _of_a_class(task, without)
+    balancing = Balancing({}, {}, {}, {})
     for language, parameters in drawn.items():
         # Sort the names, because the order of keys in JSON depends on the database.
         names = sorted(parameters[IDS], key=place_of)
-        ids = {name: [key for key in parameters[IDS][name] if key in kept] for name in names}
-        chosen, left = ({key for each in sets.values() for key in each} for sets in (parameters[IDS], ids))
-        found.sets[language], found.short[language] = ids, parameters["short"]
-        found.taken_out[language] = len(chosen) - len(left) - waiting[language]
-        found.chances.update({(language, label): chance for label, chance in parameters[CHANCES].items()})
-    return found
+        sets = {name: [key for key in parameters[IDS][name] if key in labelled_ids] for name in names}
+        drawn_number, number = (len(set(chain(*ids.values()))) for ids in (parameters[IDS], sets))
+        balancing.sets[language], balancing.short[language] = sets, parameters["short"]
+        balancing.taken_out[language] = drawn_number - number - waiting[language]
+        balancing.chances.update({(language, label): chance for label, chance in parameters[CHANCES].items()})
+    return balancing
 
 
 def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
@@ -171,14 +172,13 @@ def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter
     A copy has the label and stage of its original.
     """
     units = task.units.exported().exclude(pk__in=without).order_by()
-    classes, kept, waiting = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
-    of_unit, of_original = ("label", "stage"), ("copy_of__label", "copy_of__stage")
-    for key, language, *told in units.values_list("item__key", "item__language", *of_unit, *of_original):
-        label, stage = told[2:] if told[3] else told[:2]
+    classes, labelled_ids, waiting = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
+    judged = [Coalesce(f"copy_of__{name}", name) for name in ("label", "stage")]
+    for key, language, label, stage in units.values_list("item__key", "item__language", *judged):
         if label in classes:
-            kept.add(key)
+            labelled_ids.add(key)
         waiting[language] += stage not in stages.FINISHED
-    return kept, waiting
+    return labelled_ids, waiting
 
 
 def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
@@ -190,20 +190,23 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
     classes, (test, dev, train) = parameters["classes"], parameters[SIZES]
     sizes = Sizes(test, dev, tuple(train))
     units = task.units.exported().exclude(pk__in=without)
-    done = units.filter(stage=stages.LABELLED, label__in=classes).values_list("item__key", "item__language", "label")
-    documents = [Document(key, language, label) for key, language, label in done.order_by("pk")]
-    made = balanced(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
+    labelled = units.filter(stage=stages.LABELLED, label__in=classes).order_by("pk")
+    documents = [Document(*row) for row in labelled.values_list("item__key", "item__language", "label")]
+    result = balanced(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
     empty: dict[str, list[str]] = {name: [] for name, size in sizes.all().items() if size}
-    drawn_of = units.order_by().values_list("item__language", "predicted").annotate(Count("pk"))
-    taken = Counter({(language, label): number for language, label, number in drawn_of})
+    drawn_numbers = units.order_by().values_list("item__language", "predicted").annotate(Count("pk"))
+    taken = Counter({(language, label): number for language, label, number in drawn_numbers})
+    shortages = {
+        language: [short._asdict() for short in result.short if short.language == language] for language in drawn
+    }
     return Balancing(
-        {language: made.sets.get(language, empty) for language in drawn},
-        {language: [each._asdict() for each in made.short if each.language == language] for language in drawn},
+        {language: result.sets.get(language, empty) for language in drawn},
+        shortages,
         {
-            (language, label): taken[language, label] / of
-            for language, told in drawn.items()
-            for label, of in told[FRAME].items()
-            if of
+            (language, label): taken[language, label] / size
+            for language, draw_parameters in drawn.items()
+            for label, size in draw_parameters[FRAME].items()
+            if size
         },
         dict.fromkeys(drawn, 0),
         by_people=True,
@@ -212,7 +215,6 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
 
 # --- The data for one export
 
-CHUNK = 2000  # units read at once
 # The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
 
@@ -275,8 +277,8 @@ class Export:
         if file := self.draw.parameters.get("imported"):
             self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
         else:
-            told, fields = manifest_of(name), ("source", "licence", "text_may_leave")
-            self.corpus = {"name": name} | {field: getattr(told, field) for field in fields}
+            manifest, fields = manifest_of(name), ("source", "licence", "text_may_leave")
+            self.corpus = {"name": name} | {field: getattr(manifest, field) for field in fields}
         self.with_text: bool = self.corpus["text_may_leave"]
         # Suffix for file names while the set is unfinished.
         unfinished = task.units.exported().exclude(stage__in=stages.FINISHED).exists()
@@ -287,30 +289,37 @@ class Export:
         self.users = {user: pseudonym for _, user, pseudonym in people}
         # A mapping from unit to the reason why it is left out regardless of its answers, because somebody could have
         # known its label.
-        self.known: dict[int, str] = {}
+        self.excluded: dict[int, str] = {}
         for control in self.kind.quality_controls:
-            self.known |= control.known(task, self.units())
+            self.excluded |= control.excluded(task, units_of(task))
 
-    def units(self) -> Iterator[Units]:
-        """Yield the exported units in the order of the draw, without judgments and transitions."""
-        return units_of(self.task, CHUNK)
+    def written_rows(self, folder: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the written set as dicts with the given columns.
+
+        Published formats read the rows back from the file, because a set may not fit into memory. Columns that the set
+        does not have are omitted.
+        """
+        with (folder / f"gold{self.mark}.jsonl").open(encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield {column: row[column] for column in columns if column in row}
 
     # --- Units in the set
 
-    def left_out(self, units: Units, moved: Lists | None = None) -> pa.Array:
+    def left_out(self, units: Units, transitions: Lists | None = None) -> pa.Array:
         """Return the reason why each unit is not in the set, or an empty string if it is.
 
-        moved: transitions of the judged units; if omitted, the reason for every discarded unit is NO_LABEL.
+        transitions: transitions of the judged units; if omitted, the reason for every discarded unit is NO_LABEL.
         """
-        last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())
-        found = each(self._reason, pa.string(), units.own["asked"], units.judged["label"], units.judged["stage"], last)
+        unit, judged, text = units.unit, units.judged, pa.string()
+        last = transitions.last("event") if transitions else pa.nulls(unit.num_rows, text)
+        reasons = map_rows(self._reason, text, unit["asked"], judged["label"], judged["stage"], last)
         if self.sets:
-            needed = pa.array([key in self.added for key in units.own["item__key"].to_pylist()], pa.bool_())
-            found = pc.if_else(pc.and_(pc.equal(found, ""), pc.invert(needed)), NOT_NEEDED, found)
-        if self.known:
-            known = pa.array(map(self.known.get, units.own["pk"].to_pylist()), pa.string())
-            found = pc.coalesce(known, found)
-        return found
+            needed = pa.array([key in self.added for key in unit["item__key"].to_pylist()], pa.bool_())
+            reasons = pc.if_else(pc.and_(pc.equal(reasons, ""), pc.invert(needed)), NOT_NEEDED, reasons)
+        if self.excluded:
+            reasons = pc.coalesce(pa.array(map(self.excluded.get, unit["pk"].to_pylist()), text), reasons)
+        return reasons
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
         """Return the reason why a unit is not in the set, or an empty string if it is.
@@ -329,9 +338,9 @@ class Export:
 
     def in_set(self) -> Iterator[Units]:
         """Yield the units in the set."""
-        for units in self.units():
-            there = pc.equal(self.left_out(units), "")
-            yield Units(units.own.filter(there), units.judged.filter(there))
+        for units in units_of(self.task):
+            in_set = pc.equal(self.left_out(units), "")
+            yield Units(units.unit.filter(in_set), units.judged.filter(in_set))
 
     # --- Splits
 
@@ -350,7 +359,7 @@ class Export:
     @cached_property
     def splits(self) -> Mapping[str, str]:
         """A mapping from the id of each row in the set to its split."""
-        return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.of
+        return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.splits
 
     @property
     def parts(self) -> list[str]:
@@ -363,7 +372,7 @@ class Export:
 
     @cached_property
     def balancing(self) -> Balancing:
-        return balancing_of(self.task, self.known)
+        return balancing_of(self.task, self.excluded)
 
     @cached_property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
@@ -373,18 +382,18 @@ class Export:
     @cached_property
     def joint(self) -> dict[str, list[str]]:
         """The ids in each balanced set for all languages together, by name of the set; empty for other designs."""
-        found: dict[str, list[str]] = {}
+        joint: dict[str, list[str]] = {}
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
-                found.setdefault(part, []).extend(ids)
-        named = {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
-        return {name: sorted(ids, key=partial(lot, self.seed, name)) for name, ids in named.items()}
+                joint.setdefault(part, []).extend(ids)
+        by_name = {f"{TRAIN}.{len(ids)}" if part == TRAIN else part: ids for part, ids in joint.items()}
+        return {name: sorted(ids, key=partial(lot, self.seed, name)) for name, ids in by_name.items()}
 
     @cached_property
     def added(self) -> dict[str, str]:
         """A mapping from each id to the smallest balanced set that contains it."""
-        named = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
-        return dict(reversed(named))
+        pairs = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
+        return dict(reversed(pairs))
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
@@ -392,11 +401,11 @@ class Export:
 
         It is used only if a document can have several labels.
         """
-        found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
+        by_split: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
         for units in self.in_set():
-            for key, label in zip(units.own["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
-                found[self.splits[key]].append(frozenset(self.kind.form.facets(label)))
-        return found
+            for key, label in zip(units.unit["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
+                by_split[self.splits[key]].append(frozenset(self.kind.form.facets(label)))
+        return by_split
 
     # --- Probabilities, and statistics of all answers
 
@@ -428,7 +437,7 @@ class Export:
     @cached_property
     def answers(self) -> answer_models.Fitted:
         """The valid answers and the model fitted to them, without the units whose label somebody could have known."""
-        return answer_models.fitted(self.task, without=self.known)
+        return answer_models.fitted(self.task, without=self.excluded)
 
     @cached_property
     def vote_shares(self) -> dict[int, dict[str, float]]:
@@ -458,20 +467,20 @@ class Export:
 class Source:
     """The data for a batch of rows.
 
-    own, judged: see `unit_rows.Units`.
+    unit, judged: see `unit_rows.Units`.
     left_out: reason why each row is not in the set, or an empty string.
-    said: judgments of each row.
-    decided: judgments of the unit that the label comes from; it is in a different task if the label was reused.
-    moved: transitions of each row.
+    judgments: judgments of each row.
+    deciding: judgments of the unit that the label comes from; it is in a different task if the label was reused.
+    transitions: transitions of each row.
     """
 
     export: Export
-    own: pa.RecordBatch
+    unit: pa.RecordBatch
     judged: pa.RecordBatch
     left_out: pa.Array
-    said: Lists
-    decided: Lists
-    moved: Lists
+    judgments: Lists
+    deciding: Lists
+    transitions: Lists
 
     @cached_property
     def in_set(self) -> pa.Array:
@@ -480,7 +489,7 @@ class Source:
     @cached_property
     def fields(self) -> list[dict[str, str]]:
         """The fields of each record, as a mapping from name to value."""
-        return list(map(json.loads, self.own["item__fields"].to_pylist()))
+        return list(map(json.loads, self.unit["item__fields"].to_pylist()))
 
     @cached_property
     def stratum(self) -> pa.Array:
@@ -495,18 +504,18 @@ class Source:
         unconfirmed: one annotator named another queue's language, and the task was closed before a second annotator
             confirmed it.
         """
-        agreed_label, asks_all = self.own["agreed_label"], self.export.design.asks_all
-        found = [
-            (pc.not_equal(self.own["asked"], ""), None),
-            (pc.equal(self.moved.last("event"), "unconfirmed"), "unconfirmed"),
+        agreed_label, asks_all = self.unit["agreed_label"], self.export.design.asks_all
+        strata = [
+            (pc.not_equal(self.unit["asked"], ""), None),
+            (pc.equal(self.transitions.last("event"), "unconfirmed"), "unconfirmed"),
         ]
         if not asks_all:
             failed = pc.is_in(agreed_label, pa.array(sorted(self.export.contested), pa.string()))
             # Posts that an extension added after the audit are not contested yet, because they wait for the next audit.
             read = pc.not_equal(self.judged["stage"], stages.AGREED)
-            found += [(pc.equal(agreed_label, ""), "disputed"), (self.own["audited"], "audited")]
-            found += [(pc.and_(failed, read), "contested")]
-        return cases(pa.string(), *found, otherwise=None if asks_all else "agreed")
+            strata += [(pc.equal(agreed_label, ""), "disputed"), (self.unit["audited"], "audited")]
+            strata += [(pc.and_(failed, read), "contested")]
+        return cases(pa.string(), *strata, otherwise=None if asks_all else "agreed")
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
@@ -520,7 +529,7 @@ class Source:
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (
-            pa.array(self.decided.count(live(self.decided, *kinds)))
+            pa.array(self.deciding.count(live(self.deciding, *kinds)))
             for kinds in ((Judgment.SETTLE, Judgment.DISCARD), (Judgment.ANSWER,))
         )
         decided_by = cases(
@@ -531,15 +540,14 @@ class Source:
             (pc.equal(answers, 1), ONE),
             otherwise=SEVERAL,
         )
-        said = self.said.first("label", live(self.said, Judgment.ANSWER))
+        answer = self.judgments.first("label", live(self.judgments, Judgment.ANSWER))
         again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
-        audited, named = (
-            self.moved.count(where(pc.equal(self.moved.held["event"], event))) > 0 for event in ("audited", "named")
-        )
-        doubted = audited & ~where(pc.equal(said, judged["agreed_label"]))
-        first_label = pc.if_else(pa.array(again & ~doubted & ~named), said, pa.scalar(None, text))
+        events = self.transitions.values["event"]
+        audited, named = (self.transitions.count(where(pc.equal(events, name))) > 0 for name in ("audited", "named"))
+        doubted = audited & ~where(pc.equal(answer, judged["agreed_label"]))
+        first_label = pc.if_else(pa.array(again & ~doubted & ~named), answer, pa.scalar(None, text))
         checked = pc.is_valid(first_label)
-        of_queue = each(
+        of_queue = map_rows(
             lambda visited: export.check_chances.get(next(iter(json.loads(visited)), ""), 0.0),
             *(pa.float64(), judged["visited"]),
         )

@@ -14,7 +14,7 @@ from annotate.core import stages
 from annotate.core.draws import splits
 from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
-from annotate.goldsets.unit_rows import each, live
+from annotate.goldsets.unit_rows import live, map_rows
 from annotate.kinds.concept_kind import version_of
 from annotate.models import Judgment
 from annotate.reports.numbers import NOT_MEASURED, percent
@@ -33,14 +33,15 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 def concepts(rows: Source) -> pa.Array:
     """Return the concepts of each row. Declared concepts that nobody reviewed keep their declared order."""
-    facets = rows.export.kind.form.facets
+    facets, judged = rows.export.kind.form.facets, rows.judged
 
-    def found(label: str, stage: str, declared: str) -> Sequence[str]:
+    def in_order(label: str, stage: str, declared: str) -> Sequence[str]:
         as_declared = json.loads(declared)
-        stand = stage == stages.AGREED and set(as_declared) == set(facets(label))
-        return as_declared if stand else facets(label)
+        is_unread = stage == stages.AGREED and set(as_declared) == set(facets(label))
+        return as_declared if is_unread else facets(label)
 
-    return each(found, pa.list_(pa.string()), rows.judged["label"], rows.judged["stage"], rows.own["item__declared"])
+    columns = (judged["label"], judged["stage"], rows.unit["item__declared"])
+    return map_rows(in_order, pa.list_(pa.string()), *columns)
 
 
 def support(rows: Source) -> pa.Array:
@@ -49,23 +50,22 @@ def support(rows: Source) -> pa.Array:
 
 
 def _support(rows: Source) -> list[list[tuple[str, int, int]]]:
-    facets, found = rows.export.kind.form.facets, []
-    for said in rows.said.marked(live(rows.said, Judgment.ANSWER)).each("label"):
-        votes = Counter(key for (label,) in said for key in facets(label))
-        most = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
-        found.append([(key, number, len(said)) for key, number in most])
-    return found
+    facets, support = rows.export.kind.form.facets, []
+    for answers in rows.judgments.marked(live(rows.judgments, Judgment.ANSWER)).tuples("label"):
+        votes = Counter(key for (label,) in answers for key in facets(label))
+        most_chosen = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
+        support.append([(key, number, len(answers)) for key, number in most_chosen])
+    return support
 
 
 def suggested(rows: Source) -> pa.Array:
-    return pa.array(
-        [rows.export.suggested.get(unit, []) for unit in rows.judged["pk"].to_pylist()], pa.list_(pa.string())
-    )
+    suggested = rows.export.suggested
+    return pa.array([suggested.get(unit, []) for unit in rows.judged["pk"].to_pylist()], pa.list_(pa.string()))
 
 
 def sources(rows: Source) -> pa.Array:
     """Return the source of each row's concepts."""
-    settled = pa.array(rows.said.count(live(rows.said, Judgment.SETTLE)) > 0)
+    settled = pa.array(rows.judgments.count(live(rows.judgments, Judgment.SETTLE)) > 0)
     by_people = pc.if_else(settled, ADJUDICATOR, PEOPLE)
     return pc.if_else(pc.equal(rows.judged["stage"], stages.AGREED), DECLARED, by_people)
 
@@ -75,13 +75,13 @@ def votes(rows: Source) -> list[str]:
 
     Only rows in the set whose concepts annotators chose are included.
     """
-    found = []
+    votes = []
     columns = rows.in_set.to_pylist(), sources(rows).to_pylist(), concepts(rows).to_pylist(), _support(rows)
     for in_set, source, keys, support in zip(*columns, strict=True):
         if in_set and source == PEOPLE:
-            told = {key: f"{number} of {asked}" for key, number, asked in support}
-            found += [told[key] for key in keys]
-    return found
+            by_key = {key: f"{number} of {people}" for key, number, people in support}
+            votes += [by_key[key] for key in keys]
+    return votes
 
 
 # --- A set
@@ -92,8 +92,8 @@ def described(vocabulary: Vocabulary) -> dict[str, Any]:
 
     The digest depends on the content of the vocabulary, not on its file format.
     """
-    told = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
-    return told | {"concepts": vocabulary.concepts.count()}
+    values = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
+    return values | {"concepts": vocabulary.concepts.count()}
 
 
 def summary(export: Export) -> dict[str, Any]:
@@ -104,14 +104,14 @@ def summary(export: Export) -> dict[str, Any]:
     label distributions, with the 95% range of this distance if the splits were random. Splits without documents are
     omitted.
     """
-    sets = {split: found for split, found in export.label_sets.items() if found}
-    everything = [labels for found in sets.values() for labels in found]
+    sets = {split: documents for split, documents in export.label_sets.items() if documents}
+    all_documents = [labels for documents in sets.values() for labels in documents]
     return {
         "vocabulary": described(version_of(export.task)),
         "frequent_over": export.frequent_over,
         "buckets": {bucket: len(labels) for bucket, labels in buckets(export).items()},
-        "splits": {split: _counted(found) for split, found in sets.items()},
-        "all": _counted(everything),
+        "splits": {split: _counted(documents) for split, documents in sets.items()},
+        "all": _counted(all_documents),
         "apart": [
             {"splits": list(pair), **splits.apart(*(sets[split] for split in pair), seed=export.seed)._asdict()}
             for pair in combinations(sets, 2)
@@ -132,7 +132,7 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
         "documents": total,
         "labels": len(labels),
         "mean": labels.total() / total if total else None,
-        "at_most": sum(len(each) <= MOST_CONCEPTS for each in documents) / total if total else None,
+        "at_most": sum(len(concepts) <= MOST_CONCEPTS for concepts in documents) / total if total else None,
     }
 
 
@@ -145,12 +145,12 @@ ALL = "all"
 _DOCUMENTS = numbered("documents", "documents")
 
 
-def split_table(found: Mapping[str, Any]) -> Table:
+def split_table(section: Mapping[str, Any]) -> Table:
     """Return the table of labels by split.
 
-    found: section `concepts` of the manifest, which the table functions below take too.
+    section: section `concepts` of the manifest, which the table functions below take too.
     """
-    rows = [{"split": split, **told} for split, told in [*found["splits"].items(), (ALL, found[ALL])]]
+    rows = [{"split": split, **counts} for split, counts in [*section["splits"].items(), (ALL, section[ALL])]]
     columns = (
         Column("split", "split"),
         _DOCUMENTS,
@@ -161,14 +161,14 @@ def split_table(found: Mapping[str, Any]) -> Table:
     return table("Labels by split", columns, rows)
 
 
-def bucket_table(found: Mapping[str, Any]) -> Table:
-    over = found["frequent_over"]
+def bucket_table(section: Mapping[str, Any]) -> Table:
+    over = section["frequent_over"]
     meaning = {
         FREQUENT: f"in more than {many(over, 'document')} of train",
         FEW: f"in 1 to {over:,} of them" if over > 1 else "in 1 of them",
         ZERO: "in none of them, and in dev or test",
     }
-    rows = [{"bucket": bucket, "labels": number} for bucket, number in found["buckets"].items()]
+    rows = [{"bucket": bucket, "labels": number} for bucket, number in section["buckets"].items()]
     columns = (
         Column("bucket", "bucket"),
         Column("is", "is", says=lambda row: meaning[row["bucket"]]),
@@ -177,7 +177,7 @@ def bucket_table(found: Mapping[str, Any]) -> Table:
     return table("Labels by bucket", columns, rows)
 
 
-def apart_table(found: Mapping[str, Any]) -> Table:
+def apart_table(section: Mapping[str, Any]) -> Table:
     def chance(row: Mapping[str, Any]) -> str:
         return NOT_MEASURED if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
 
@@ -186,7 +186,7 @@ def apart_table(found: Mapping[str, Any]) -> Table:
         Column("value", "differ by", NUMBER, lambda row: _places(row["value"], 3)),
         Column("chance", "by chance", NUMBER, chance),
     )
-    return table("How far the shares of the labels differ", columns, found["apart"])
+    return table("How far the shares of the labels differ", columns, section["apart"])
 
 
 def vote_table(by_votes: Mapping[str, int]) -> Table:
@@ -221,24 +221,25 @@ PREFERRED = pa.struct([("label", pa.string()), ("votes", pa.int32())])
 
 
 def systems(rows: Source) -> pa.Array:
-    return each(lambda *both: both, pa.list_(pa.string()), *(rows.own[f"comparison__system_{which}"] for which in "ab"))
+    columns = (rows.unit[f"comparison__system_{side}"] for side in "ab")
+    return map_rows(lambda *pair: pair, pa.list_(pa.string()), *columns)
 
 
 def replies(rows: Source) -> pa.Array:
-    columns = (rows.own[f"comparison__{name}_{which}"].to_pylist() for which in "ab" for name in ("system", "replies"))
-    found = [
+    columns = (rows.unit[f"comparison__{name}_{side}"].to_pylist() for side in "ab" for name in ("system", "replies"))
+    pairs = [
         [(system_a, json.loads(replies_a)), (system_b, json.loads(replies_b))]
         for system_a, replies_a, system_b, replies_b in zip(*columns, strict=True)
     ]
-    return pa.array(found, pa.list_(REPLIES))
+    return pa.array(pairs, pa.list_(REPLIES))
 
 
 def preferred(rows: Source) -> pa.Array:
     """Return each system's number of valid answers in each row. Ties come last."""
-    answers = rows.said.marked(live(rows.said, Judgment.ANSWER))
-    counted = (Counter(label for (label,) in said) for said in answers.each("label"))
-    found = [[(label, said[label]) for label in rows.export.task.labels if said[label]] for said in counted]
-    return pa.array(found, pa.list_(PREFERRED))
+    answers = rows.judgments.marked(live(rows.judgments, Judgment.ANSWER))
+    counts = (Counter(label for (label,) in row_answers) for row_answers in answers.tuples("label"))
+    votes = [[(label, row[label]) for label in rows.export.task.labels if row[label]] for row in counts]
+    return pa.array(votes, pa.list_(PREFERRED))
 
 
 def section(export: Export) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from django.template.loader import render_to_string
 from annotate.goldsets import set_folder
 from annotate.goldsets.card import head_of
 from annotate.goldsets.formats import benchmarks
-from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write_digests, write_with_card
+from annotate.goldsets.set_folder import FORMAT, GoldSetError, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.interface_language import NOT, is_negative, negative
 from annotate.reports.text_plots import bars
@@ -143,13 +143,13 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
     del reasons[REPEATED]
     if not too_many(reasons.total(), sifted.rows, most):
         return
-    named = "; ".join(
+    counts = "; ".join(
         f"{rows:,} with {words[reason]} (line {first[reason]:,})" for reason, rows in reasons.most_common()
     )
     raise TooManyRejected(
         f"{reasons.total():,} of {sifted.rows:,} rows in {path} are invalid, more than --max-rejects {most:.4g} "
-        f"allows: {named}. Nothing was written. {encoding_hint(path, 'tsv')}Correct the file, or import only the valid "
-        "rows with a higher --max-rejects; the invalid ones are then listed."
+        f"allows: {counts}. Nothing was written. {encoding_hint(path, 'tsv')}Correct the file, or import only the "
+        "valid rows with a higher --max-rejects; the invalid ones are then listed."
     )
 
 
@@ -204,17 +204,17 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
 
 def canonical(written: str) -> str:
     """Return the normalized label, such as ar-Latn for ar_LATN or not-no for not_no. Return "" if it is not a label."""
-    if found := _NEGATIVE.fullmatch(written):
-        language = canonical(found[1])
+    if match := _NEGATIVE.fullmatch(written):
+        language = canonical(match[1])
         return negative(language) if language and not is_negative(language) else ""
-    found = _LANGUAGE.fullmatch(written.replace("_", "-").lower()) if written.isascii() else None
-    if found is None:
+    tag = _LANGUAGE.fullmatch(written.replace("_", "-").lower()) if written.isascii() else None
+    if tag is None:
         return ""
-    parts = (found["language"], (found["script"] or "").title(), (found["region"] or "").upper())
-    return "-".join(filter(None, parts)) + found["variants"]
+    parts = (tag["language"], (tag["script"] or "").title(), (tag["region"] or "").upper())
+    return "-".join(filter(None, parts)) + tag["variants"]
 
 
-def asked(label: str, design: Design) -> str | None:
+def asked_language(label: str, design: Design) -> str | None:
     """Return the language X if the label implies that annotators were asked "Is this X?", otherwise None.
 
     The labels X and not-X imply this question. The labels und and not-und do not.
@@ -241,11 +241,13 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict[str, Any]:
-    tsv, labels, refused = benchmarks.pairs_file(design), sifted.labels, sifted.refused
+    tsv, labels, refused = f"{design.sets.stem}.tsv", sifted.labels, sifted.refused
     columns = [pa.array(values, pa.string()) for values in (labels.values(), labels)]
     benchmarks.write_pairs(folder / tsv, [pa.record_batch(columns, ["label", "id"])])
     unknown: dict[str, Any] = {"stratum": None, "agreed": None, "chance": None, "audit_chance": 1}
-    rows = ({"id": key, "label": label, "asked": asked(label, design), **unknown} for key, label in labels.items())
+    rows = (
+        {"id": key, "label": label, "asked": asked_language(label, design), **unknown} for key, label in labels.items()
+    )
     rejects = (
         {"file": imported["file"], "line": line, "reason": reason, "row": row}
         for line, (reason, row) in sorted(refused.items())
@@ -253,8 +255,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
     for name, listed in (("gold.jsonl", rows), (REJECTS, rejects)):
         with (folder / name).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in listed)
-    with (folder / "gold.jsonl").open("rb") as lines:
-        write_digests(digests_of(lines), folder / DIGESTS)
+    write_digests(folder / "gold.jsonl")
     counts = {
         "rows": sifted.rows,
         "labelled": len(labels),

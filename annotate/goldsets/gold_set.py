@@ -55,7 +55,7 @@ class GoldSet:
     design: str
     population: str  # the population that the set is a sample of
     finished: bool
-    of: str  # the uniform task whose unread posts the set was drawn from, or ""
+    parent: str  # the uniform task whose unread posts the set was drawn from, or ""
     predictors: dict[str, str]  # the draw's predictor by language; empty in uniform and imported sets
     # The draw's parameters and frame digest, by language. Empty unless the population is authors.
     frames: dict[str, dict[str, Any]]
@@ -120,10 +120,9 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
     """
     place, files = jsonl.parent / "manifest.json", manifest["files"]
     changed, missing = differing(jsonl.parent, files)
-    is_as_written = not changed and not missing
-    gone = 0 if is_as_written else gone_from(jsonl, files, changed, missing, allow_erased)
-    rows = [_row(where, raw) for where, raw in objects_in(jsonl)]
-    if not is_as_written:
+    gone = gone_from(jsonl, files, changed, missing, allow_erased) if changed or missing else 0
+    rows = [_row(location, raw) for location, raw in objects_in(jsonl)]
+    if changed or missing:
         check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
     by_label = get(place, get(place, manifest, "counts", dict), "by_label", dict)
     counted = Counter({label: get(place, by_label, label, int) for label in by_label})
@@ -160,7 +159,7 @@ def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "population": design.population,
         "predictors": predictors,
         "frames": frames,
-        "of": get(place, get(place, first, "parameters", dict), "of", str) if "of" in design.needs else "",
+        "parent": get(place, get(place, first, "parameters", dict), "of", str) if "of" in design.needs else "",
         "voted": frozenset(voted | {"majority"} if voted else ()),
         "frame_size": get(place, first, "frame_size", int) if design.population == STREAM and len(draws) == 1 else None,
     }
@@ -170,27 +169,24 @@ def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
     rows = get(place, get(place, manifest, "audit", dict), "languages", list)
     if not all(isinstance(row, dict) for row in rows):
         raise GoldSetError(f"{place}: the languages of the audit are not a list of objects. {RESTORE}")
-    found = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
-    return {label: posts for label, posts in found.items() if posts}
+    unresolved = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
+    return {label: posts for label, posts in unresolved.items() if posts}
 
 
 def _slips(place: Path, manifest: dict[str, Any]) -> Estimate | None:
-    found = get(place, get(place, manifest, "checks", dict), "adjudicators", dict)
-    seconded, differed = (get(place, found, key, int) for key in ("seconded", "differed"))
+    adjudicators = get(place, get(place, manifest, "checks", dict), "adjudicators", dict)
+    seconded, differed = (get(place, adjudicators, key, int) for key in ("seconded", "differed"))
     return slips_of(seconded, differed) if seconded else None
 
 
 def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, int, int]]:
-    found = {}
+    decoys = {}
     for row in get(place, get(place, manifest, "decoys", dict), "languages", list):
+        answers, yes = (get(place, row, key, int) for key in ("answers", "yes"))
         labelled = get(place, row, "labelled", dict)
-        counts = [
-            get(place, holder, key, int)
-            for holder, keys in ((row, ("answers", "yes")), (labelled, ("yes", "no")))
-            for key in keys
-        ]
-        found[get(place, row, "language", str)] = (counts[0], counts[1], counts[2], counts[3])
-    return found
+        labelled_yes, labelled_no = (get(place, labelled, key, int) for key in ("yes", "no"))
+        decoys[get(place, row, "language", str)] = (answers, yes, labelled_yes, labelled_no)
+    return decoys
 
 
 # --- Rows and lists
@@ -212,7 +208,7 @@ def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
 
 def _row(place: str, raw: Any) -> GoldRow:
     key, label = get(place, raw, "id", str), get(place, raw, "label", str)
-    asked, stratum, agreed = (
+    language, stratum, agreed = (
         "" if raw.get(field) is None and field in raw else get(place, raw, field, str)
         for field in ("asked", "stratum", "agreed")
     )
@@ -236,10 +232,11 @@ def _row(place: str, raw: Any) -> GoldRow:
         raise GoldSetError(
             f"{place} has the check probability {chance!r}. It must be greater than 0 and at most 1. {RESTORE}"
         )
-    words = map(sys.intern, (label, asked, stratum, agreed, decided_by, first_label))
-    label, asked, stratum, agreed, decided_by, first_label = words
+    label, language, stratum, agreed, decided_by, first_label = map(
+        sys.intern, (label, language, stratum, agreed, decided_by, first_label)
+    )
     return GoldRow(
-        key, label, asked, stratum, agreed, decided_by, checked, first_label, float(chance) if checked else 1.0
+        key, label, language, stratum, agreed, decided_by, checked, first_label, float(chance) if checked else 1.0
     )
 
 

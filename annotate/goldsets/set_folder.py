@@ -51,9 +51,9 @@ def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], s
 
     card: function that renders the card; it is called once the manifest has the digests of the other files.
     """
-    there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    listed = set(summed(folder, there))
-    manifest["files"] = {name: digest_of(folder / name) for name in there if name not in listed}
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    listed = set(summed(folder, names))
+    manifest["files"] = {name: digest_of(folder / name) for name in names if name not in listed}
     (folder / "README.md").write_text(card(), encoding="utf-8")
     manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
     write_manifest(folder, manifest)
@@ -73,13 +73,14 @@ def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
     Files that cannot be read are skipped.
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for path in (PurePosixPath(name) for name in names):
         if path.name == SUMS:
             with suppress(OSError, ValueError):
-                lines = (folder / path).read_text(encoding="utf-8").splitlines()
-                found |= {f"{path.parent / name}": digest for digest, _, name in (x.partition("  ") for x in lines)}
-    return found
+                for line in (folder / path).read_text(encoding="utf-8").splitlines():
+                    digest, _, name = line.partition("  ")
+                    digests[f"{path.parent / name}"] = digest
+    return digests
 
 
 def manifest_digest(manifest: dict[str, Any]) -> str:
@@ -87,8 +88,8 @@ def manifest_digest(manifest: dict[str, Any]) -> str:
 
     It is the digest of the manifest without its own digest, written as ASCII JSON with sorted keys and no spaces.
     """
-    rest = {key: value for key, value in manifest.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    content = {key: value for key, value in manifest.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
@@ -111,11 +112,11 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise GoldSetError(f"{path} is not JSON. {RESTORE}") from error
-    found = get(path, manifest, "format", int)
-    if found < FORMAT:
-        raise GoldSetError(f"{path} has format {found}, which an earlier version wrote. Export the set again.")
-    if found > FORMAT:
-        raise GoldSetError(f"{path} has format {found}, but this version reads format {FORMAT}.")
+    number = get(path, manifest, "format", int)
+    if number < FORMAT:
+        raise GoldSetError(f"{path} has format {number}, which an earlier version wrote. Export the set again.")
+    if number > FORMAT:
+        raise GoldSetError(f"{path} has format {number}, but this version reads format {FORMAT}.")
     if manifest.get("digest") != manifest_digest(manifest):
         raise GoldSetError(
             f"{path} was edited, or an earlier version wrote it: its digest does not match its contents. {RESTORE}"
@@ -179,25 +180,24 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
             _check_replaceable(out, kind, name)
         out.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            ours = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
-            stack.callback(shutil.rmtree, ours, ignore_errors=True)
+            temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
             # Continue if the file system has no locks. `_sweep` does not remove leftover folders there.
             with suppress(OSError):
-                stack.enter_context(_locked(ours))
-            partial = ours / NEW
-            partial.mkdir()
-            yield partial
-            for path in (*partial.rglob("*"), partial):
+                stack.enter_context(_locked(temporary))
+            new, old = temporary / NEW, temporary / OLD
+            new.mkdir()
+            yield new
+            for path in (*new.rglob("*"), new):
                 release(path)
                 sync(path)
-            is_there = out.exists()
-            if is_there:
-                os.replace(out, ours / OLD)
+            if out.exists():
+                os.replace(out, old)
             try:
-                os.replace(partial, out)
+                os.replace(new, out)
             except OSError:
-                if is_there:
-                    os.replace(ours / OLD, out)
+                if old.exists():
+                    os.replace(old, out)
                 raise
         sync(out.parent)
     except OSError as error:
@@ -208,12 +208,12 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
 def _sweep(out: Path, prefix: str) -> None:
     """Remove the folders that killed commands left behind, and restore a target folder that they had moved away."""
-    for left in out.parent.glob(f"{glob.escape(prefix)}*"):
+    for leftover in out.parent.glob(f"{glob.escape(prefix)}*"):
         # Skip the folder if another command is using it, or has just finished.
-        with suppress(OSError), _locked(left):
-            if (left / OLD).exists() and not out.exists():
-                os.replace(left / OLD, out)
-            shutil.rmtree(left)
+        with suppress(OSError), _locked(leftover):
+            if (leftover / OLD).exists() and not out.exists():
+                os.replace(leftover / OLD, out)
+            shutil.rmtree(leftover)
 
 
 @contextmanager
@@ -234,22 +234,22 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         return
     try:
         earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-        whose = earlier[SECTIONS[kind]]["name"]
+        owner = earlier[SECTIONS[kind]]["name"]
         files = {"manifest.json", *earlier["files"], *summed(out, earlier["files"])}
     except (OSError, ValueError, KeyError, TypeError):
-        whose, files = None, set()
-    if whose != name:
+        owner, files = None, set()
+    if owner != name:
         raise ExportError(
             f"The folder {out} is not empty and does not contain the {kind} of {name}. Choose another folder."
         )
     # The folder is replaced as a whole, so files that are not part of the earlier result would be lost.
-    known = {PurePosixPath(file) for file in files}
-    known |= {parent for file in known for parent in file.parents}
-    there = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
-    if strangers := sorted(str(path) for path in there - known if path.parent in known):
-        named = ", ".join(strangers)
+    expected = {PurePosixPath(file) for file in files}
+    expected |= {parent for file in expected for parent in file.parents}
+    present = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
+    if strangers := sorted(str(path) for path in present - expected if path.parent in expected):
+        names = ", ".join(strangers)
         raise ExportError(
-            f"{out} holds files that are not part of the {kind}: {named}. Move it away, or choose another folder."
+            f"{out} holds files that are not part of the {kind}: {names}. Move it away, or choose another folder."
         )
 
 
@@ -265,29 +265,24 @@ DIGESTS = ".digests.txt"  # replaces .jsonl in gold.jsonl or gold.unfinished.jso
 NAMED = 5  # lines listed in an error
 
 
-def line_digest(line: bytes | str) -> str:
+def line_digest(line: bytes) -> str:
     """Return the entry in gold.digests.txt for a line of gold.jsonl.
 
     The entry is the first 16 hex digits of the SHA-256 of the line without its newline.
     """
-    return digests_of([line.encode() if isinstance(line, str) else line]).hex()
+    return hashlib.sha256(line.removesuffix(b"\n")).hexdigest()[:16]
 
 
-def digests_of(lines: Iterable[bytes]) -> bytes:
-    """Return the concatenated digests of lines, 8 bytes each.
-
-    Only the digests are kept in memory, because a set may have millions of rows.
-    """
-    return b"".join(hashlib.sha256(line.removesuffix(b"\n")).digest()[:8] for line in lines)
-
-
-def write_digests(digests: bytes, out: Path) -> None:
+def write_digests(jsonl: Path) -> None:
     """Write the digests of the lines of gold.jsonl.
 
-    The digests are sorted, so that their order reveals nothing to a person who does not have gold.jsonl.
+    The digests are sorted, so that their order reveals nothing to a person who does not have gold.jsonl. Only their
+    bytes are kept in memory, because a set may have millions of rows.
     """
-    told = np.sort(np.frombuffer(digests, ">u8")).tobytes().hex("\n", 8)
-    out.write_text(f"{told}\n" if told else "", encoding="ascii", newline="\n")
+    with jsonl.open("rb") as lines:
+        digests = b"".join(bytes.fromhex(line_digest(line)) for line in lines)
+    text = np.sort(np.frombuffer(digests, ">u8")).tobytes().hex("\n", 8)
+    jsonl.with_suffix(DIGESTS).write_text(f"{text}\n" if text else "", encoding="ascii", newline="\n")
 
 
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -362,9 +357,9 @@ def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
 def _numbered(lines: list[int]) -> str:
     if len(lines) == 1:
         return f"line {lines[0]:,} was"
-    named = ", ".join(f"{number:,}" for number in lines[:NAMED])
-    more = f" and {len(lines) - NAMED:,} more" if len(lines) > NAMED else ""
-    return f"lines {named}{more} were"
+    numbers = ", ".join(f"{number:,}" for number in lines[:NAMED])
+    others = f" and {len(lines) - NAMED:,} more" if len(lines) > NAMED else ""
+    return f"lines {numbers}{others} were"
 
 
 def check_others(

@@ -5,6 +5,7 @@ Each kind of question names the sections of its manifests (`Publication.sections
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from django.db.models import Count, Max, Min
@@ -76,7 +77,8 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
         "design": export.design.name,
         "finished": not export.mark,
         "task": {
-            **{"name": task.name, "title": task.title, "type": task.kind_slug, "kind_sha256": kind.digest or None},
+            **{"name": task.name, "title": task.title, "type": task.kind_slug},
+            "kind_sha256": sha256(kind.source.encode()).hexdigest() if kind.source else None,
             **{"form": kind.form.slug, "together": kind.records.together},
             **{"labels": task.labels, "languages": task.languages},
             "added_languages": tables_of(kind.languages.values()),
@@ -127,18 +129,18 @@ def _people(export: Export, published: Published) -> dict[str, Any]:
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
     # Count only valid answers, without those that a manager voided.
     live = answered.live()
-    each = live.values("unit").annotate(answers=Count("pk"))
-    held = qualified(task).values("annotator").distinct()
-    by_test = held.filter(trial__isnull=False)
+    by_unit = live.values("unit").annotate(answers=Count("pk"))
+    qualifications = qualified(task).values("annotator").distinct()
+    by_test = qualifications.filter(trial__isnull=False)
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
         "annotators": live.values("annotator").distinct().count(),
         "answers": live.count(),
-        "answers_each": each.aggregate(least=Min("answers"), most=Max("answers")),
+        "answers_each": by_unit.aggregate(least=Min("answers"), most=Max("answers")),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
         "qualified": {
             "by_test": by_test.count(),
-            "let_in": held.exclude(annotator__in=by_test.values("annotator")).count(),
+            "let_in": qualifications.exclude(annotator__in=by_test.values("annotator")).count(),
         },
         "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
         "paused": task.pauses.values("annotator").distinct().count(),
@@ -155,9 +157,9 @@ def _honeypots(export: Export, published: Published) -> dict[str, Any]:
     """Measure the accuracy of annotators on hidden gold answers. Voided answers are not counted."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
-    asked = sum(number for *_, number in counts)
-    right = sum(number for said, known, number in counts if export.kind.rules.agrees(said, known))
-    return {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
+    total = sum(number for *_, number in counts)
+    right = sum(number for label, correct, number in counts if export.kind.rules.agrees(label, correct))
+    return {"asked": total, "right": right, "accuracy": proportion(right, total).as_dict()}
 
 
 def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
@@ -169,20 +171,20 @@ def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
     answered = Judgment.objects.live().answers().filter(unit__task=export.task).order_by().values("unit")
     if not (answered.annotate(answers=Count("pk")).filter(answers__gt=1).exists() and export.answers.responses):
         return None
-    found = agreement_statistics.report(export.task, fit=export.answers, of_people=False)
-    if not found["all"]["units_of_two"]:
+    report = agreement_statistics.report(export.task, fit=export.answers, of_people=False)
+    if not report["all"]["units_of_two"]:
         return None
 
-    told = [
-        {key: section[key] for key in AGREEMENT if key in section}
-        | {"differs": len(section["dawid_skene"]["differs"]) if section["dawid_skene"] else None}
-        for section in (found["all"], *found["languages"].values())
-    ]
+    def figures_of(results: Mapping[str, Any]) -> dict[str, Any]:
+        model = results["dawid_skene"]
+        figures = {key: results[key] for key in AGREEMENT if key in results}
+        return figures | {"differs": len(model["differs"]) if model else None}
+
     return {
-        "ordered": found["ordered"],
-        "placed": found["placed"],
-        "all": told[0],
-        "languages": dict(zip(found["languages"], told[1:], strict=True)),
+        "ordered": report["ordered"],
+        "placed": report["placed"],
+        "all": figures_of(report["all"]),
+        "languages": {language: figures_of(results) for language, results in report["languages"].items()},
     }
 
 
@@ -191,12 +193,12 @@ def _preferences(export: Export, published: Published) -> dict[str, Any] | None:
 
     Return None if there are no answers.
     """
-    found = preference_statistics.report(export.task, without=export.known)
-    if not found["all"]["judgments"]:
+    report = preference_statistics.report(export.task, without=export.excluded)
+    if not report["all"]["judgments"]:
         return None
-    sides = {key: value for key, value in found["all"]["sides"].items() if key not in ("people", *OF_ONE)}
-    out_of_line = sum(each["out_of_line"] for each in found["all"]["sides"]["people"])
-    return found | {"all": found["all"] | {"sides": sides | {"out_of_line": out_of_line}}}
+    sides = {key: value for key, value in report["all"]["sides"].items() if key not in ("people", *OF_ONE)}
+    out_of_line = sum(person["out_of_line"] for person in report["all"]["sides"]["people"])
+    return report | {"all": report["all"] | {"sides": sides | {"out_of_line": out_of_line}}}
 
 
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {

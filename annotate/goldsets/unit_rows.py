@@ -23,33 +23,33 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """A list of values for each row. The list of a row is `held[ends[row]:ends[row + 1]]`.
+    """A list of values for each row. The list of a row is `values[ends[row]:ends[row + 1]]`.
 
     ends: start of each list and end of the last list, (rows + 1,).
-    held: values of all rows.
+    values: values of all rows.
     """
 
     ends: Places
-    held: pa.RecordBatch
+    values: pa.RecordBatch
 
     def as_array(self, values: pa.Array) -> pa.ListArray:
         """Return an Arrow array with a list for each row.
 
-        values: one value for each entry in `held`.
+        values: one value for each entry in `self.values`.
         """
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), values)
 
     def marked(self, marked: Marks) -> "Lists":
         """Keep only the marked values.
 
-        marked: whether each entry in `held` is marked.
+        marked: whether each entry in `self.values` is marked.
         """
-        return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.held.filter(pa.array(marked)))
+        return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.values.filter(pa.array(marked)))
 
     def count(self, marked: Marks) -> Places:
         """Return the number of marked values in each row.
 
-        marked: whether each entry in `held` is marked.
+        marked: whether each entry in `self.values` is marked.
         """
         before = np.concatenate(([0], np.cumsum(marked)))
         return before[self.ends[1:]] - before[self.ends[:-1]]
@@ -57,50 +57,47 @@ class Lists:
     def first(self, column: str, marked: Marks) -> pa.Array:
         """Return a column for the first marked value in each row. It is None if the row has no marked value.
 
-        marked: whether each entry in `held` is marked.
+        marked: whether each entry in `self.values` is marked.
         """
         places = np.append(np.flatnonzero(marked), len(marked))
-        found = places[np.searchsorted(places, self.ends[:-1])]
-        return self.held[column].take(pa.array(found, mask=found >= self.ends[1:]))
+        first = places[np.searchsorted(places, self.ends[:-1])]
+        return self.values[column].take(pa.array(first, mask=first >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
         """Return a column for the last value in each row. It is None if the row has no values."""
-        return self.held[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
+        return self.values[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
-    def each(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
+    def tuples(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the values of each row as a list of Python tuples."""
-        held = list(zip(*(self.held[column].to_pylist() for column in columns), strict=True))
-        return (held[start:end] for start, end in zip(self.ends[:-1], self.ends[1:], strict=True))
+        tuples = list(zip(*(self.values[column].to_pylist() for column in columns), strict=True))
+        return (tuples[start:end] for start, end in zip(self.ends[:-1], self.ends[1:], strict=True))
 
 
-def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
+def lists_of(keys: Places, values: pa.RecordBatch, by: str) -> Lists:
     """Return the values that belong to each key.
 
     keys: one key per row.
-    held: values, sorted by the column `by`.
+    values: values, sorted by the column `by`.
     by: column with the key of each value.
     """
-    of = held[by].to_numpy()
-    start = np.searchsorted(of, keys)
-    sizes = np.searchsorted(of, keys, side="right") - start
+    value_keys = values[by].to_numpy()
+    start = np.searchsorted(value_keys, keys)
+    sizes = np.searchsorted(value_keys, keys, side="right") - start
     ends = np.concatenate(([0], np.cumsum(sizes)))
-    return Lists(ends, held.take(pa.array(np.arange(ends[-1]) + np.repeat(start - ends[:-1], sizes))))
+    return Lists(ends, values.take(pa.array(np.arange(ends[-1]) + np.repeat(start - ends[:-1], sizes))))
 
 
-def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """Apply a function to each row. Most rows are alike, so it is called only once for each combination of values.
-
-    make: function of the values in a row.
-    """
+def map_rows(function: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
+    """Apply a function to each row. Most rows are alike, so it is called only once for each combination of values."""
     # Number the combinations of values, so that rows with the same values have the same number. The numbers fit in 64
     # bits for five columns of several thousand rows.
     alike = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
         alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()
-    _, first, which = np.unique(alike, return_index=True, return_inverse=True)
+    _, first, numbers = np.unique(alike, return_index=True, return_inverse=True)
     different = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return pa.array([make(*values) for values in different], type).take(pa.array(which))
+    return pa.array([function(*values) for values in different], type).take(pa.array(numbers))
 
 
 def or_none(texts: pa.Array) -> pa.Array:
@@ -114,21 +111,22 @@ def where(condition: pa.Array) -> Marks:
     return marks
 
 
-def cases(type: pa.DataType, *found: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
+def cases(type: pa.DataType, *pairs: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
     """Return, for each row, the value of the first condition that holds.
 
     type: type of the scalars.
-    found: (condition, value) pairs; each value is a scalar or a column.
+    pairs: (condition, value) pairs; each value is a scalar or a column.
     otherwise: value for rows in which no condition holds.
     """
-    conditions, values = zip(*found, strict=True)
+    conditions, values = zip(*pairs, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))
     return pc.case_when(pc.make_struct(*conditions), *columns)
 
 
-def live(said: Lists, *kinds: str) -> Marks:
+def live(judgments: Lists, *kinds: str) -> Marks:
     """Mark the judgments of these kinds that were neither withdrawn nor voided."""
-    return where(pc.and_(pc.is_in(said.held["kind"], pa.array(kinds)), pc.is_null(said.held["voided_at"])))
+    rows = judgments.values
+    return where(pc.and_(pc.is_in(rows["kind"], pa.array(kinds)), pc.is_null(rows["voided_at"])))
 
 
 # --- Columns to read
@@ -141,7 +139,7 @@ JUDGED = {
     **{"round": _COUNT, "recheck": _MARK, "item__key": _TEXT},
 }
 # Columns of every exported unit. If the unit is a copy, the JUDGED columns are also read from its original.
-OWN = {
+UNIT = {
     **JUDGED,
     **{"asked": _TEXT, "predicted": _TEXT, "audited": _MARK, "copy_of": _KEY},
     **{f"item__{name}": _TEXT for name in ("language", "text", "fields", "declared", "author", "url", "votes")},
@@ -161,33 +159,34 @@ TABLES: dict[type[Model], dict[str, pa.DataType]] = {
         **{"round": _COUNT, "at": TIME},
     },
 }
-AT_ONCE = 10_000  # rows read at once
+CHUNK, AT_ONCE = 2_000, 10_000  # units and other rows that are read at once
 
 
 @dataclass(frozen=True)
 class Units:
     """A batch of units in the order of the draw.
 
-    own: columns of the unit itself.
+    unit: columns of the unit itself.
     judged: columns of the judged unit, which is the original if the unit is a copy, and otherwise the unit itself.
     """
 
-    own: pa.RecordBatch
+    unit: pa.RecordBatch
     judged: pa.RecordBatch
 
 
-def units_of(task: Task, size: int) -> Iterator[Units]:
-    """Yield the exported units in the order of the draw, `size` at a time."""
-    fields = OWN | {path: type for each in task.kind.quality_controls for path, type in each.unit_columns.items()}
-    for own in fetched(task.units.exported().order_by("position"), fields, size):
-        judged, copy_of = own.select(list(JUDGED)), own["copy_of"]
+def units_of(task: Task) -> Iterator[Units]:
+    """Yield the exported units in the order of the draw, CHUNK at a time."""
+    controls = task.kind.quality_controls
+    fields = UNIT | {path: type for control in controls for path, type in control.unit_columns.items()}
+    for unit in fetched(task.units.exported().order_by("position"), fields, CHUNK):
+        judged, copy_of = unit.select(list(JUDGED)), unit["copy_of"]
         if copy_of.null_count < len(copy_of):
             originals = Unit.objects.filter(pk__in=listed(pc.unique(copy_of.drop_null()).to_pylist()))
-            read = all_fetched(originals, JUDGED, AT_ONCE)
-            places = pc.add(pc.index_in(copy_of, read["pk"]), pa.scalar(len(copy_of), pa.int32()))
-            both = pa.concat_batches([judged, read])
-            judged = both.take(pc.coalesce(places, pa.array(np.arange(len(copy_of), dtype=np.int32))))
-        yield Units(own, judged)
+            original = all_fetched(originals, JUDGED, AT_ONCE)
+            places = pc.add(pc.index_in(copy_of, original["pk"]), pa.scalar(len(copy_of), pa.int32()))
+            candidates = pa.concat_batches([judged, original])
+            judged = candidates.take(pc.coalesce(places, pa.array(np.arange(len(copy_of), dtype=np.int32))))
+        yield Units(unit, judged)
 
 
 def rows_of(table: type[Model], units: pa.Array) -> Lists:
@@ -197,8 +196,8 @@ def rows_of(table: type[Model], units: pa.Array) -> Lists:
     units: primary keys.
     """
     keys = units.to_numpy()
-    some = table._default_manager.filter(unit__in=listed(np.unique(keys).tolist())).order_by("unit_id", "pk")
-    return lists_of(keys, all_fetched(some, TABLES[table], AT_ONCE), "unit")
+    rows = table._default_manager.filter(unit__in=listed(np.unique(keys).tolist())).order_by("unit_id", "pk")
+    return lists_of(keys, all_fetched(rows, TABLES[table], AT_ONCE), "unit")
 
 
 # --- JSON lines, built column by column: the same bytes as json.dumps
@@ -228,31 +227,31 @@ def _objects(columns: Sequence[pa.Array], fields: Iterable[pa.Field], end: str =
 
 
 def _lists(lists: pa.ListArray) -> pa.StringArray:
-    held = pa.ListArray.from_arrays(lists.offsets, _written(lists.values))
-    return pc.binary_join_element_wise("[", pc.binary_join(held, ", "), "]", "")
+    items = pa.ListArray.from_arrays(lists.offsets, _written(lists.values))
+    return pc.binary_join_element_wise("[", pc.binary_join(items, ", "), "]", "")
 
 
 def _times(times: pa.Array) -> pa.StringArray:
     # Drop the time zone, because Arrow would look up the offset for each value.
-    told = pc.binary_replace_slice(times.cast(pa.timestamp("us")).cast(pa.string()), 10, 11, "T")
-    return pc.binary_join_element_wise('"', told, 'Z"', "")
+    texts = pc.binary_replace_slice(times.cast(pa.timestamp("us")).cast(pa.string()), 10, 11, "T")
+    return pc.binary_join_element_wise('"', texts, 'Z"', "")
 
 
 def _texts(texts: pa.Array) -> pa.StringArray:
     marked = pc.match_substring_regex(texts, _ESCAPED)
-    told = pc.binary_join_element_wise('"', texts, '"', "")
-    return pc.replace_with_mask(told, marked, pa.array(map(quoted, texts.filter(marked).to_pylist()), pa.string()))
+    escaped = pa.array(map(quoted, texts.filter(marked).to_pylist()), pa.string())
+    return pc.replace_with_mask(pc.binary_join_element_wise('"', texts, '"', ""), marked, escaped)
 
 
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
     # Python and Arrow write these numbers differently. They write the same digits for all other numbers.
     marked = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
-    told = numbers.cast(pa.string())
-    return pc.replace_with_mask(told, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
+    texts = numbers.cast(pa.string())
+    return pc.replace_with_mask(texts, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
 
 
-def _each(write: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
+def _distinct(write: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
     """Return a function that writes each distinct value only once."""
 
     def written(values: pa.Array) -> pa.StringArray:
@@ -266,8 +265,8 @@ _WRITTEN: Mapping[int, Callable[[pa.Array], pa.StringArray]] = {
     pa.struct([]).id: lambda values: _objects(values.flatten(), values.type),
     pa.list_(pa.null()).id: _lists,
     pa.timestamp("us").id: _times,
-    pa.string().id: _each(_texts),
-    pa.float64().id: _each(_numbers),
+    pa.string().id: _distinct(_texts),
+    pa.float64().id: _distinct(_numbers),
     pa.int32().id: lambda values: values.cast(pa.string()),
     pa.bool_().id: lambda values: values.cast(pa.string()),
 }

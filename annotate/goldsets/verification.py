@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -58,30 +59,30 @@ def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     if "lots" not in manifest:
         raise GoldSetError(f"{place} has no random draws to verify, because the set was imported.")
-    told, task = get(place, manifest, "lots", dict), get(place, manifest, "task", dict)
+    lots, task = get(place, manifest, "lots", dict), get(place, manifest, "task", dict)
     name = get(place, task, "name", str)
-    if told.get("secret") is None:
+    if lots.get("secret") is None:
         raise GoldSetError(
             f"{folder} does not contain the secret of its random draws yet. Whoever runs the task can close it and "
             "export it with --tell-secret."
         )
-    secret, digest = get(place, told, "secret", str), get(place, told, "secret_sha256", str)
+    secret, digest = get(place, lots, "secret", str), get(place, lots, "secret_sha256", str)
     changed, missing = differing(folder, get(place, manifest, "files", dict))
     if changed or missing:
         raise GoldSetError(f"{folder / [*changed, *missing][0]} is missing or was changed after the export. {RESTORE}")
     _check_copies(folder, manifest)
     fits = sha256(secret.encode()).hexdigest() == digest
-    found = _told(_drawn_again(folder, told, by_secret(secret), task)) if fits else []
-    outcomes = told.get("outcomes") or []
-    known = {digest, *(each["digest"] for each in outcomes)}
+    purposes = _counted(_drawn_again(folder, lots, by_secret(secret), task)) if fits else []
+    outcomes = lots.get("outcomes") or []
+    digests = {digest, *(outcome["digest"] for outcome in outcomes)}
     return {
         "folder": str(folder),
         "task": name,
         "secret_fits": fits,
         "digests": {"secret": digest, "outcomes": outcomes[-1] if outcomes else None},
-        "unknown": [each for each in published if each not in known],
-        "lots": found,
-        "differ": sum(row["differ"] for row in found) + (not fits),
+        "unknown": [digest for digest in published if digest not in digests],
+        "lots": purposes,
+        "differ": sum(row["differ"] for row in purposes) + (not fits),
     }
 
 
@@ -103,38 +104,28 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
             raise GoldSetError(f"{path} does not contain the rows of {jsonl.name}. {RESTORE}")
 
 
-def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
+def _counted(draws: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
     """Count the decisions by purpose.
 
-    found: (purpose, number of draws, decisions made by these draws) tuples.
+    draws: (purpose, number of draws, decisions made by these draws) tuples.
     """
-    draws, counts, differ = Counter[str](), Counter[str](), Counter[str]()
-    first: dict[str, str] = {}
-    for purpose, number, decisions in found:
-        draws[purpose] += number
-        for each in decisions:
-            counts[purpose] += 1
-            if each.differs:
-                differ[purpose] += 1
-                first.setdefault(purpose, each.what)
-    return [
-        {
-            "lot": purpose,
-            "draws": draws[purpose],
-            "checked": counts[purpose],
-            "differ": differ[purpose],
-            "first": first.get(purpose),
-        }
-        for purpose in PURPOSES
-        if counts[purpose]
-    ]
+    rows = {purpose: {"lot": purpose, "draws": 0, "checked": 0, "differ": 0, "first": None} for purpose in PURPOSES}
+    for purpose, number, decisions in draws:
+        row: dict[str, Any] = rows[purpose]
+        row["draws"] += number
+        for decision in decisions:
+            row["checked"] += 1
+            row["differ"] += decision.differs
+            if decision.differs and row["first"] is None:
+                row["first"] = decision.what
+    return [row for row in rows.values() if row["checked"]]
 
 
 def _drawn_again(
-    folder: Path, told: dict[str, Any], by: Lots, task: dict[str, Any]
+    folder: Path, section: dict[str, Any], by: Lots, task: dict[str, Any]
 ) -> Iterator[tuple[str, int, Iterator[Checked]]]:
     lines: list[Line] = []
-    file = folder / get(folder / "manifest.json", told, "file", str)
+    file = folder / get(folder / "manifest.json", section, "file", str)
     for number, line in enumerate(_lines(file), 1):
         try:
             decisions = [] if line["lot"] == OUTCOME else list(committed_draws.checked(by, line))
@@ -145,7 +136,7 @@ def _drawn_again(
     rows = [row for path in sorted(folder.glob("*.jsonl")) if path != file for row in _lines(path)]
     try:
         yield from _fitting(rows, lines)
-        yield OUTCOME, 0, _outcomes(rows, lines, by, told)
+        yield OUTCOME, 0, _outcomes(rows, lines, by, section)
         yield GOLD_PLACE, 0, _of_people(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
         yield BLIND, 0, _blind(rows, by, task)
         yield SIDE, 0, _sides(rows, by)
@@ -163,54 +154,51 @@ def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator
             drawn.setdefault(line["lot"], set()).update(line["drawn"])
     audited, checked = drawn.get(AUDIT, set()), drawn.get(CHECK, set()) | drawn.get(RECHECK, set())
     by_agreement = [row for row in rows if row.get("agreed") and "stratum" in row]
-    told = (Checked(row["id"], True) for row in by_agreement if (row["stratum"] == "audited") != (row["id"] in audited))
-    yield AUDIT, 0, told
-    own = ((row.get("judged_as") or row["id"], row) for row in rows if row.get("checked"))
-    yield CHECK, 0, (Checked(row["id"], True) for key, row in own if key not in checked)
-    there = Counter((row["id"], row.get("asked")) for row in rows)
-    yield OUTCOME, 0, (Checked(f"a second row of {key}", True) for (key, _), count in there.items() if count > 1)
+    contrary = [row["id"] for row in by_agreement if (row["stratum"] == "audited") != (row["id"] in audited)]
+    yield AUDIT, 0, (Checked(key, True) for key in contrary)
+    judged = ((row.get("judged_as") or row["id"], row) for row in rows if row.get("checked"))
+    yield CHECK, 0, (Checked(row["id"], True) for key, row in judged if key not in checked)
+    numbers = Counter((row["id"], row.get("asked")) for row in rows)
+    yield OUTCOME, 0, (Checked(f"a second row of {key}", True) for (key, _), number in numbers.items() if number > 1)
     for key, lot in _missing(rows, lines).items():
         yield lot, 0, iter([Checked(f"the row of {key}, which is missing", True)])
 
 
 def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
     """Return the drawn units that have no row, as a mapping from id to the purpose of the first draw with the unit."""
-    there = {row["id"] for row in rows}
+    row_ids = {row["id"] for row in rows}
     missing: dict[str, str] = {}
     for line in lines:
         if line["lot"] in OF_UNITS:
             for key in (*line["frame"], *line["drawn"]):
-                if key not in there:
+                if key not in row_ids:
                     missing.setdefault(key, line["lot"])
     return missing
 
 
-def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> Iterator[Checked]:
+def _outcomes(rows: Rows, lines: list[Line], by: Lots, section: dict[str, Any]) -> Iterator[Checked]:
     """Compare each drawn unit's outcome with the digest that was recorded when the task was closed."""
     fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
     if not fixed:
-        if lines or told.get("outcomes"):
+        if lines or section.get("outcomes"):
             yield Checked("what became of drawn units, which was not fixed", True)
         return
     last = fixed[-1]
     published = [{"at": line["how"]["at"], "digest": line["how"]["digest"]} for line in fixed]
-    differs = (
-        told.get("outcomes") != published or committed_draws.fixed_digest(by, last, others) != last["how"]["digest"]
-    )
+    digest = committed_draws.fixed_digest(by, last, others)
+    differs = section.get("outcomes") != published or digest != last["how"]["digest"]
     yield Checked(f"the digest of {last['how']['at']}", differs)
-    own = {(row["id"], row.get("asked") or ""): row for row in rows if not row.get("judged_as")}
+    originals = {(row["id"], row.get("asked") or ""): row for row in rows if not row.get("judged_as")}
     reported = _missing(rows, lines)
-    for (key, asked), digest in zip(last["frame"], last["drawn"], strict=True):
-        row = own.get((key, asked))
+    for (key, language), digest in zip(last["frame"], last["drawn"], strict=True):
+        row = originals.get((key, language))
         if row is None and key not in reported:
             yield Checked(f"the row of {key}, which is missing", True)
         # Skip units with known answers, because the set contains only their ids.
         elif row and "stage" in row:
-            said = [
-                (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
-                for each in row["judgments"]
-            ]
-            text = committed_draws.outcome(key, asked, row["stage"], row["label"], said)
+            values = itemgetter("annotator", "kind", "label", "queue", "round")
+            judgments = [(*values(judgment), bool(judgment["voided_at"])) for judgment in row["judgments"]]
+            text = committed_draws.outcome(key, language, row["stage"], row["label"], judgments)
             yield Checked(key, committed_draws.outcome_digest(by, text) != digest or not _follows(row))
 
 
@@ -219,14 +207,14 @@ def _follows(row: dict[str, Any]) -> bool:
 
     If no adjudicator decided, it must match the answer of a single annotator.
     """
-    counted = [each for each in row["judgments"] if not each["voided_at"]]
-    decided = [each for each in counted if each["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
-    if decided:
-        return bool(row["label"] == decided[-1]["label"])
-    return row.get("decided_by") != "one" or row["label"] in [each["label"] for each in counted]
+    valid = [judgment for judgment in row["judgments"] if not judgment["voided_at"]]
+    decisions = [judgment for judgment in valid if judgment["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
+    if decisions:
+        return bool(row["label"] == decisions[-1]["label"])
+    return row.get("decided_by") != "one" or row["label"] in [judgment["label"] for judgment in valid]
 
 
-def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
+def _of_people(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
     """Verify each person's gold answers and amount of work.
 
     Yield a failure in each of these cases:
@@ -237,19 +225,19 @@ def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
-    who_met = Counter(each for line in given for each in {*_gold_ids(line)})
-    for line in given:
+    recipients = Counter(key for line in lines for key in {*_gold_ids(line)})
+    for line in lines:
         person, language = line["of"]
         if frames.setdefault(language, {*line["frame"]}) != {*line["frame"]}:
             yield Checked(f"the gold answers of {person} in {language}", True)
         for key in line["how"].get("passed_over", ()):
-            if who_met[key] <= (key in _gold_ids(line)):
+            if recipients[key] <= (key in _gold_ids(line)):
                 yield Checked(f"{key}, with which {person} was passed over in {language}", True)
         work[person, language] += sum(entry[3] for entry in line["drawn"] if isinstance(entry[-1], int))
     judged: dict[tuple[str, str], set[str]] = {}
-    for _, key, said in _judgments(rows):
-        if said["queue"] in frames and said["kind"] in ("answer", "skip"):
-            judged.setdefault((said["annotator"], said["queue"]), set()).add(key)
+    for row, judgment in _judgments(rows):
+        if judgment["queue"] in frames and judgment["kind"] in ("answer", "skip"):
+            judged.setdefault((judgment["annotator"], judgment["queue"]), set()).add(row["id"])
     for (person, language), keys in judged.items():
         if len(keys) > work[person, language]:
             yield Checked(f"the work of {person} in {language}", True)
@@ -258,39 +246,36 @@ def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
 def _gold_ids(line: Line) -> list[str]:
     """Return the ids of the gold answers that a person received."""
     ids = (entry if isinstance(entry, str) else entry[-1] for entry in line["drawn"])
-    return [each for each in ids if isinstance(each, str)]
+    return [key for key in ids if isinstance(key, str)]
 
 
 def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
     """Verify for each answer whether the suggestions were correctly shown or hidden."""
-    for row, key, said in _judgments(rows):
-        if said.get("suggestions_shown") is not None:
-            person = said["annotator"]
-            blind = hit(task["blind_share"], lots=by, purpose=BLIND, key=f"{person} {key}")
-            yield Checked(f"{row['id']} for {person}", blind is said["suggestions_shown"])
+    for row, judgment in _judgments(rows):
+        if judgment.get("suggestions_shown") is not None:
+            person = judgment["annotator"]
+            blind = hit(task["blind_share"], lots=by, purpose=BLIND, key=f"{person} {row['id']}")
+            yield Checked(f"{row['id']} for {person}", blind is judgment["suggestions_shown"])
 
 
 def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
     """Verify for each answer which of the two systems was shown first."""
-    for row, key, said in _judgments(rows):
-        if said.get("first"):
-            person, systems = said["annotator"], row["systems"]
-            first = committed_draws.first_of_two(by, key, systems, person)
-            yield Checked(f"{' and '.join(systems)} of {row['id']} for {person}", first != said["first"])
+    for row, judgment in _judgments(rows):
+        if judgment.get("first"):
+            person, systems = judgment["annotator"], row["systems"]
+            first = committed_draws.first_of_two(by, row["id"], systems, person)
+            yield Checked(f"{' and '.join(systems)} of {row['id']} for {person}", first != judgment["first"])
 
 
-def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """Yield each judgment as a (row, id of the judged unit, judgment) tuple.
-
-    Copies are skipped, because their judgments belong to the original's row.
-    """
+def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each judgment with its row. Copies are skipped, because their judgments belong to the original's row."""
     for row in rows:
         if not row.get("judged_as"):
-            yield from ((row, row["id"], said) for said in row.get("judgments") or ())
+            yield from ((row, judgment) for judgment in row.get("judgments") or ())
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for place, found in objects_in(path):
-        if not isinstance(found, dict):
+    for place, line in objects_in(path):
+        if not isinstance(line, dict):
             raise GoldSetError(f"{place} is not an object. {RESTORE}")
-        yield found
+        yield line

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.draws.hash_order import by_seed, drawn
-from annotate.kinds.forms import pair
+from annotate.kinds.forms.choice import check_system
 from corpora.core import CorpusError
 from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
@@ -38,7 +38,7 @@ def systems_of(arguments: Sequence[str]) -> dict[str, Path]:
         if not sign or Path(argument).exists():
             name, path = unpacked(Path(argument)).stem, argument
         try:
-            pair.check_system(name)
+            check_system(name)
         except ValueError as error:
             raise CorpusError(f"--systems {argument}: {error} Write the name before the file: NAME=FILE.") from error
         if name in files:

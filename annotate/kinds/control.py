@@ -291,7 +291,7 @@ class QualityControl:
         """
         return ()
 
-    def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
+    def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Return the units whose label could have become known, and so must be left out of an exported set.
 
         The result maps the unit's key to the reason.

@@ -167,7 +167,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
             message = str(error).replace(option.spelled, name, 1).replace("must be yes or no", "must be true or false")
             raise table.fault(name, message) from error
         for code in file_values[name] if isinstance(value, list) else ():
-            if not kind.known(code):
+            if not kind.knows(code):
                 raise table.fault(name, f"{name} contains {code!r}, which is not a known language.")
     values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | file_values
     if (aggregation := values.get("aggregation", "")) and aggregation not in kind.form.aggregations:

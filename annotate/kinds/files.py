@@ -28,28 +28,6 @@ HERE = Path(__file__).parent
 # Number of sensitive units that a person gets per day: the default limit, and the highest limit that a file can set.
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
-KEYS = (
-    "title",
-    "form",
-    "together",
-    "apart",
-    "kept",
-    "split",
-    "layout",
-    "fields",
-    "answers",
-    "answers_from",
-    "filtered",
-    "vocabulary",
-    "sensitive",
-    "seconds",
-    "controls",
-    "options",
-    "guidelines",
-    "publishes",
-    "languages",
-)
-KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
 # Help texts for the keys of the table [sensitive], shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
@@ -87,6 +65,9 @@ ABOUT: Mapping[str, str] = {
     "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
+# The keys of a file with a base, and those of other files.
+KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
+KEYS = tuple(key for key in ABOUT if key not in ("base", "labels"))
 # Column names of exported sets. A field must not have one of these names.
 TAKEN = frozenset(
     {
@@ -250,7 +231,7 @@ def _labels(top: Table, kind: Kind) -> list[str]:
     for code in labels:
         if code == UND:
             raise top.fault("labels", f"{UND} is among the labels, but is always a possible answer. Remove it.")
-        if not kind.known(code):
+        if not kind.knows(code):
             near = in_its_case(code, kind.languages) or code_of(code)
             hint = f"Did you mean {near}?" if near else f"Add it in a table [languages.{code}]."
             raise top.fault("labels", f"the label {code!r} is not a known language. {hint}")
@@ -275,7 +256,7 @@ def _declared(slug: str, top: Table, language_codes: Collection[str], reserved: 
     file_answers = file_sections.answers(top, language_codes, least=1 if from_draw else 2) if form.lists else {}
     answers = file_answers or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
-    kept_fields = _kept(top, fields, reserved)
+    kept_fields = _kept_fields(top, fields, reserved)
     records = Records(
         together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
@@ -373,7 +354,7 @@ def _field_names(table: Table, fields: tuple[str, ...], language_codes: Collecti
     return {name: file_sections.by_language(table, name, file_sections.MOST_NAME, language_codes) for name in table.raw}
 
 
-def _kept(top: Table, fields: Collection[str], reserved: Collection[str]) -> tuple[str, ...]:
+def _kept_fields(top: Table, fields: Collection[str], reserved: Collection[str]) -> tuple[str, ...]:
     kept_fields = top.words("kept")
     if kept_fields and not fields:
         raise top.fault("kept", "there is no layout, so there are no records with fields. Remove kept.")

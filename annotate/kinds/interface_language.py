@@ -92,4 +92,5 @@ def label_name(label: str) -> str:
         return _("Not %(language)s") % {"language": label_name(label.removeprefix(NOT))}
     if label == UND:
         return _("Undefined")
-    return _(LANGUAGES[label].name) if label in LANGUAGES else label
+    language = LANGUAGES.known.get(label)
+    return _(language.name) if language else label

@@ -7,7 +7,6 @@ files.py converts to Kind objects. The kinds `language` and `verify` are modules
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
@@ -359,6 +358,8 @@ class Kind:
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The default labels of a task.
     labels: Sequence[str] = ()
+    # Whether the question is about the language of posts, so that labels are languages.
+    labels_are_languages: bool = False
     undefined: Undefined = Undefined()
     records: Records = Records()
     # The vocabulary from which people choose concepts; None if answers are not concepts.
@@ -380,11 +381,6 @@ class Kind:
     languages: Mapping[str, Language] = field(default_factory=dict)
     # The text of the kind's file; "" if the kind is a module.
     source: str = ""
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 digest of the kind's file, for the manifest; "" if the kind is a module."""
-        return sha256(self.source.encode()).hexdigest() if self.source else ""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -433,10 +429,6 @@ class Kind:
     def answered_here(self) -> bool:
         """Whether people answer in Assay. If not, all answers are imported."""
         return bool(self.pages.question)
-
-    @property
-    def labels_are_languages(self) -> bool:
-        return self.answered_here and self.form.lists and not (self.answers or self.answers_from_draw)
 
     @property
     def asks_if_sure(self) -> bool:
@@ -496,9 +488,12 @@ class Kind:
     def name(self, label: str, language: str = ENGLISH) -> str:
         """Return the display name of a label, such as Good, Yes, German, Not German or Undefined.
 
+        If a label consists of several, their names are separated by semicolons, because names of concepts can contain
+        commas.
+
         language: language of the record, used if the answer has no name in the interface language
         """
-        return self.form.name(label, lambda code: self.called_in(language, code))
+        return "; ".join(self.called_in(language, code) for code in self.form.facets(label))
 
     def called_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.
@@ -525,7 +520,7 @@ class Kind:
         """Return the coarse code that covers a language added by the kind's file; "" if there is none."""
         return self.languages[code].under if code in self.languages else ""
 
-    def known(self, code: str) -> bool:
+    def knows(self, code: str) -> bool:
         """Return whether a language is one that Assay lists or the kind's file adds.
 
         Languages that other kinds' files add do not count.

@@ -12,11 +12,22 @@ from corpora.core.languages import LANGUAGES
 MANY = 12  # maximum number of languages to list by name
 
 
-def tell(kind: Kind) -> str:
+def summary_of(kind: Kind) -> str:
     """Return the whole summary as text. It is meant for the author of the kind's file."""
     return "\n".join(
         line
-        for part in (_question, _shown, _answers, _asked, _watched, _pace, _kept, _published, _guidelines, _languages)
+        for part in (
+            _question,
+            _shown,
+            _answers,
+            _people,
+            _watched,
+            _pace,
+            _records,
+            _published,
+            _guidelines,
+            _languages,
+        )
         for line in part(kind)
     )
 
@@ -25,7 +36,7 @@ def _name(code: str) -> str:
     return f"{LANGUAGES[code].name} ({code})" if code in LANGUAGES else code
 
 
-def _some(codes: Iterable[str]) -> str:
+def _names(codes: Iterable[str]) -> str:
     names = [_name(code) for code in codes]
     return ", ".join(names) if len(names) <= MANY else f"{', '.join(names[:MANY])} and {len(names) - MANY:,} more"
 
@@ -52,7 +63,7 @@ def _shown(kind: Kind) -> Iterator[str]:
     if kind.sensitive:
         a_day = kind.sensitive.a_day
         languages = sorted(kind.sensitive.warnings.keys() - {ENGLISH})
-        also = f" (also in {_some(languages)})" if languages else ""
+        also = f" (also in {_names(languages)})" if languages else ""
         yield f"Texts are veiled until people ask for them. First, people must accept this warning{also}:"
         yield f"- {kind.sensitive.warnings[ENGLISH]}"
         yield f"A person gets at most {a_day:,} {kind.noun}{'' if a_day == 1 else 's'} per day."
@@ -62,8 +73,8 @@ def _answers(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         return
     if kind.answers_from_draw:
-        more = ", with one of these" if kind.answers else ""
-        yield f"People answer with a class that is named when the task is opened (keys 1 to 9){more}, or skip:"
+        others = ", with one of these" if kind.answers else ""
+        yield f"People answer with a class that is named when the task is opened (keys 1 to 9){others}, or skip:"
     elif kind.thesaurus:
         yield from _of_concepts(kind.thesaurus, kind.skip_key.name)
     elif kind.answers:
@@ -72,7 +83,7 @@ def _answers(kind: Kind) -> Iterator[str]:
     elif kind.asks_each:
         yield "Each question names one of the task's languages. People answer Yes (1) or No (2)."
     else:
-        yield f"People answer with a language: {_some(kind.labels)}."
+        yield f"People answer with a language: {_names(kind.labels)}."
     yield from kind.form.about
     if kind.filtered:
         yield (
@@ -102,7 +113,7 @@ def _of_concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
     yield f"An answer is correct if its F1 with the known answer is at least {thesaurus.right_from:g}."
 
 
-def _asked(kind: Kind) -> Iterator[str]:
+def _people(kind: Kind) -> Iterator[str]:
     people = value(kind, "redundancy")
     first_people = at_first(people, stop_early=value(kind, "stop_early"))
     rest = f": first {first_people}, then the rest if these disagree" if first_people < people else ""
@@ -143,7 +154,7 @@ def _pace(kind: Kind) -> Iterator[str]:
         yield f"Until people have answered, forecasts assume {kind.seconds} seconds per answer."
 
 
-def _kept(kind: Kind) -> Iterator[str]:
+def _records(kind: Kind) -> Iterator[str]:
     if kind.records.together:
         yield f"Records with the same {kind.records.together} are drawn together."
     if kind.records.kept:
@@ -171,7 +182,8 @@ def _guidelines(kind: Kind) -> Iterator[str]:
         yield "There are no guidelines, so people see only the question."
         return
     fallback = f"English ({ENGLISH})" if ENGLISH in kind.guidelines else _name(next(iter(kind.guidelines)))
-    yield f"Guidelines in {_some(sorted(kind.guidelines))}. People who work in other languages read them in {fallback}."
+    languages = _names(sorted(kind.guidelines))
+    yield f"Guidelines in {languages}. People who work in other languages read them in {fallback}."
 
 
 def _languages(kind: Kind) -> Iterator[str]:

@@ -193,6 +193,7 @@ def about_languages(
         form=CHOICE,
         noun="post",
         labels=ARTICLE_LABELS,
+        labels_are_languages=True,
         routing=Routing(queue=queue, read_by=read_by, when_exhausted=when_exhausted, **routing),
         rules=Rules(
             check_label=lambda label, task: CHOICE.check(label, task.labels),

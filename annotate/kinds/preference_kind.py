@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.kinds import record_kind
 from annotate.kinds.control import Unit
-from annotate.kinds.forms import pair, register
+from annotate.kinds.forms import register
+from annotate.kinds.forms.choice import SIDES, TIE, Pair
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table
@@ -78,12 +79,12 @@ def agreed(comparison: Compared) -> str:
     The order of the replies does not matter, because people are asked which set has more replies that they would send.
     For the same reason, it does matter how often a reply occurs.
     """
-    return pair.TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
+    return TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
 
 
 def labels_of(systems: Sequence[str]) -> list[str]:
     """Return the possible labels in a task that compares these systems: their names, and a tie."""
-    return [*systems, pair.TIE]
+    return [*systems, TIE]
 
 
 def check(answer: Answer, unit: Unit) -> None:
@@ -100,7 +101,7 @@ def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -
     answers: people's answers, as sides that are ordered as the adjudicator sees them
     """
     kind = unit.task.kind
-    counts = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
+    counts = (f"{kind.name(side)} {answers.count(side)}" for side in SIDES if side in answers)
     return [called(unit.item.language), ", ".join(counts)]
 
 
@@ -144,7 +145,7 @@ def compared_here(kind: Kind) -> Kind:
 # --- The answer form.
 
 
-class Preference(pair.Pair):
+class Preference(Pair):
     """The answer form for preferences. If a kind's file has no layout, its comparisons are imported."""
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
@@ -156,8 +157,8 @@ class Preference(pair.Pair):
             )
         if not kind.layout:
             raise top.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
-        if sorted(kind.answers) != sorted(pair.SIDES):
-            *sides, last = pair.SIDES
+        if sorted(kind.answers) != sorted(SIDES):
+            *sides, last = SIDES
             raise top.fault(
                 "answers",
                 f"the answers must be {', '.join(sides)} and {last}. Add [[answers]] with each of these codes.",

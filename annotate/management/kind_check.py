@@ -10,7 +10,7 @@ from typing import Any
 from annotate.actions.action import ActionError, Outcome, action
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
-from annotate.kinds.kind_summary import tell
+from annotate.kinds.kind_summary import summary_of
 from annotate.manager_pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
@@ -30,9 +30,9 @@ MARK = '<meta name="generator" content="check_kind">'
 def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
     file, language = values["file"], values["language"]
     kind = read_kind(file)
-    data = {"kind": kind.slug, "told": tell(kind), "page": None}
+    data = {"kind": kind.slug, "told": summary_of(kind), "page": None}
     if not kind.answered_here:
-        return Outcome([tell(kind)], data=data)
+        return Outcome([summary_of(kind)], data=data)
     available = languages_of(kind)
     if language and language not in available:
         raise ActionError(f"This kind does not support --language {language}. Valid languages: {', '.join(available)}.")
@@ -43,4 +43,4 @@ def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
         write_whole(path, preview(kind, language or usual_language(kind)))
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
-    return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})
+    return Outcome([summary_of(kind), f"The page is in {path}."], data=data | {"page": path})

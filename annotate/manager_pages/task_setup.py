@@ -25,7 +25,7 @@ from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS, STREAM
 from annotate.kinds.files import KindError
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import DOCUMENT
-from annotate.kinds.kind_summary import tell
+from annotate.kinds.kind_summary import summary_of
 from annotate.kinds.options import OPTIONS
 from annotate.manager_pages import action_forms, inbox, setup_steps
 from annotate.manager_pages.corpus_setup import unused
@@ -336,6 +336,6 @@ def kind(request: UserRequest) -> HttpResponse:
         raise NotFound("Specify a kind of question, for example ?kind=qa_match.")
     chosen_kind = _kind(name)
     if "in-words" in request.GET:
-        return HttpResponse(tell(chosen_kind), content_type="text/plain; charset=utf-8")
+        return HttpResponse(summary_of(chosen_kind), content_type="text/plain; charset=utf-8")
     language = request.GET.get("language") or usual_language(chosen_kind)
     return HttpResponse(preview(chosen_kind, language, alone=False))

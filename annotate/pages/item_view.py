@@ -23,7 +23,7 @@ from annotate.controls.qualification import FAILED, NONE_NEEDED, PASSED, Standin
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
-from annotate.kinds.forms.pair import FIRST, SECOND
+from annotate.kinds.forms.choice import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.kinds.record_kind import Choice, in_order
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit

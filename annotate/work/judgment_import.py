@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.kinds import IMPORTED, IMPORTED_PAIRS
-from annotate.kinds.forms.pair import check_system
+from annotate.kinds.forms.choice import check_system
 from annotate.kinds.preference_kind import BETWEEN
 from annotate.models import Annotator, Comparison, Judgment, Lease, Task, Unit
 from annotate.work.moves import BATCH

@@ -403,7 +403,7 @@ def save_new(task: Task, *others: Model) -> None:
 
 
 def check_codes(kind: Kind, codes: Sequence[str]) -> None:
-    if unknown := [code for code in codes if not kind.known(code)]:
+    if unknown := [code for code in codes if not kind.knows(code)]:
         raise TaskError(
             f"{', '.join(map(repr, unknown))}: unknown language code. Use codes such as de, zh-CN or hi-Latn. To add "
             "a language, use a file with a table [languages.CODE] as --kind."

@@ -111,6 +111,6 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
     for code in codes:
         if not is_language(code):
             raise InvalidAnswer(unknown_code(code))
-        if not task.kind.known(code):
+        if not task.kind.knows(code):
             raise InvalidAnswer(f"The language {code} was added by the file of another task.")
     return task.labels if set(codes) == set(task.labels) else sorted(set(codes))

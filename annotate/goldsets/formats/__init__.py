@@ -23,16 +23,16 @@ class Format:
 
     name: name by which kinds refer to the format.
     title: name in manifests and reports.
-    write: function `write(folder, written, export)` that writes the files and returns their manifest entry; see below.
+    write: function `write(folder, export)` that writes the files and returns their manifest entry; see below.
     layouts: mapping from name to the layout of a line or file, in addition to the layouts in `kinds/file_sections.py`;
         a kind that is defined in a file must fit one of them.
     measured_by: module whose function `grade(predictions, sets, against)` evaluates predictions; empty if predictions
         cannot be evaluated.
     of_several: whether predictions may cover several sets at once.
 
-    `write` receives the rows (`exporter.Written`) and the export (`export.Export`). It returns a dict with the format's
-    title as `format`, a mapping from file to number of rows as `files`, and any other values that readers of the
-    manifest need.
+    `write` receives the folder of the set and the export (`export.Export`), whose method `written_rows` reads the rows.
+    It returns a dict with the format's title as `format`, a mapping from file to number of rows as `files`, and any
+    other values that readers of the manifest need.
     """
 
     name: str
@@ -63,4 +63,4 @@ def load() -> None:
 
 def measured(title: str) -> Format | None:
     """Return the format with a title, or None if its predictions cannot be evaluated."""
-    return next((each for each in FORMATS.values() if each.title == title and each.measured_by), None)
+    return next((format for format in FORMATS.values() if format.title == title and format.measured_by), None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from annotate.controls import concept_suggestions
 from annotate.core.draws.splits import TEST
@@ -20,14 +21,12 @@ from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 from annotate.kinds.concept_kind import version_of
-from annotate.kinds.designs import Design
 from annotate.kinds.file_sections import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
 from corpora.sources import eurlex
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.exporter import Written
 
 # --- Twitter 2015: label<TAB>id, sorted, without a header. The file name states how the posts were drawn.
 
@@ -36,19 +35,17 @@ PAIRS_AT_ONCE = 10_000
 _NO_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())]).empty_table()
 
 
-def write_twitter(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
+def write_twitter(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's Twitter 2015 file and return its manifest entry.
 
     No file is written if the posts were drawn with unequal probabilities, because the format has no column for them.
     """
     if not export.design.sets.stem:
         return {"format": TWITTER, "files": {}}
-    name = pairs_file(export.design, mark=export.mark)
-    return {"format": TWITTER, "files": {name: write_pairs(folder / name, written.columns("label", "id"))}}
-
-
-def pairs_file(design: Design, *, mark: str = "") -> str:
-    return f"{design.sets.stem}{mark}.tsv"
+    name = f"{export.design.sets.stem}{export.mark}.tsv"
+    with pq.ParquetFile(folder / f"gold{export.mark}.parquet") as rows:
+        number = write_pairs(folder / name, rows.iter_batches(columns=["label", "id"]))
+    return {"format": TWITTER, "files": {name: number}}
 
 
 def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
@@ -58,9 +55,9 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
     """
     # Millions of pairs are sorted in memory. Arrow stores them compactly and sorts strings in the same order as Python.
     tables = [_NO_PAIRS]
-    for some in pairs:
-        length = pa.array([len(key) if key.isdigit() else 0 for key in some["id"].to_pylist()], pa.int32())
-        tables.append(pa.table([some["label"], length, some["id"]], schema=_NO_PAIRS.schema))
+    for batch in pairs:
+        length = pa.array([len(key) if key.isdigit() else 0 for key in batch["id"].to_pylist()], pa.int32())
+        tables.append(pa.table([batch["label"], length, batch["id"]], schema=_NO_PAIRS.schema))
     table = pa.concat_tables(tables)
     ordered = table.take(pc.sort_indices(table, [(name, "ascending") for name in table.column_names]))
     with path.open("wb") as file:
@@ -142,24 +139,21 @@ def xglue_file(name: str, language: str, split: str, *, part: str = "", mark: st
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
-def write_xglue(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
+def write_xglue(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's XGLUE files and return their manifest entry.
 
     If the files cannot be written, `refused` in the entry is a sentence that states the reason.
     """
     name = export.kind.publication.formats["xglue"]
-    told = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
+    entry = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
     if not export.with_text:
-        told["refused"] = (
-            "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
-        )
-        return told
-    rows = written.each(("language", "split", "label", *export.kind.fields))
+        reason = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
+        return entry | {"refused": reason}
+    rows = export.written_rows(folder, ("language", "split", "label", *export.kind.fields))
     try:
-        told["files"] = write_xglue_files(folder, name, rows, mark=export.mark)
+        return entry | {"files": write_xglue_files(folder, name, rows, mark=export.mark)}
     except XglueError as error:
-        told["refused"] = f"XGLUE's files are not written: {error}"
-    return told
+        return entry | {"refused": f"XGLUE's files are not written: {error}"}
 
 
 def write_xglue_files(
@@ -203,11 +197,11 @@ def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str
 
     If the form groups rows, each row follows the earlier rows of its group.
     """
-    kept = [row for row in rows if not form.only or row["label"] == form.only]
+    included = [row for row in rows if not form.only or row["label"] == form.only]
     if not form.together:
-        return kept
+        return included
     stretches: dict[str, list[Mapping[str, str]]] = {}
-    for row in kept:
+    for row in included:
         stretches.setdefault(cell(row[form.together]), []).append(row)
     return [row for stretch in stretches.values() for row in stretch]
 
@@ -221,16 +215,16 @@ def _xglue_cells(
     """
     form = FORMS[name]
     for row in rows:
-        where = codes[row["language"]], row["split"]
+        place = codes[row["language"]], row["split"]
         inputs = [cell(row[field]) for field in form.inputs]
         if form.target:
-            yield xglue_file(name, *where, part=".src", mark=mark), inputs
-            yield xglue_file(name, *where, part=".tgt", mark=mark), [cell(row[form.target])]
+            yield xglue_file(name, *place, part=".src", mark=mark), inputs
+            yield xglue_file(name, *place, part=".tgt", mark=mark), [cell(row[form.target])]
         elif row["split"] == TEST:
-            yield xglue_file(name, *where, mark=mark), inputs
-            yield xglue_file(name, *where, mark=mark, labels=True), [row["label"]]
+            yield xglue_file(name, *place, mark=mark), inputs
+            yield xglue_file(name, *place, mark=mark, labels=True), [row["label"]]
         else:
-            yield xglue_file(name, *where, mark=mark), [*inputs, row["label"]]
+            yield xglue_file(name, *place, mark=mark), [*inputs, row["label"]]
 
 
 def read_xglue(path: Path, columns: int) -> list[list[str]]:
@@ -245,10 +239,10 @@ def read_xglue(path: Path, columns: int) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, cells in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-                found = cells or [""]
-                if len(found) != columns:
-                    raise XglueError(f"{path}, line {number:,} has {len(found)} cells instead of {columns}.")
-                rows.append(found)
+                row = cells or [""]
+                if len(row) != columns:
+                    raise XglueError(f"{path}, line {number:,} has {len(row)} cells instead of {columns}.")
+                rows.append(row)
     except OSError as error:
         raise XglueError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -280,14 +274,14 @@ LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
-def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
+def write_mldoc(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's MLDoc files and return their manifest entry.
 
     letters: mapping from class to its letter in LASER's files; empty if these files have the full labels.
     refused: reason why no documents are written; empty if they are.
     """
     columns = ("id", "label", *(export.kind.fields if export.with_text else ()))
-    by_id = {row["id"]: row for row in written.each(columns)}
+    by_id = {row["id"]: row for row in export.written_rows(folder, columns)}
     letters = letters_of(export.task.labels)
     files: dict[str, int] = {}
     for file, lines in _mldoc_files(by_id, letters, export):
@@ -303,8 +297,8 @@ def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict[str,
 
 def letters_of(classes: Iterable[str]) -> dict[str, str]:
     """Return a mapping from class to letter. It is empty if any class is not one of MLDoc's."""
-    found = set(classes)
-    return {label: letter for label, letter in LETTERS.items() if label in found} if found <= LETTERS.keys() else {}
+    labels = set(classes)
+    return {label: letter for label, letter in LETTERS.items() if label in labels} if labels <= LETTERS.keys() else {}
 
 
 def _mldoc_files(
@@ -320,15 +314,15 @@ def _mldoc_files(
     for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
         spelled, code = (JOINT, JOINT) if language == JOINT else named(language, export.sets)
         # Omit documents that are no longer in the set, because annotators removed them or because they were erased.
-        there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
-        for name, ids in there.items():
+        present = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
+        for name, ids in present.items():
             yield f"{INDICES}/{spelled}{mark}.{name}", ids
             if export.with_text:
-                chosen = [by_id[key] for key in ids]
-                yield f"{DOCUMENTS}/{spelled}{mark}.{name}", lines(chosen, {})
-                yield f"{LASER}/mldoc{mark}.{name.replace('.', '')}.{code}", lines(chosen, letters)
+                documents = [by_id[key] for key in ids]
+                yield f"{DOCUMENTS}/{spelled}{mark}.{name}", lines(documents, {})
+                yield f"{LASER}/mldoc{mark}.{name.replace('.', '')}.{code}", lines(documents, letters)
         if export.with_text and letters and language != JOINT:
-            once = dict.fromkeys(key for ids in there.values() for key in ids)
+            once = dict.fromkeys(key for ids in present.values() for key in ids)
             yield f"{SAMPLING}/{spelled}{mark}", lines([by_id[key] for key in once], letters)
 
 
@@ -341,8 +335,8 @@ def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
     and `zh-CN`.
     """
     code = published_code(language, languages)
-    published = {known: name for name, known in OTHERWISE.items()}
-    return (published.get(language) if code != language else None) or spelled_out(language), code
+    published_names = {code: name for name, code in OTHERWISE.items()}
+    return (published_names.get(language) if code != language else None) or spelled_out(language), code
 
 
 def text_of(row: Mapping[str, str], fields: Iterable[str]) -> str:
@@ -365,7 +359,7 @@ DESCRIPTORS = f"{EURLEX}/EURLEX57K.json"
 MOST_BYTES = 255  # bytes in a file name
 
 
-def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict[str, Any]:
+def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's EURLEX57K files and return their manifest entry.
 
     files: mapping from file to its number of concepts or acts.
@@ -377,7 +371,7 @@ def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict[str
     files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, version_of(export.task))}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _no_acts(export)):
-        rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))
+        rows = export.written_rows(folder, ("id", "url", "split", "concepts", *export.kind.exported_fields))
         _write_acts(folder / EURLEX, rows, export.mark)
         files[f"{EURLEX}/{SUMS}"] = sum(splits.values())
     return {

@@ -78,19 +78,24 @@ def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
 
     manifest: manifest of the set, see the docstring of the module.
     """
-    found = manifest["filter"]
-    above = [(f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]]
+    counts = manifest["filter"]
+    above = [
+        (f"{scorer['name']} has a score above {scorer['threshold']:g}", scorer["dropped"])
+        for scorer in counts["scorers"]
+    ]
     # Several scorers may drop the same pair, so their counts are shown as parts of one step.
     each_alone = [(f"of these: {step}", number) for step, number in above]
-    dropped = above if len(above) < 2 else [("a scorer has a score above its threshold", found["dropped"]), *each_alone]
+    dropped = (
+        above if len(above) < 2 else [("a scorer has a score above its threshold", counts["dropped"]), *each_alone]
+    )
     small = manifest["small_languages"]
     few = [(f"in a language with fewer than {manifest['least_pairs']:,} pairs", small)] if small else []
-    return [*dropped, *few, ("pairs of this set", found["pairs"] - found["dropped"] - small)]
+    return [*dropped, *few, ("pairs of this set", counts["pairs"] - counts["dropped"] - small)]
 
 
-def steps_table(found: Iterable[Step]) -> Table:
+def steps_table(steps: Iterable[Step]) -> Table:
     count = Column("count", "count", "number", lambda row: Cell(f"{row[1]:,}", row[1]))
-    return table("Steps", (Column("step", "step", says=lambda row: row[0]), count), found)
+    return table("Steps", (Column("step", "step", says=lambda row: row[0]), count), steps)
 
 
 def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -112,17 +117,17 @@ def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
     A declared language is doubtful if it has no code, or if most of its pairs are in a different language.
     """
-    said = []
+    sentences = []
     for row in rows:
-        named, pairs = row["language"], many(row["pairs"], "pair")
+        declared, pairs = row["language"], many(row["pairs"], "pair")
         others, (language, most) = row["pairs"] - row["agreed"], row["most"]
-        if not code_of(named):
-            said.append(f"The language {named[:40]!r} of {pairs} {unknown_code(named)}.")
+        if not code_of(declared):
+            sentences.append(f"The language {declared[:40]!r} of {pairs} {unknown_code(declared)}.")
         elif 2 * row["agreed"] < row["pairs"]:
-            are = f"{others:,} are in other languages, {most:,} of them in {language}"
-            one = f"1 is in another language, {language}"
-            said.append(f"Of {pairs} that the files name as {named}, {one if others == 1 else are}.")
-    return said
+            several = f"{others:,} are in other languages, {most:,} of them in {language}"
+            single = f"1 is in another language, {language}"
+            sentences.append(f"Of {pairs} that the files name as {declared}, {single if others == 1 else several}.")
+    return sentences
 
 
 # --- An exported set
@@ -133,7 +138,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
     corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
     total = sum(row[split] for row in languages for split in SPLITS)
     # A split without rows cannot be loaded, so the card omits it.
-    there = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
+    files = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
     rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
     steps = [*steps_of(manifest["threads"]), *filter_steps(manifest)]
     heads = numbers({**{split: split for split in SPLITS}, "responses": "response set"})
@@ -143,7 +148,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
         "manifest": manifest,
         "total": total,
         "plot": "\n".join(bars((row["language"], sum(row[split] for split in SPLITS)) for row in languages)),
-        "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
+        "splits": {"validation" if split == "valid" else split: file for split, file in files.items()},
         "steps": parts(steps_table(steps)),
         "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),
         "declared": parts(disagreement_table(declared)) if declared else None,
@@ -163,14 +168,14 @@ def pair_sections(corpus_name: str) -> dict[str, Any]:
     audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
     if not audits:
         return {}
-    told = [
+    entries = [
         {
             "words": f"Task {name}: {' '.join(filter_precision.filter_words(audit))}",
             "table": parts(filter_precision.figures_table(audit)),
         }
         for name, audit in audits.items()
     ]
-    return {"filter_audits": {"heading": "What people found of the filter", "told": told, "audits": audits}}
+    return {"filter_audits": {"heading": "What people found of the filter", "told": entries, "audits": audits}}
 
 
 # --- The files of a set
@@ -182,7 +187,7 @@ RESPONSES, MAPPING = "response_lm_cluster.txt", "response.mapping.txt"
 SCORER = ("name", "of", "threshold", "dropped", "lacking", "source")
 _SCORE = pa.struct([("scorer", pa.string()), ("score", pa.float64())])
 _IDS = [pa.field(name, pa.string()) for name in ("id", "message_id", "thread", "language", "split")]
-_FOUND = [pa.field("certainty", pa.float64()), pa.field("scores", pa.list_(_SCORE))]
+_SCORES = [pa.field("certainty", pa.float64()), pa.field("scores", pa.list_(_SCORE))]
 _TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
 
 
@@ -231,9 +236,9 @@ def read_struck(path: Path) -> Struck:
         number = error.object.count(b"\n", 0, error.start) + 1
         raise ExportError(f"{path}, line {number:,}, is not UTF-8. Save the file as UTF-8.") from error
     reasons: dict[tuple[str, str], str] = {}
-    of_line: dict[tuple[str, str], int] = {}
+    line_numbers: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):
-        cells = [cell(each) for each in line.split("\t")]
+        cells = [cell(text) for text in line.split("\t")]
         if not any(cells):
             continue
         if len(cells) not in (2, 3) or not all(cells[-2:]):
@@ -248,13 +253,13 @@ def read_struck(path: Path) -> Struck:
             )
         if len(cells) == 3 and cells[0] not in LANGUAGES:
             raise ExportError(f"{path}, line {number}: {cells[0][:40]!r} is not a language code. Write one such as en.")
-        asked = "" if len(cells) == 2 else cells[0], cells[-2]
-        reasons[asked], of_line[asked] = cells[-1], number
+        key = "" if len(cells) == 2 else cells[0], cells[-2]
+        reasons[key], line_numbers[key] = cells[-1], number
     if not reasons:
         raise ExportError(
             f"{path} lists no replies. Write one reply per line, followed by a tab and the reason for its removal."
         )
-    return Struck(reasons, of_line)
+    return Struck(reasons, line_numbers)
 
 
 @dataclass(frozen=True)
@@ -275,19 +280,16 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
     """
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
-        manifest = write(folder, None, pairs)
+        manifest = write(folder, pairs)
         write_with_card(folder, manifest, lambda: render_to_string("annotate/card_pairs.md", pair_card(manifest)))
     return manifest
 
 
-def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
-    """Write the files of a set and return its manifest.
-
-    written: always None, because the rows come from the corpus.
-    """
+def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
+    """Write the files of a set and return its manifest."""
     corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
     languages, small, struck = _write_files(folder, pairs)
-    met = {(row["asked"], row["reply"]) for row in struck}
+    struck_keys = {(row["asked"], row["reply"]) for row in struck}
     in_order = sorted(responses.struck.lines.items(), key=itemgetter(1))
     manifest = {
         **{"format": FORMAT, "made_by": MADE_BY, "pairs": {"name": pairs.corpus_name}},
@@ -303,7 +305,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         # The scores that decided which pairs were dropped.
         "filter": {
             "digest": filter_digest(corpus),
-            "scorers": [{name: getattr(each, name) for name in SCORER} for each in corpus.scores],
+            "scorers": [{name: getattr(scorer, name) for name in SCORER} for scorer in corpus.scores],
             **filter_counts(pairs.corpus_name, corpus),
         },
         "small_languages": small,
@@ -312,15 +314,15 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
             **{name: getattr(responses, name) for name in ("least", "most", "of")},
             "struck": len(struck),
             # Lines of the file that removed no reply, because the response set would not have contained it anyway.
-            "unseen": [{"line": line, "reply": asked[1]} for asked, line in in_order if asked not in met],
+            "unseen": [{"line": line, "reply": key[1]} for key, line in in_order if key not in struck_keys],
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": VERSIONS,
         "files": {},
     }
     # Write the digests of all files above, in the format of sha256sum.
-    there = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     return manifest
 
@@ -338,9 +340,9 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
         for row in counts:
             if pairs.responses.of in ("all", row["split"]):
                 sizes[row["language"]] += row["pairs"]
-        seen, struck = _responses(store, pairs.responses)
+        responses, struck = _responses(store, pairs.responses)
         if with_text:
-            _write_responses(folder, seen, sizes)
+            _write_responses(folder, responses, sizes)
             lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
             if lines:
                 (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
@@ -351,7 +353,7 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
             "language": language,
             **dict.fromkeys(SPLITS, 0),
             **{row["split"]: row["pairs"] for row in rows},
-            "responses": len(seen.get(language, [])),
+            "responses": len(responses.get(language, [])),
         }
         for language, rows in groupby(counts, lambda row: row["language"])
     ]
@@ -362,7 +364,7 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
 
 
 def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
-    schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_FOUND])
+    schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_SCORES])
     paths = {split: folder / f"pairs.{split}.parquet" for split in SPLITS}
     with (
         (folder / "pairs.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
@@ -371,14 +373,14 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
         for batch in store.query("pairs_in_order"):
             rows = (_row(row, with_text) for row in batch.to_pylist())
             for (language, split), group in groupby(rows, itemgetter("language", "split")):
-                found = list(group)
-                into_parquet(split, pa.RecordBatch.from_pylist(found, schema=schema))
-                for row in found:
-                    scores = {each["scorer"]: each["score"] for each in row["scores"]}
+                pairs = list(group)
+                into_parquet(split, pa.RecordBatch.from_pylist(pairs, schema=schema))
+                for row in pairs:
+                    scores = {score["scorer"]: score["score"] for score in row["scores"]}
                     jsonl.write(json.dumps(row | {"scores": scores}, ensure_ascii=False) + "\n")
                 for part in ((split, GMR_VALID) if split == VALID else (split,)) if with_text else ():
                     with _opened(folder / part / language / LINES, "a") as file:
-                        for row in found:
+                        for row in pairs:
                             cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
                             file.write("\t".join(cells) + "\n")
 
@@ -396,32 +398,32 @@ def _opened(path: Path, mode: str = "w") -> Any:
     return path.open(mode, encoding="utf-8", newline="\n")
 
 
-def _responses(store: Store, wanted: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
+def _responses(store: Store, options: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
     """Return the response set and the removed replies.
 
     The response set maps each language to (reply, number of pairs) tuples, most frequent first.
     """
-    seen: dict[str, list[tuple[str, int]]] = {}
+    responses: dict[str, list[tuple[str, int]]] = {}
     struck = []
-    for batch in store.query("replies_counted", wanted.of, wanted.least):
+    for batch in store.query("replies_counted", options.of, options.least):
         for row in batch.to_pylist():
             language, reply = row["language"], row["reply"]
-            if reason := wanted.struck.reason(language, reply):
-                asked = language if (language, reply) in wanted.struck.reasons else ""
-                struck.append(row | {"reason": reason, "asked": asked})
-            elif len(listed := seen.setdefault(language, [])) < wanted.most:
+            if reason := options.struck.reason(language, reply):
+                is_exact = (language, reply) in options.struck.reasons
+                struck.append(row | {"reason": reason, "asked": language if is_exact else ""})
+            elif len(listed := responses.setdefault(language, [])) < options.most:
                 listed.append((reply, row["pairs"]))
-    return seen, struck
+    return responses, struck
 
 
-def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], sizes: Mapping[str, int]) -> None:
-    for language, replies in seen.items():
+def _write_responses(folder: Path, responses: Mapping[str, list[tuple[str, int]]], sizes: Mapping[str, int]) -> None:
+    for language, replies in responses.items():
         with (
-            _opened(folder / "rsp_set" / language / RESPONSES) as responses,
+            _opened(folder / "rsp_set" / language / RESPONSES) as file,
             _opened(folder / "rsp_map" / language / MAPPING) as mapping,
         ):
             for rank, (reply, pairs) in enumerate(replies, 1):
-                responses.write(f"{math.log(pairs / sizes[language]):.6f}\t{reply}\t{rank}\n")
+                file.write(f"{math.log(pairs / sizes[language]):.6f}\t{reply}\t{rank}\n")
                 mapping.write(f"{reply}\t{reply}\n")
 
 
@@ -436,9 +438,9 @@ def _write_left_out(store: Store, folder: Path) -> int:
         rows = (row for batch in store.query("left_out_by_scores") for row in batch.to_pylist())
         for _, same in groupby(rows, lambda row: row["id"]):
             first, *others = same
-            told = {name: value for name, value in first.items() if name not in ("scorer", "score")}
+            pair = {name: value for name, value in first.items() if name not in ("scorer", "score")}
             scores = {row["scorer"]: row["score"] for row in (first, *others)}
-            file.write(json.dumps(told | {"reason": "dropped", "dropped_by": scores}, ensure_ascii=False) + "\n")
+            file.write(json.dumps(pair | {"reason": "dropped", "dropped_by": scores}, ensure_ascii=False) + "\n")
     if not (folder / "left_out.jsonl").stat().st_size:
         (folder / "left_out.jsonl").unlink()
     return small

@@ -1,11 +1,10 @@
 """Answer forms, which define what an answer consists of: for example, one label or a set of labels.
 
-Each form has its own module; form.py holds the base class and the registry. The forms for concepts and preferences need
-the database, so they are registered in kinds/concept_kind.py and kinds/preference_kind.py.
+form.py holds the base class and the registry. The forms for concepts and preferences need the database, so they are
+registered in kinds/concept_kind.py and kinds/preference_kind.py.
 """
 
-from annotate.kinds.forms.choice import CHOICE
+from annotate.kinds.forms.choice import CHOICE, GRADES
 from annotate.kinds.forms.form import FORMS, Form, load, register
-from annotate.kinds.forms.grades import GRADES
 
 __all__ = ["CHOICE", "FORMS", "GRADES", "Form", "load", "register"]

@@ -1,11 +1,18 @@
-"""The answer form for one label from a list. Its canonical text is the label's code."""
+"""The answer forms for one label: from a list, from grades, or the better one of two systems.
 
+The canonical text is the label. In comparisons, it is the name of the preferred system, or `tie`. Annotators do not
+learn the names of the systems. They see two sides and submit one of SIDES, which `from_side` and `to_side` convert.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from annotate.core.aggregation.answer_table import Bools, Floats
+from annotate.core.aggregation.answer_table import Bools, Floats, majority, median
+from annotate.core.agreement import coefficients
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Measure, Paired
 from annotate.core.measures.figure_rows import (
@@ -13,9 +20,11 @@ from annotate.core.measures.figure_rows import (
     accuracy_apart,
     difference_row,
     measures_apart,
+    resampled,
     row,
     why_withheld,
 )
+from annotate.core.measures.ranked_labels import mean_ndcg
 from annotate.kinds.forms.form import Form, register
 
 BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": classes.recalls, "f1": classes.f1s}
@@ -96,18 +105,18 @@ class Measures:
         """Yield the differences in precision, recall and F1 for each label that occurs. Only F1 has a p-value."""
         label_indices = np.flatnonzero(self.occurring | other.occurring)
 
-        def measure(of: classes.Margins) -> Floats:
-            found = np.stack([each(of)[..., label_indices] for each in BY_LABEL.values()], axis=-1)
-            return found.reshape(*of.gold.shape[:-1], -1)
+        def measure(margins: classes.Margins) -> Floats:
+            values = np.stack([function(margins)[..., label_indices] for function in BY_LABEL.values()], axis=-1)
+            return values.reshape(*margins.gold.shape[:-1], -1)
 
-        found = iter(classes.apart(self.pairs, other.pairs, measure, most=[1.0] * (len(BY_LABEL) * len(label_indices))))
+        most = [1.0] * (len(BY_LABEL) * len(label_indices))
+        differences = iter(classes.apart(self.pairs, other.pairs, measure, most=most))
         for index in label_indices:
-            is_gold, predicted, other_predicted = (
-                each == index for each in (self.pairs.gold, self.pairs.predicted, other.pairs.predicted)
-            )
+            columns = (self.pairs.gold, self.pairs.predicted, other.pairs.predicted)
+            is_gold, predicted, other_predicted = (column == index for column in columns)
             domains = (predicted | other_predicted, is_gold, is_gold | predicted | other_predicted)
             notes = ("" if predicted.any() and other_predicted.any() else "never predicted by one of the two", "", "")
-            for name, (difference, p), units, note in zip(BY_LABEL, found, domains, notes, strict=False):
+            for name, (difference, p), units, note in zip(BY_LABEL, differences, domains, notes, strict=False):
                 note = note or why_withheld(difference, int(units.sum()), self.pairs)
                 difference, p = (None, None) if note else (difference, p if name == "f1" else None)
                 yield difference_row(name, {"label": self.labels[int(index)]}, difference, int(units.sum()), note, p)
@@ -130,3 +139,120 @@ class Choice(Form):
 
 
 CHOICE = register(Choice())
+
+
+# --- Grades, best first. They have a median and distances.
+
+
+class GradeMeasures(Measures):
+    """Measures of predicted grades, some of which use the distance between grades or the ranking of pages.
+
+    A prediction that is not a grade is a refusal. It counts as the grade that is farthest from the gold grade, and its
+    page is ranked last.
+    """
+
+    head = ("accuracy", "mae", "weighted_kappa")
+
+    @property
+    def graded(self) -> Paired:
+        """The pairs of gold and predicted grades, in which each refusal is replaced by the farthest grade."""
+        gold, worst = self.pairs.gold, len(self.labels) - 1
+        farthest = np.where(2 * gold < worst, worst, 0)
+        return replace(self.pairs, predicted=np.where(self.refused, farthest, self.pairs.predicted))
+
+    def rows(self) -> Iterator[Row]:
+        yield from super().rows()
+        pairs, graded, units = self.pairs, self.graded, len(self.pairs.gold)
+        distance = pairs.mean(np.abs(pairs.gold - graded.predicted).astype(np.float64))
+        yield row("mae", {}, distance, units, why_withheld(distance, units, pairs))
+        yield coefficient("weighted_kappa", graded, classes.weighted_kappa)
+        if pairs.groups is not None:
+            grade = len(self.labels) - 1
+            pages = sorted(
+                zip(
+                    pairs.groups.tolist(),
+                    grade - pairs.gold,
+                    grade - pairs.predicted,
+                    strict=True,
+                )
+            )
+            ndcg = mean_ndcg(
+                ((str(group), float(true), float(predicted)) for group, true, predicted in pages), seed="ndcg"
+            )
+            yield row("ndcg", {}, resampled(ndcg), ndcg.queries, "" if ndcg.queries else "no group has two units")
+
+    def _all_compared(self, other: Measures) -> Iterator[Row]:
+        assert isinstance(other, GradeMeasures)
+        yield from super()._all_compared(other)
+        farthest = float(max(1, len(self.labels) - 1))
+        distance, kappa = {"mae": classes.mean_absolute_error}, {"weighted_kappa": classes.weighted_kappa}
+        yield from measures_apart(self.graded, other.graded, distance, most=farthest)
+        yield from measures_apart(self.graded, other.graded, kappa)
+
+
+class Grades(Choice):
+    slug = "grades"
+    aggregations = {"majority": majority, "median": median}
+    Measures = GradeMeasures
+
+    def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:
+        return super().distances(values) | {"ordinal": coefficients.ordinal}
+
+
+GRADES = register(Grades())
+
+
+# --- Comparisons of two systems.
+
+
+FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
+# Words that cannot be the name of a system, because they already have a meaning. Reports use `none` for units without a
+# majority.
+TAKEN = frozenset({*SIDES, "none"})
+SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
+
+
+def check_system(name: str) -> None:
+    """Raise ValueError if a system cannot have this name."""
+    if name in TAKEN:
+        raise ValueError(f"{name} has a special meaning and cannot be the name of a system. Choose another name.")
+    if not SYSTEM.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not a valid name for a system. Use up to 40 letters a to z, digits, dots, _ and -, starting "
+            "with a letter or a digit."
+        )
+
+
+class Pair(Choice):
+    slug = "pair"
+    controls = ("sides",)
+    imports = "pairs"
+    about = ("The order of the two systems is random for each person. An answer is the preferred system, or tie.",)
+    refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."
+
+    def from_side(self, sent: str, first: str, second: str) -> str:
+        """Return the canonical text of a submitted side; "" if nothing was submitted.
+
+        first, second: names of the systems that the annotator saw on the first and on the second side
+
+        Raise ValueError if the submitted text is not a side. The name of a system is also rejected, because accepting
+        it would reveal which system is which.
+        """
+        if not sent:
+            return ""
+        self.check(sent, SIDES)
+        return {FIRST: first, SECOND: second, TIE: TIE}[sent]
+
+    def to_side(self, text: str, first: str) -> str:
+        """Return the side that a canonical text means; "" if there is no answer.
+
+        first: name of the system that the annotator saw on the first side
+        """
+        return text if text in ("", TIE) else FIRST if text == first else SECOND
+
+    def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
+        """Return the sides that people can submit, so that they do not learn the names of the systems."""
+        return list(answers)
+
+    def filters(self, labels: Sequence[str]) -> Sequence[str]:
+        return ()

@@ -4,7 +4,7 @@ Answers are stored, compared and exported as canonical text, which only the form
 answers that consist of one label from a list.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -89,13 +89,6 @@ class Form:
                 answers=", ".join(codes),
             )
 
-    def name(self, text: str, called: Callable[[str], str]) -> str:
-        """Return the display name of an answer.
-
-        called: function that returns the name of a code
-        """
-        return called(text)
-
     def agrees(self, answer: str, correct: str) -> bool:
         """Return whether an answer is correct.
 
@@ -105,7 +98,7 @@ class Form:
         return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Return the labels of an answer. Statistics count each of them separately."""
+        """Return the labels of an answer. Statistics count each of them separately, and each has its own name."""
         return (text,)
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
@@ -157,6 +150,8 @@ class Form:
 
 
 FORMS: dict[str, Form] = {}
+
+
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 

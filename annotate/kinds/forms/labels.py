@@ -5,7 +5,7 @@ and contain no white space. The empty text means that there is no answer, so an 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotate.core.aggregation.answer_table import Floats, needed
@@ -176,10 +176,6 @@ class Labels(Form):
                 number=len(ids),
                 most=most,
             )
-
-    def name(self, text: str, called: Callable[[str], str]) -> str:
-        """Return the names of all labels, separated by semicolons because names of concepts can contain commas."""
-        return "; ".join(called(label) for label in text.split())
 
     def agrees(self, answer: str, correct: str, right_from: float = RIGHT_FROM) -> bool:
         """Return whether an answer is similar enough to the known answer to count as correct.

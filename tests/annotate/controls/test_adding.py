@@ -21,7 +21,7 @@ from annotate.core.estimation.label_errors import allotted
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import Export
-from annotate.goldsets.exporter import rows
+from annotate.goldsets.exporter import Counts, batches
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
 from annotate.work import adjudication, moves
@@ -71,8 +71,9 @@ def drawn(task, number, purpose):
 
 def exported(task, *columns):
     """The rows that an export of the task has."""
-    made = rows(Export(task, "", ""), columns_of(task, with_text=False))
-    return [row for part in made for row in part.columns.select(columns).to_pylist()]
+    counts = Counts(task.kind, has_masks=False)
+    made = batches(Export(task, "", ""), columns_of(task, with_text=False), counts)
+    return [row for _, rows in made for row in rows.select(columns).to_pylist()]
 
 
 # --- how many by language

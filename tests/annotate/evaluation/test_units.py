@@ -16,7 +16,7 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.classification import Paired
 from annotate.core.measures.figure_rows import share_at_every_look
 from annotate.goldsets.set_folder import manifest_of
-from annotate.kinds.forms.grades import Measures
+from annotate.kinds.forms.choice import GradeMeasures as Measures
 from tests.annotate.evaluation.figures import figures, interval, refusal, rows_of, written
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.goldsets.unit_rows import each, lists_of, or_none
+from annotate.goldsets.unit_rows import lists_of, map_rows, or_none
 
 FEW = st.none() | st.sampled_from("abc")
 
@@ -20,12 +20,12 @@ def test_what_is_made_of_the_values_of_a_row_is_made_once_for_rows_that_are_alik
 
     types = (pa.string(), pa.string(), pa.int64())
     columns = [pa.array(values, type) for values, type in zip(zip(*rows, strict=True), types, strict=True)]
-    assert each(make, pa.string(), *columns).to_pylist() == list(map(repr, rows))
+    assert map_rows(make, pa.string(), *columns).to_pylist() == list(map(repr, rows))
     assert sorted(map(repr, made)) == sorted(map(repr, set(rows)))
 
 
 def test_of_no_rows_nothing_is_made():
-    assert each(repr, pa.string(), pa.array([], pa.string())).to_pylist() == []
+    assert map_rows(repr, pa.string(), pa.array([], pa.string())).to_pylist() == []
 
 
 @given(
@@ -38,13 +38,13 @@ def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_th
     held = held.append_column("marked", pa.array(marked, pa.bool_()))
     lists = lists_of(np.array(keys), held, "unit")
     own = [[(word, mark) for unit, word, mark in said if unit == key] for key in keys]
-    marks = np.array(lists.held["marked"].to_pylist(), np.bool_)
-    assert list(lists.each("word", "marked")) == own
-    assert lists.as_array(lists.held["word"]).to_pylist() == [[word for word, _ in has] for has in own]
+    marks = np.array(lists.values["marked"].to_pylist(), np.bool_)
+    assert list(lists.tuples("word", "marked")) == own
+    assert lists.as_array(lists.values["word"]).to_pylist() == [[word for word, _ in has] for has in own]
     assert lists.count(marks).tolist() == [sum(mark for _, mark in has) for has in own]
     assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in own]
     assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in own]
-    assert list(lists.marked(marks).each("word")) == [[(word,) for word, mark in has if mark] for has in own]
+    assert list(lists.marked(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in own]
 
 
 def test_an_empty_text_is_none():

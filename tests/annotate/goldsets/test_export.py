@@ -16,7 +16,7 @@ from datasets import load_dataset
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import columns
-from annotate.goldsets.exporter import TALLIES, Counts, Rows, export
+from annotate.goldsets.exporter import TALLIES, Counts, export
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_manifest import SECTIONS
 from annotate.kinds import KINDS, Answer, language
@@ -148,10 +148,12 @@ def test_whatever_a_kind_says_of_its_sets_is_known(kind):
 
 def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     several = SimpleNamespace(facets=str.split)
-    counts = Counts(replace(KINDS["web_ranking"], form=several).with_parts(publication={"tallies": ()}), with_text=True)
+    kind = replace(KINDS["web_ranking"], form=several).with_parts(publication={"tallies": ()})
+    counts = Counts(kind, has_masks=False)
     columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
     left_out = pa.array(["", "", "guidelines"])
-    counts.taken(Rows(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, "")), pa.record_batch(columns)))
+    rows = pa.record_batch(columns)
+    counts.add(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, ""), judged=rows), rows)
     told = counts.as_dict()
     assert told["by_label"] == {"Boats": 2, "Lakes": 1}
     assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})

@@ -12,7 +12,7 @@ from django.db import connection
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.goldsets import exporter
+from annotate.goldsets import exporter, unit_rows
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
@@ -127,7 +127,7 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
     judge(ann, take(ann, task).pk, Answer("de"))
     export(task, out)
     before = files(out)
-    real, worked = exporter.rows, []
+    real, worked = exporter.batches, []
 
     def work_on():
         judge(ann, take(ann, task).pk, Answer("de"))
@@ -139,13 +139,13 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
                 worked.append(in_another_connection(work_on))
             yield row
 
-    monkeypatch.setattr(exporter, "CHUNK", 1)  # else the first read would have it all
-    monkeypatch.setattr(exporter, "rows", slow)
+    monkeypatch.setattr(unit_rows, "CHUNK", 1)  # else the first read would have it all
+    monkeypatch.setattr(exporter, "batches", slow)
     export(task, out)
     assert worked == [True, True]
     assert Judgment.objects.count() == 3
     assert files(out) == before
-    monkeypatch.setattr(exporter, "rows", real)
+    monkeypatch.setattr(exporter, "batches", real)
     assert export(task, out)["counts"]["labelled"] == 4
 
 

@@ -18,7 +18,7 @@ from annotate.actions.commands import call_command
 from annotate.controls import audit_report
 from annotate.core import stages
 from annotate.goldsets import export as exporting
-from annotate.goldsets import exporter
+from annotate.goldsets import exporter, unit_rows
 from annotate.goldsets.columns import LEFT_OUT
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
@@ -250,7 +250,7 @@ def test_the_command_counts_what_it_wrote_row_by_row_and_reads_nothing_that_only
     printed = capsys.readouterr()
     assert printed.out == f"{len(labels)} of 60 posts written to {out}, in {len(set(labels))} labels.\n"
     assert printed.err == ""
-    monkeypatch.setattr(exporter, "CHUNK", 25)
+    monkeypatch.setattr(unit_rows, "CHUNK", 25)
     progress = []
     export(finished, out, progress=progress.append)
     assert progress == [25, 50, 60]

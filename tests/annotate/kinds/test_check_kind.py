@@ -7,7 +7,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import HERE
-from annotate.kinds.kind_summary import tell
+from annotate.kinds.kind_summary import summary_of
 from tests.annotate.kinds.files import ACTS, MOOD, pidgin
 
 
@@ -17,12 +17,12 @@ def checked(path, capsys, **options):
 
 
 def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
-    told = tell(KINDS["toxic_pairs"])
+    told = summary_of(KINDS["toxic_pairs"])
     others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
     assert f"people must accept this warning (also in {others}):\n- Some of these messages" in told
     assert "A person gets at most 50 " in told
     assert "toxic is the answer for items that it should drop" in told
-    assert "hurt" not in tell(KINDS["topic"])
+    assert "hurt" not in summary_of(KINDS["topic"])
 
 
 def test_what_people_will_see_is_said_in_english(write, capsys):

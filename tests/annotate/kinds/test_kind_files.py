@@ -227,7 +227,7 @@ def test_a_base_gives_what_the_file_does_not(write):
     # what detectors call Portuguese is one of the two
     assert kind.labels == [*(code for code in ARTICLE_LABELS if code != "pt"), "pcm", "pt-BR", "pt-PT"]
     assert (kind.finer("pt"), base.finer("pt")) == (("pt-BR", "pt-PT"), ())
-    assert (kind.known("pcm"), base.known("pcm")) == (True, False)
+    assert (kind.knows("pcm"), base.knows("pcm")) == (True, False)
     # One variety is listed beside its language.
     kind = read_kind(write('base = "language"\n[languages.de-AT]\nname = "Austrian German"\nunder = "de"\n'))
     assert {"de", "de-AT"} <= set(kind.labels)

@@ -1,6 +1,7 @@
 """The form of an answer that is a set of labels."""
 
 import inspect
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core.aggregation.answer_table import at_first, outcome
+from annotate.kinds import KINDS
 from annotate.kinds.forms import CHOICE, FORMS, labels
 
 CODES = {"1565", "2443", "2644", "c_4ee83dea", "c_4EE83DEA"}
@@ -15,7 +17,7 @@ LABELS = FORMS["labels"]
 ANSWERS = st.lists(st.sets(st.sampled_from("abcd"), min_size=1).map(lambda ids: LABELS.read([*ids])), min_size=1)
 
 
-@pytest.mark.parametrize("name", ["read", "check", "name", "agrees", "facets", "values", "distances"])
+@pytest.mark.parametrize("name", ["read", "check", "agrees", "facets", "values", "distances"])
 def test_it_is_called_like_any_form(name):
     own, other = (inspect.signature(getattr(form, name)).parameters for form in (LABELS, CHOICE))
     assert [key for key, each in own.items() if each.default is inspect.Parameter.empty] == [*other]
@@ -68,8 +70,9 @@ def test_what_is_read_of_labels_that_there_are_may_be_given_and_comes_apart_agai
 
 
 def test_names_are_parted_by_semicolons_since_they_have_commas():
-    called = {"1565": "tariff, preferential", "2443": "import"}
-    assert LABELS.name("1565 2443", called.__getitem__) == "tariff, preferential; import"
+    names = {"1565": "tariff, preferential", "2443": "import"}
+    kind = replace(KINDS["language"], form=LABELS).with_parts(pages={"called": names.__getitem__})
+    assert kind.name("1565 2443") == "tariff, preferential; import"
 
 
 @pytest.mark.parametrize(

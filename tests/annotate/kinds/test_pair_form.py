@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from annotate.core.draws.hash_order import secret_lot
 from annotate.core.estimation.proportions import proportion
-from annotate.kinds.forms import CHOICE, FORMS, pair
+from annotate.kinds.forms import CHOICE, FORMS, choice
 
 PAIR = FORMS["pair"]
-SYSTEMS = st.from_regex(pair.SYSTEM, fullmatch=True).filter(lambda name: name not in pair.TAKEN)
+SYSTEMS = st.from_regex(choice.SYSTEM, fullmatch=True).filter(lambda name: name not in choice.TAKEN)
 
 
-@pytest.mark.parametrize("name", ["read", "check", "name", "agrees", "facets", "values", "distances", "unlike"])
+@pytest.mark.parametrize("name", ["read", "check", "agrees", "facets", "values", "distances", "unlike"])
 def test_it_is_called_like_any_form(name):
     assert inspect.signature(getattr(PAIR, name)) == inspect.signature(getattr(CHOICE, name))
     assert [slug for slug, form in FORMS.items() if "sides" in form.controls] == ["pair"]
 
 
-@given(first=SYSTEMS, second=SYSTEMS, side=st.sampled_from(pair.SIDES))
+@given(first=SYSTEMS, second=SYSTEMS, side=st.sampled_from(choice.SIDES))
 def test_what_is_sent_as_a_side_is_stored_as_a_system_and_told_as_that_side_again(first, second, side):
     if first != second:
         stored = PAIR.from_side(side, first, second)
@@ -41,13 +41,13 @@ def test_a_systems_name_is_no_answer_is_plain_and_has_no_other_meaning():
         ):
             PAIR.from_side(sent, "mt5", "bert")
     for name in ("mt5", "XLM-R", "a", "0", "bert_2.1", "a" * 40):
-        pair.check_system(name)
+        choice.check_system(name)
     for name in ("tie", "first", "second", "none"):
         with pytest.raises(ValueError, match=rf"^{name} has a special meaning and cannot be the name of a system\."):
-            pair.check_system(name)
+            choice.check_system(name)
     for name in ("", "-a", ".a", "_a", "a b", "ä", "a" * 41, "a\n", "a/b", "<b>"):
         with pytest.raises(ValueError, match=r" is not a valid name for a system\. Use up to 40 letters"):
-            pair.check_system(name)
+            choice.check_system(name)
 
 
 def test_a_secret_lot_is_an_hmac_that_falls_on_either_half_alike():

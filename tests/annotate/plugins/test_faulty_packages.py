@@ -6,7 +6,7 @@ import pytest
 from annotate.controls.checks import Checks
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.kinds.forms.grades import Grades
+from annotate.kinds.forms.choice import Grades
 from annotate.models import Unit
 from annotate.work.judgments import judge
 from annotate.work.queue import take
@@ -28,7 +28,7 @@ from tests.annotate.plugins.common_words import CommonWords
 def test_the_result_of_an_aggregation_must_be_an_answer_of_the_task(
     make_records_task, person, monkeypatch, installed_package, returned, why
 ):
-    installed_package("forms", "laughs", "annotate.kinds.forms:grades")
+    installed_package("forms", "laughs", "annotate.kinds.forms:choice")
     monkeypatch.setattr(Grades, "aggregations", {"majority": lambda answers, order, asked: returned})
     task = make_records_task("web_ranking", 1, redundancy=2)
     ann, bea = person("ann", "en"), person("bea", "en")

@@ -11,11 +11,11 @@ from annotate.kinds.file_sections import Layout
 TITLE = "Lines"
 
 
-def write(folder, written, export):
+def write(folder, export):
     files = {}
-    for each in written.each(("language", "split", "label", "question", "passage")):
-        name = f"lines.{each['language']}.{each['split']}.txt"
-        cells = (each[field].replace("\t", " ").replace("\n", " ") for field in ("label", "question", "passage"))
+    for pair in export.written_rows(folder, ("language", "split", "label", "question", "passage")):
+        name = f"lines.{pair['language']}.{pair['split']}.txt"
+        cells = (pair[field].replace("\t", " ").replace("\n", " ") for field in ("label", "question", "passage"))
         with (folder / name).open("a", encoding="utf-8", newline="\n") as file:
             file.write("\t".join(cells) + "\n")
         files[name] = files.get(name, 0) + 1
