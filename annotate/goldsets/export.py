@@ -469,6 +469,7 @@ class Source:
 
     unit, judged: see `unit_rows.Units`.
     left_out: reason why each row is not in the set, or an empty string.
+    in_set: whether each row is in the set.
     judgments: judgments of each row.
     deciding: judgments of the unit that the label comes from; it is in a different task if the label was reused.
     transitions: transitions of each row.
@@ -478,13 +479,10 @@ class Source:
     unit: pa.RecordBatch
     judged: pa.RecordBatch
     left_out: pa.Array
+    in_set: pa.Array
     judgments: Lists
     deciding: Lists
     transitions: Lists
-
-    @cached_property
-    def in_set(self) -> pa.Array:
-        return pc.equal(self.left_out, "")
 
     @cached_property
     def fields(self) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ rows.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -141,7 +141,9 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     control_files = {key: file for control in kind.quality_controls for key, file in control.files(export).items()}
     names |= {key: name for key, (name, _) in control_files.items()}
     # Only posts are masked. Records, which have fields, are not.
-    counts = Counts(kind, has_masks=export.with_text and not kind.fields)
+    has_masks = export.with_text and not kind.fields
+    tallies = ("left_out", *kind.publication.tallies, "by_stage", "by_label")
+    counts = Counts(kind, has_masks, {name: Counter() for name in tallies})
     _write_rows(export, folder, names, counts, progress)
     if not (folder / names["left_out"]).stat().st_size:
         # Polars cannot read a file without lines.
@@ -234,7 +236,8 @@ def batches(export: Export, columns: Mapping[str, Column], counts: "Counts") -> 
         is_reused = reused.null_count < len(reused)
         deciding = rows_of(Judgment, pc.coalesce(reused, keys)) if is_reused else judgments
         left_out = export.left_out(units, transitions)
-        source = Source(export, units.unit, units.judged, left_out, judgments, deciding, transitions)
+        in_set = pc.equal(left_out, "")
+        source = Source(export, units.unit, units.judged, left_out, in_set, judgments, deciding, transitions)
         rows = pa.RecordBatch.from_arrays([column.values(source) for column in columns.values()], schema=schema)
         counts.add(source, rows)
         yield source, rows
@@ -263,18 +266,14 @@ class Counts:
     """Counts of the exported rows.
 
     has_masks: whether the rows have texts in which mentions are masked.
-    numbers: number of labelled rows, of copies and of texts with masks.
     tallies: number of rows with each value, by tally.
+    numbers: number of labelled rows, of copies and of texts with masks.
     """
 
     kind: Kind
     has_masks: bool
+    tallies: Mapping[str, Counter[str]]
     numbers: Counter[str] = field(default_factory=Counter)
-    tallies: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("left_out", *self.kind.publication.tallies, "by_stage", "by_label")
 
     def add(self, source: Source, rows: pa.RecordBatch) -> None:
         chosen = rows.filter(source.in_set)
@@ -282,24 +281,22 @@ class Counts:
         self.numbers["copies"] += len(rows["judged_as"].drop_null())
         if self.has_masks:
             self.numbers["masked"] += pc.match_substring(chosen["text"], MASK).true_count
-        for name in self.names:
+        for name, counts in self.tallies.items():
             for pair in TALLIES[name](source, chosen).drop_null().value_counts().to_pylist():
-                self.tallies[name][pair["values"]] += pair["counts"]
+                counts[pair["values"]] += pair["counts"]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts for the manifest. A label with several facets is counted under each of its facets."""
-        tallies = {name: self.tallies[name] for name in self.names}
-        by_facet = Counter[str]()
-        for label, number in tallies["by_label"].items():
+        by_stage, by_facet = self.tallies["by_stage"], Counter[str]()
+        for label, number in self.tallies["by_label"].items():
             by_facet.update(dict.fromkeys(self.kind.form.facets(label), number))
-        by_stage = tallies["by_stage"]
         return {
             f"{self.kind.noun}s": by_stage.total(),
             "labelled": self.numbers["labelled"],
             "unfinished": sum(number for stage, number in by_stage.items() if stage not in stages.FINISHED),
             "copies": self.numbers["copies"],
             **({"masked": self.numbers["masked"]} if self.has_masks else {}),
-            **{name: dict(sorted(counts.items())) for name, counts in (tallies | {"by_label": by_facet}).items()},
+            **{name: dict(sorted(counts.items())) for name, counts in {**self.tallies, "by_label": by_facet}.items()},
         }
 
 

@@ -23,32 +23,12 @@ from corpora.vocabulary.concept_index import concepts_of, names_in, nested, voca
 # with and without suggestions, and people still see suggestions for most documents.
 BLIND_SHARE = 0.2
 # If no concept was chosen by two people, the document goes to an adjudicator, who sees every concept that was chosen.
-DEFAULTS: Mapping[str, Any] = {
-    "on_conflict": stages.ADJUDICATION,
-    "redundancy": 3,
-    "rounds": 1,
-    "skip_limit": 5,
-    "test_items": 0,
-    "gold_share": 0.0,
-}
+DEFAULTS: Mapping[str, Any] = {"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0}
 # Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because a model of annotators
 # would treat each set of concepts as a separate label.
 COLUMNS = (
-    *(
-        "id",
-        "language",
-        "split",
-        "fields",
-        "label",
-        "concepts",
-        "support",
-        "suggested",
-        "declared",
-        "stage",
-        "chance",
-        "judged_as",
-    ),
-    *("posted_at", "author", "url", "judgments", "transitions"),
+    *("id", "language", "split", "fields", "label", "concepts", "support", "suggested", "declared", "stage", "chance"),
+    *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
 # Largest number of concepts that a kind may allow in an answer. In EURLEX57K, 99.4% of the documents have at most ten.

@@ -92,5 +92,5 @@ def label_name(label: str) -> str:
         return _("Not %(language)s") % {"language": label_name(label.removeprefix(NOT))}
     if label == UND:
         return _("Undefined")
-    language = LANGUAGES.known.get(label)
+    language = LANGUAGES.get(label)
     return _(language.name) if language else label

@@ -9,14 +9,11 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from django.utils.translation import gettext as _
-
-from annotate.core import stages
 from annotate.kinds import record_kind
 from annotate.kinds.control import Unit
 from annotate.kinds.forms import register
 from annotate.kinds.forms.choice import SIDES, TIE, Pair
-from annotate.kinds.kind import Answer, Kind
+from annotate.kinds.kind import Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table
 
@@ -24,14 +21,7 @@ from annotate.kinds.toml_tables import Table
 BETWEEN = "|"
 # The procedure of the MRS data set (Zhang et al. 2021): three people answer, and two of them must agree. If no two of
 # them agree, there is no preference, and nobody else is asked.
-DEFAULTS: Mapping[str, Any] = {
-    "redundancy": 3,
-    "rounds": 1,
-    "skip_limit": 5,
-    "on_conflict": stages.DISCARDED,
-    "test_items": 0,
-    "gold_share": 0.0,
-}
+DEFAULTS: Mapping[str, Any] = {**record_kind.DEFAULTS, "test_items": 0, "gold_share": 0.0}
 # Columns of an exported set, in order, as in record_kind.py. Posteriors are missing, because units do not all have the
 # same possible labels.
 COLUMNS = (
@@ -87,14 +77,6 @@ def labels_of(systems: Sequence[str]) -> list[str]:
     return [*systems, TIE]
 
 
-def check(answer: Answer, unit: Unit) -> None:
-    if not answer.label:
-        raise ValueError(_("No answer was chosen. Choose one, or skip."))
-    PAIR.check(answer.label, unit.task.labels)
-    if answer.reason:
-        raise ValueError(_("Answers to this question have no reason. Use the comment instead."))
-
-
 def list_row(unit: Unit, answers: Sequence[str], called: Callable[[str], str]) -> list[str]:
     """Return the cells of the adjudicators' list.
 
@@ -122,7 +104,6 @@ def compared_here(kind: Kind) -> Kind:
         # Answers are sides in the API too.
         rules={
             "offered": lambda unit: list(kind.answers),
-            "check": check,
             "refuses_imports": "asks which of two sets people prefer, but a file does not show which set was first. "
             "Let people answer on the pages or through the API.",
         },

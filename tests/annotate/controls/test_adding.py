@@ -71,7 +71,7 @@ def drawn(task, number, purpose):
 
 def exported(task, *columns):
     """The rows that an export of the task has."""
-    counts = Counts(task.kind, has_masks=False)
+    counts = Counts(task.kind, has_masks=False, tallies={})
     made = batches(Export(task, "", ""), columns_of(task, with_text=False), counts)
     return [row for _, rows in made for row in rows.select(columns).to_pylist()]
 

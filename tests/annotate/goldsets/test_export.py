@@ -148,8 +148,8 @@ def test_whatever_a_kind_says_of_its_sets_is_known(kind):
 
 def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     several = SimpleNamespace(facets=str.split)
-    kind = replace(KINDS["web_ranking"], form=several).with_parts(publication={"tallies": ()})
-    counts = Counts(kind, has_masks=False)
+    tallies = {name: Counter() for name in ("left_out", "by_stage", "by_label")}
+    counts = Counts(replace(KINDS["web_ranking"], form=several), has_masks=False, tallies=tallies)
     columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
     left_out = pa.array(["", "", "guidelines"])
     rows = pa.record_batch(columns)
