@@ -168,7 +168,7 @@ TEMPLATES = [
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",
-                    ["django.template.loaders.app_directories.Loader", "annotate.kinds.widgets.Loader"],
+                    ["django.template.loaders.app_directories.Loader", "annotate.templatetags.assay_tags.FormLoader"],
                 )
             ],
             "context_processors": [

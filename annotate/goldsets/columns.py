@@ -205,17 +205,15 @@ def _agreement(rows: Source) -> pa.Array:
     return pa.array([None if share is None else round(share, 6) for share in shares], _NUMBER)
 
 
+_text = partial(Column, _TEXT)
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, _unit("item__key"), "The id of the post or record in its corpus."),
-    "language": Column(_TEXT, _if_any(_unit("item__language")), "The declared language of a record; null for posts."),
-    "split": Column(_TEXT, _split, "The row's split: train, dev or test."),
-    "set": Column(
-        _TEXT,
-        _set,
-        "The smallest set with the row: test, dev, or train with its size; larger train sets contain it too.",
+    "id": _text(_unit("item__key"), "The id of the post or record in its corpus."),
+    "language": _text(_if_any(_unit("item__language")), "The declared language of a record; null for posts."),
+    "split": _text(_split, "The row's split: train, dev or test."),
+    "set": _text(
+        _set, "The smallest set with the row: test, dev, or train with its size; larger train sets contain it too."
     ),
-    "predicted": Column(
-        _TEXT,
+    "predicted": _text(
         _if_any(_unit("predicted")),
         "The predicted class by which the document was drawn; null if classes are declared.",
     ),
@@ -231,7 +229,7 @@ COLUMNS: Mapping[str, Column] = {
         "if the licence keeps the text.",
         with_text=True,
     ),
-    "label": Column(_TEXT, _if_any(_judged("label")), "The label: given by people, agreed by detectors, or declared."),
+    "label": _text(_if_any(_judged("label")), "The label: given by people, agreed by detectors, or declared."),
     "concepts": Column(
         pa.list_(_TEXT),
         form_extras.concepts,
@@ -257,8 +255,7 @@ COLUMNS: Mapping[str, Column] = {
         "The number of valid answers for each system and for `tie`; empty if both suggest the same, so that nobody "
         "was asked.",
     ),
-    "dawid_skene": Column(
-        _TEXT,
+    "dawid_skene": _text(
         lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),
         "The most likely label by Dawid and Skene's model; null if undecided.",
     ),
@@ -275,26 +272,20 @@ COLUMNS: Mapping[str, Column] = {
     "agreement": Column(
         _NUMBER, _agreement, "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two."
     ),
-    "asked": Column(
-        _TEXT, _if_any(_unit("asked")), "The language asked about; null if the question was which language."
-    ),
-    "text": Column(
-        _TEXT, _unit("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True
-    ),
-    "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
-    "stratum": Column(
-        _TEXT,
+    "asked": _text(_if_any(_unit("asked")), "The language asked about; null if the question was which language."),
+    "text": _text(_unit("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True),
+    "stage": _text(_judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
+    "stratum": _text(
         lambda rows: rows.stratum,
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
         "unconfirmed; null if people were asked in any case.",
     ),
-    "agreed": Column(_TEXT, _if_any(_unit("agreed_label")), "The label on which the detectors agree, or null."),
+    "agreed": _text(_if_any(_unit("agreed_label")), "The label on which the detectors agree, or null."),
     "chance": Column(_NUMBER, _chance, "The row's chance of being drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER, _audit_chance, "The chance of an audit for agreed posts and declared documents; 1 for all others."
     ),
-    "decided_by": Column(
-        _TEXT,
+    "decided_by": _text(
         _decision("decided_by"),
         "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null without a label.",
     ),
@@ -304,28 +295,21 @@ COLUMNS: Mapping[str, Column] = {
     "checked": Column(
         pa.bool_(), _decision("checked"), "Whether the label is from an adjudicator who checked a single reader."
     ),
-    "first_label": Column(_TEXT, _decision("first_label"), "The reader's label if the row was checked, or null."),
+    "first_label": _text(_decision("first_label"), "The reader's label if the row was checked, or null."),
     "round": Column(_COUNT, _judged("round"), "The last round: how many languages' readers were tried."),
-    "judged_as": Column(
-        _TEXT,
+    "judged_as": _text(
         lambda rows: pc.if_else(pc.is_valid(rows.unit["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text that gave the label, or null.",
     ),
-    "reused_from": Column(
-        _TEXT, _judged("reused_from__task__name"), "The task that the label was reused from, or null."
-    ),
+    "reused_from": _text(_judged("reused_from__task__name"), "The task that the label was reused from, or null."),
     "posted_at": Column(_TIME, _unit("item__posted_at"), "The time of the post, in UTC."),
-    "author": Column(
-        _TEXT,
+    "author": _text(
         _if_any(_unit("item__author")),
         "The author's id, hashed with the installation's key. Omitted if the licence keeps the text.",
         with_text=True,
     ),
-    "url": Column(
-        _TEXT,
-        _if_any(_unit("item__url")),
-        "The address of the post. Omitted if the licence keeps the text.",
-        with_text=True,
+    "url": _text(
+        _if_any(_unit("item__url")), "The address of the post. Omitted if the licence keeps the text.", with_text=True
     ),
     "letters": Column(
         _COUNT, _unit("item__letters"), "The number of letters in the text, without hashtags; a repetition counts once."

@@ -43,20 +43,20 @@ AGREEMENT = (
 # The numbers of documents that a balanced draw excludes: those without a class, those with several classes, those with
 # the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
-# A mapping from format to the entry that its `write` returned.
-Published = Mapping[str, Any]
-
 
 # DRAW lists the fields that describe a draw. OF_ROWS lists the parameters that hold the ids of rows.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
 OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
-def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
+def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a set.
 
     The sections of the kind's quality controls come first, in the kind's order. Those of other quality controls follow.
+    The section `published` has the files that predictions are made for and evaluated on. It is None if the kind has no
+    published format.
 
+    published: mapping from format to the entry that its `write` returned.
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
     together: field of the records; records with the same value were drawn together.
     added_languages: languages that are not built in, so that whoever opens the set knows their names.
@@ -66,7 +66,8 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
     names = dict.fromkeys((*kind.publication.sections, *controls))
     # If the kind does not have a control, the control's section is None.
     sections = {name: control.section(task) for name, control in controls.items()}
-    sections |= {name: SECTIONS[name](export, published) for name in names if name in SECTIONS and name not in controls}
+    sections["published"] = next(iter(published.values()), None)
+    sections |= {name: SECTIONS[name](export) for name in names if name in SECTIONS and name not in controls}
     draws = []
     for draw in task.draws.order_by("language", "pk"):
         # Omit the ids, because the rows have them.
@@ -96,13 +97,13 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
     }
 
 
-def _splits(export: Export, published: Published) -> dict[str, Any]:
+def _splits(export: Export) -> dict[str, Any]:
     if not export.split_shares:
         return {"field": export.kind.records.split, "off": {}}
     return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
 
 
-def _sets(export: Export, published: Published) -> dict[str, Any]:
+def _sets(export: Export) -> dict[str, Any]:
     """Describe the balanced draw of each language: set sizes, excluded documents, and sets that are too small."""
     draws = export.task.draws.order_by("language", "pk")
     return {
@@ -123,7 +124,7 @@ def _sets(export: Export, published: Published) -> dict[str, Any]:
     }
 
 
-def _people(export: Export, published: Published) -> dict[str, Any]:
+def _people(export: Export) -> dict[str, Any]:
     """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
@@ -147,13 +148,13 @@ def _people(export: Export, published: Published) -> dict[str, Any]:
     }
 
 
-def _gold_answers(export: Export, published: Published) -> dict[str, int]:
+def _gold_answers(export: Export) -> dict[str, int]:
     """Count the gold answers by purpose."""
     purposes = Counter(export.task.gold_answers.values_list("purpose", flat=True))
     return {purpose: purposes[purpose] for purpose in (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)}
 
 
-def _honeypots(export: Export, published: Published) -> dict[str, Any]:
+def _honeypots(export: Export) -> dict[str, Any]:
     """Measure the accuracy of annotators on hidden gold answers. Voided answers are not counted."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
@@ -162,7 +163,7 @@ def _honeypots(export: Export, published: Published) -> dict[str, Any]:
     return {"asked": total, "right": right, "accuracy": proportion(right, total).as_dict()}
 
 
-def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
+def _agreement(export: Export) -> dict[str, Any] | None:
     """Describe the agreement between annotators, overall and by language.
 
     Return None if no unit has answers from two annotators.
@@ -188,7 +189,7 @@ def _agreement(export: Export, published: Published) -> dict[str, Any] | None:
     }
 
 
-def _preferences(export: Export, published: Published) -> dict[str, Any] | None:
+def _preferences(export: Export) -> dict[str, Any] | None:
     """Describe which system annotators prefer, without results for single annotators.
 
     Return None if there are no answers.
@@ -201,17 +202,15 @@ def _preferences(export: Export, published: Published) -> dict[str, Any] | None:
     return report | {"all": report["all"] | {"sides": sides | {"out_of_line": out_of_line}}}
 
 
-SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
+SECTIONS: Mapping[str, Callable[[Export], Any]] = {
     "splits": _splits,
     "sets": _sets,
-    "systems": lambda export, published: form_extras.section(export),
-    "concepts": lambda export, published: form_extras.summary(export),
-    "suggestions": lambda export, published: concept_suggestions.report(export.task),
+    "systems": form_extras.section,
+    "concepts": form_extras.summary,
+    "suggestions": lambda export: concept_suggestions.report(export.task),
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,
     "agreement": _agreement,
     "preferences": _preferences,
-    # The files that predictions are made for and evaluated on. None if the kind has no published format.
-    "published": lambda export, published: next(iter(published.values()), None),
 }

@@ -6,7 +6,7 @@ from typing import Any
 from annotate.core.aggregation.answer_table import at_first
 from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
 from annotate.kinds.options import OPTIONS
-from annotate.kinds.record_kind import choices_of
+from annotate.kinds.record_kind import choices
 from corpora.core.languages import LANGUAGES
 
 MANY = 12  # maximum number of languages to list by name
@@ -92,7 +92,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         )
     if kind.undefined.reasons:
         yield f"Or they answer Undefined (Q) with a reason: {', '.join(kind.undefined.reasons.values())}."
-    for choice in choices_of(kind) if kind.answers else ():
+    for choice in choices(kind.labels, kind.answers) if kind.answers else ():
         key = f"key {choice.cap}" if choice.cap else "no key"
         meaning = f": {choice.meaning}" if choice.meaning else ""
         translations = [name for code, name in kind.answers[choice.label].names.items() if code != ENGLISH]

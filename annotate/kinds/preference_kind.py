@@ -91,7 +91,7 @@ def compared_here(kind: Kind) -> Kind:
     """Adapt a kind so that people compare systems in Assay."""
 
     def shown(unit: Unit) -> list[record_kind.Choice]:
-        return record_kind.in_order(kind.answers, kind.answers, unit.item.language)
+        return record_kind.choices(kind.answers, kind.answers, unit.item.language)
 
     kind = replace(
         kind,

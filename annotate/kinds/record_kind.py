@@ -79,39 +79,25 @@ class Choice:
         return self.key.startswith("Key")
 
 
-def choices(task: Task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """Return the answers to a unit, in the order in which the task lists them.
+def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
+    """Return the answers in the given order of codes.
+
+    An answer without its own key gets the digit of its position. From the tenth on, it has no key.
 
     language: language of the record, used if an answer has no name in the interface language
     """
-    return in_order(task.labels, answers, language)
-
-
-def choices_of(kind: Kind) -> list[Choice]:
-    """Return the answers of a kind, independently of any task."""
-    return in_order(kind.labels, kind.answers, ENGLISH)
-
-
-def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
-    """Return the answers in the given order of codes. An answer without its own key gets the digit of its position.
-
-    language: language of the record, used if an answer has no name in the interface language
-    """
-    return [
-        _choice(code, answers[code], number, language) if code in answers else Choice(code, code, key=_key(number))
-        for number, code in enumerate(codes, 1)
-    ]
-
-
-def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
-    text_language = spoken(answer.names, [language])
-    shown_language = text_language if text_language != interface_language() else ""
-    return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), shown_language)
-
-
-def _key(number: int) -> str:
-    """Return the default key of the answer at a position, counted from 1; "" from the tenth on."""
-    return f"Digit{number}" if number <= 9 else ""
+    listed = []
+    for number, code in enumerate(codes, 1):
+        key = f"Digit{number}" if number <= 9 else ""
+        if answer := answers.get(code):
+            text_language = spoken(answer.names, [language])
+            name, meaning, key = answer.name(language), answer.means(language), answer.key or key
+            listed.append(
+                Choice(code, name, meaning, key, "" if text_language == interface_language() else text_language)
+            )
+        else:
+            listed.append(Choice(code, code, key=key))
+    return listed
 
 
 def read_by(language: str, task: Task, routes: Routes) -> list[str]:
@@ -133,7 +119,7 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     # The dictionary is left out, because a query or question is not a single word. Sensitive texts get no links at all,
     # because the links would contain the veiled text.
     return {
-        "options": choices(unit.task, kind.answers, item.language),
+        "options": choices(unit.task.labels, kind.answers, item.language),
         "searches": [] if kind.sensitive else searches(text, SEARCHES[1:]),
     }
 
@@ -284,7 +270,7 @@ def _pages(form: Form, answers: Mapping[str, Named], has_layout: bool) -> Pages:
         return answers[code].name() if code in answers else code
 
     return Pages(
-        ask=lambda unit, permit: {"options": choices(unit.task, answers, unit.item.language)},
+        ask=lambda unit, permit: {"options": choices(unit.task.labels, answers, unit.item.language)},
         advise=advise,
         list_heads=("language", "answers"),
         list_row=list_row,

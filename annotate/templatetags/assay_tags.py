@@ -1,12 +1,17 @@
-"""Template tags and filters: a task's question and title, dates, durations, languages, the version and Markdown."""
+"""Template tags and filters: a task's question and title, dates, durations, languages, the version and Markdown.
+
+The template loader is for answer forms from plug-ins.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 
 from django import template
 from django.template import Context
 from django.template.defaultfilters import date, stringfilter
+from django.template.loaders import filesystem
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -17,6 +22,7 @@ from django.utils.translation import pgettext
 
 from annotate.core import stages
 from annotate.figures import annotator_statistics
+from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
 from annotate.manual.pages import anchor_of, definitions
@@ -35,6 +41,11 @@ register.filter("code", stringfilter(code))
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(annotator_statistics.newly_paused)
+
+
+class FormLoader(filesystem.Loader):
+    def get_dirs(self) -> list[str | Path]:
+        return [form.folder for form in FORMS.values() if form.folder]
 
 
 # Icons that are mirrored in interface languages written from right to left.
