@@ -86,8 +86,8 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
         raise EvaluationError(UNFAIR_LOOK)
     if sequential and units.scarce:
         raise EvaluationError(
-            f"--sequential requires at least {LEAST_COUNT} labelled units in each language, but {folder} has fewer "
-            f"in {', '.join(units.scarce)}. Export the set again after people have labelled more units."
+            f"--sequential requires at least {LEAST_COUNT} labelled items in each language, but {folder} has fewer "
+            f"in {', '.join(units.scarce)}. Export the set again after people have labelled more items."
         )
     return units
 

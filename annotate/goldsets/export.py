@@ -223,17 +223,17 @@ NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "n
 # The reasons why units are left out, as shown on the card.
 REASONS = {
     "no_majority": "the answers give no label",
-    "skipped": "too many people could not tell",
-    "adjudicator": "an adjudicator could not tell either",
-    "manager": "a manager left it out, since its text is broken or names a person",
+    "skipped": "too many people skipped it",
+    "adjudicator": "an adjudicator discarded it",
+    "manager": "a manager discarded it, because its text is broken or names a person",
     CLOSED: "had no label when a manager closed the task",
-    GOLD_ANSWER: "says the same as a gold answer of the task",
-    EXAMPLE: "is an example of the guidelines",
-    UNFINISHED: "waits for people",
+    GOLD_ANSWER: "has the same text as a gold answer of the task",
+    EXAMPLE: "is an example in the guidelines",
+    UNFINISHED: "is not finished",
     NO_LABEL: "has no label",
     OTHER_LABEL: "is outside the population that the set is a sample of",
-    NO_CLASS: "is of none of the classes",
-    NOT_NEEDED: "is one more of its class than the sets need",
+    NO_CLASS: "has none of the classes as its label",
+    NOT_NEEDED: "is not needed, because the sets have enough documents of its class",
 }
 # The answers to these units are known and must stay secret, so the file of left-out units contains only their ids and
 # the reasons.

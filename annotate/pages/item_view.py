@@ -25,7 +25,7 @@ from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
 from annotate.kinds.forms.choice import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
-from annotate.kinds.record_kind import Choice, in_order
+from annotate.kinds.record_kind import Choice, choices
 from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
 from annotate.quality.guideline_versions import current
@@ -195,7 +195,7 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     """
     if sides is None:
         return {}
-    options = {option.label: option for option in in_order(kind.answers, kind.answers, item.language)}
+    options = {option.label: option for option in choices(kind.answers, kind.answers, item.language)}
     options_with_replies = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
     return {"sets": [(option, replies) for option, replies in options_with_replies], "set_language": item.language}
 

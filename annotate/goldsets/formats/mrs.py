@@ -105,11 +105,11 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     """
     heads = (
         *LANGUAGE,
-        *numbers({"pairs": "pairs", "agreed": "found in it"}),
+        *numbers({"pairs": "pairs", "agreed": "detected"}),
         Column("share", "share", "number", lambda row: ratio(row["agreed"], row["pairs"])),
-        Column("most", "else mostly", says=lambda row: "{} {:,}".format(*row["most"]) if row["most"][1] else ""),
+        Column("most", "otherwise mostly", says=lambda row: "{} {:,}".format(*row["most"]) if row["most"][1] else ""),
     )
-    return table("Languages that the files name", heads, rows)
+    return table("Declared languages", heads, rows)
 
 
 def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -175,7 +175,7 @@ def pair_sections(corpus_name: str) -> dict[str, Any]:
         }
         for name, audit in audits.items()
     ]
-    return {"filter_audits": {"heading": "What people found of the filter", "told": entries, "audits": audits}}
+    return {"filter_audits": {"heading": "Audits of the filter", "told": entries, "audits": audits}}
 
 
 # --- The files of a set

@@ -67,7 +67,7 @@ def test_three_people_who_take_the_first_five_unread_are_seen(task, readers, tmp
     command("export_gold", task.name, out=str(out))
     assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["suggestions"] == result
     card = (out / "README.md").read_text(encoding="utf-8")
-    assert "## With suggestions and without" in card
+    assert "## Effect of suggestions" in card
     count = shown["answers"]
     assert f"| all | shown | {count} | 5.0 | 100.0% | 100.0% | {count} of {count} |" in card
 

@@ -368,7 +368,7 @@ def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, 
 def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read, run):
     gold, said = half_read(en=30, de=4)
     told = refusal(said, "--gold", gold, "--unfinished", "--sequential")
-    assert "at least 5 labelled units in each language" in told
+    assert "at least 5 labelled items in each language" in told
     assert any("Fewer than 5 items in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"])
 
 

@@ -141,7 +141,11 @@ def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, o
 def test_whatever_a_kind_says_of_its_sets_is_known(kind):
     assert set(kind.publication.columns) <= {*columns.COLUMNS, columns.FIELDS}
     assert set(kind.publication.tallies) <= set(TALLIES)
-    assert set(kind.publication.sections) <= {*SECTIONS, "published", *(control.manifest_key for control in CONTROLS.values())}
+    assert set(kind.publication.sections) <= {
+        *SECTIONS,
+        "published",
+        *(control.manifest_key for control in CONTROLS.values()),
+    }
     assert set(kind.publication.formats) <= set(FORMATS)
     assert (ROOT / "annotate" / "templates" / kind.publication.card).is_file()
 

@@ -233,7 +233,7 @@ def test_the_card_is_one_that_a_hub_can_read(exported):
         assert f" | {count} |" in text
     # One person reads each post, so there is no agreement.
     assert manifest["agreement"] is None
-    assert "How far people agree" not in text
+    assert "Agreement between annotators" not in text
 
 
 def test_the_command_counts_what_it_wrote_row_by_row_and_reads_nothing_that_only_other_kinds_need(

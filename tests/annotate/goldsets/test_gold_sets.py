@@ -11,13 +11,7 @@ import pytest
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.gold_set import GoldRow, read_gold_set, read_ids
-from annotate.goldsets.set_folder import (
-    GoldSetError,
-    digests_of,
-    manifest_digest,
-    write_digests,
-    write_manifest,
-)
+from annotate.goldsets.set_folder import GoldSetError, manifest_digest, write_digests, write_manifest
 from corpora.storage.layout import digest_of
 
 ROWS = [
@@ -49,7 +43,7 @@ def write_set(folder, rows=ROWS, **changes):
     folder.mkdir()
     jsonl = folder / f"gold{mark}.jsonl"
     jsonl.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-    write_digests(digests_of(jsonl.read_bytes().splitlines()), folder / f"gold{mark}.digests.txt")
+    write_digests(jsonl)
     (folder / f"uniformly_sampled{mark}.tsv").write_text("".join(f"{row['label']}\t{row['id']}\n" for row in rows))
     table = pa.table({name: [str(row[name]) for row in rows] for name in ("id", "label", "stratum")})
     pq.write_table(table, folder / f"gold{mark}.parquet")

@@ -259,7 +259,7 @@ def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(
     assert told["all"]["sides"]["out_of_line"] == 0
     assert "people" not in told["all"]["sides"]
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
-    assert "## Which system people prefer" in card
+    assert "## Preferred system" in card
     assert "a has the majority in 12 messages and b in 2" in " ".join(card.split())
     rows = [json.loads(line) for line in (tmp_path / "gold/gold.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {row["label"] for row in rows} == {"a", "b", "tie"}
