@@ -356,7 +356,8 @@ class Checks(QualityControl):
         return report(task)
 
     def panel(self, task: Task, results: dict[str, Any]) -> Panel:
-        warnings = [NO_SECOND] if unseconded(task, adjudicators(task).count()) else []
+        able = adjudicators(task).count() if task.check_share else 0
+        warnings = [NO_SECOND] if able == 1 else []
         sentences = [*reader_words(results), *adjudicator_words(results)]
         heading = "Checks of single readers and adjudicators"
         return Panel(

@@ -292,6 +292,9 @@ class Export:
         self.excluded: dict[int, str] = {}
         for control in self.kind.quality_controls:
             self.excluded |= control.excluded(task, units_of(task))
+        # The ids in each balanced set, by language and name of the set; empty if the design is not balanced.
+        is_balanced = self.design.answers_from == CLASSES
+        self.sets: dict[str, dict[str, list[str]]] = self.balancing.sets if is_balanced else {}
 
     def written_rows(self, folder: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
         """Yield the rows of the written set as dicts with the given columns.
@@ -373,11 +376,6 @@ class Export:
     @cached_property
     def balancing(self) -> Balancing:
         return balancing_of(self.task, self.excluded)
-
-    @cached_property
-    def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
-        """The ids in each balanced set, by language and name of the set; empty if the design is not balanced."""
-        return self.balancing.sets if self.design.answers_from == CLASSES else {}
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:

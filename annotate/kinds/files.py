@@ -39,6 +39,11 @@ ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
     "form": "the type of answer: `choice`; `grades`, best first, which have a median; `labels`, several concepts of a "
     "vocabulary; or `pair`, the preferred one of two systems, or neither",
+    "together": "a field, such as `query`. All records with the same value are drawn together",
+    "apart": "fields, such as `product`. Records with the same value go to the same split, so that none is in both "
+    "train and test",
+    "kept": "fields that people do not see but exported sets contain",
+    "split": "the field with each record's split (train, dev or test), instead of random splits",
     "layout": "tables `[[layout]]`, each with a block of fields, from top to bottom",
     "fields": "a table `[fields]` with the display names of fields, in English or by language. Other fields keep the "
     "names of their columns",
@@ -50,11 +55,6 @@ ABOUT: Mapping[str, str] = {
     "answers",
     "sensitive": "a table `[sensitive]` for texts that may hurt readers: people must accept a warning, each text is "
     "veiled until they ask for it, and there is a daily limit",
-    "together": "a field, such as `query`. All records with the same value are drawn together",
-    "apart": "fields, such as `product`. Records with the same value go to the same split, so that none is in both "
-    "train and test",
-    "kept": "fields that people do not see but exported sets contain",
-    "split": "the field with each record's split (train, dev or test), instead of random splits",
     "seconds": f"expected seconds per answer, for forecasts before people have answered (default {Kind.seconds})",
     "controls": "names of further quality controls, from plug-ins",
     "options": "defaults of options of `open_task`, with `_` instead of `-`",

@@ -328,7 +328,7 @@ class Jobs(models.QuerySet["Job"]):
 
         task: task whose jobs to return; None for all tasks.
         """
-        jobs = self.open().filter(action="audit", given__contest=True)
+        jobs = self.filter(ended_at=None, action="audit", given__contest=True)
         return jobs.filter(given__task=task.name) if task else jobs
 
 
