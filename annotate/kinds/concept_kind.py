@@ -233,9 +233,7 @@ def _thesaurus(table: Table) -> Thesaurus:
     """Read the table [vocabulary]."""
     table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
     name = table.text("name", 'Add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
-    least, most = table.take("least", int, 1), table.take("most", int)
-    if not 1 <= least <= MOST_CONCEPTS:
-        raise table.fault("least", f"least is {least}, but must be from 1 to {MOST_CONCEPTS}.")
+    least, most = table.number("least", 1, MOST_CONCEPTS), table.take("most", int)
     if most is not None and not least <= most <= MOST_CONCEPTS:
         raise table.fault("most", f"most is {most}, but must be from {least}, which is least, to {MOST_CONCEPTS}.")
     policy = table.text("beside_broader") or ASK

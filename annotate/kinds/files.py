@@ -185,7 +185,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         kind,
         defaults=file_sections.options(top.table("options"), kind),
         languages=added,
-        seconds=_seconds(top, kind),
+        seconds=top.number("seconds", kind.seconds, MOST_SECONDS),
         sensitive=sensitive,
         source=top.source.text,
     )
@@ -314,17 +314,8 @@ def _sensitive(top: Table, language_codes: Collection[str]) -> Sensitive | None:
         raise table.fault(
             "warning", 'warning is missing. Describe what may hurt, such as warning = "Insults and threats."'
         )
-    a_day = table.take("a_day", int, A_DAY)
-    if not 1 <= a_day <= MOST_A_DAY:
-        raise table.fault("a_day", f"a_day is {a_day}, but must be from 1 to {MOST_A_DAY:,} units.")
+    a_day = table.number("a_day", A_DAY, MOST_A_DAY)
     return Sensitive(file_sections.by_language(table, "warning", MOST_WARNING, language_codes), a_day)
-
-
-def _seconds(top: Table, kind: Kind) -> int:
-    seconds: int = top.take("seconds", int, kind.seconds)
-    if not 1 <= seconds <= MOST_SECONDS:
-        raise top.fault("seconds", f"seconds is {seconds}, but must be from 1 to {MOST_SECONDS:,}.")
-    return seconds
 
 
 def _layout(top: Table, reserved: Collection[str]) -> tuple[Block, ...]:

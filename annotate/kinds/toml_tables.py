@@ -85,6 +85,13 @@ class Table:
             raise self.fault(key, f"{key} is {_shown(value)}; it must be {WORDS[kind]}.")
         return value
 
+    def number(self, key: str, default: int, most: int) -> int:
+        """Return a whole number from 1 to `most`, or the default if it is missing."""
+        number: int = self.take(key, int, default)
+        if not 1 <= number <= most:
+            raise self.fault(key, f"{key} is {number}, but must be from 1 to {most:,}.")
+        return number
+
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
         """Return a text that has one line; "" if it is missing.
 

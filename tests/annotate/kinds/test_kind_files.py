@@ -91,7 +91,7 @@ WRONG = [
     (MOOD + '[vocabulary]\nname = "eurovoc"\n', 'line 26: the table [vocabulary] requires form = "labels"'),
     (re.sub(r"(?s)\[vocabulary.*?(?=\[\[)", "", ACTS), "line 1: name is missing"),
     (acts("least", "fewest"), "line 8: 'fewest' is not a key of [vocabulary]. Did you mean least?"),
-    (acts("least = 2", "least = 0"), "line 8: least is 0, but must be from 1 to 1000."),
+    (acts("least = 2", "least = 0"), "line 8: least is 0, but must be from 1 to 1,000."),
     (acts("most = 5", "most = 1"), "line 9: most is 1, but must be from 2, which is least, to 1000."),
     (acts('"refuse"', '"refuses"'), "line 10: 'refuses' is not a valid rule. Did you mean refuse?"),
     (acts("0.6", "1.5"), "line 11: right_from is 1.5, but must be greater than 0 and at most 1."),
