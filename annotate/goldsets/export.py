@@ -104,16 +104,17 @@ def _records(batches: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str
         yield from zip(keys, languages, map(json.loads, fields), strict=True)
 
 
-def _off(language: str, misses: list[Miss]) -> str:
+def _off(language: str, group: list[Miss]) -> str:
     """Return a sentence that names the splits far from their share in a language, and the reason.
 
     For example: "In English, train has 40% of the records and not 80%: ..."
     """
+    first, reasons = group[0], []
     shares = ", ".join(
-        f"{miss.split} has {percent(miss.actual)} {'' if number else 'of the records '}and not {percent(miss.requested)}"
-        for number, miss in enumerate(misses)
+        f"{miss.split} has {percent(miss.actual)} {'of the records ' if miss is first else ''}and not "
+        f"{percent(miss.requested)}"
+        for miss in group
     )
-    first, reasons = misses[0], []
     if first.bound:
         untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
         reasons.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
