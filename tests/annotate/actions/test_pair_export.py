@@ -128,7 +128,7 @@ def test_each_language_has_its_shares_every_file_its_digest_and_each_seed_its_sp
     assert (manifest["made_by"], manifest["files"].keys()) == ("export_pairs", {"README.md", "SHA256SUMS"})
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in card
-    assert "No scores were imported, so nothing was done about what is toxic." in card
+    assert "No scores were imported, so toxic pairs were not removed." in card
     assert content_of(exporting(chatterbot, "again")[0]) == content
     other, _ = exporting(chatterbot, "other", seed="b")
     assert Counter(published(folder)) != Counter(published(other))
