@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time
 
 from corpora.core.languages import LANGUAGES, UND, code_of, hint
 from corpora.core.masking import mask_mentions
-from corpora.core.values import ValueFault, is_missing, is_removed, is_respelled, read_value
+from corpora.core.values import ValueFault, is_empty, is_missing, is_removed, is_respelled, read_value
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
@@ -216,7 +216,7 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
     if value is None:
         raise RecordError(f"The {field} is missing.")
     text = read_string(field, value)
-    if not may_be_empty and not any(character.isprintable() and not character.isspace() for character in text):
+    if not may_be_empty and is_empty(text):
         raise RecordError(f"The {field} is empty.")
     return text
 

@@ -51,6 +51,11 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
+def is_empty(text: str) -> bool:
+    """Return whether a text contains no visible character."""
+    return not any(character.isprintable() and not character.isspace() for character in text)
+
+
 def is_removed(text: str) -> bool:
     """Return whether a text consists only of a notice that a user or a text was removed."""
     return _REMOVED.fullmatch(text.strip()) is not None

@@ -154,8 +154,6 @@ def _samples(
     check_size_and_seed(size, seed)
     manifest = manifest_of(corpus.name)
     check_posts(corpus.name, manifest)
-    if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus.name} contains no posts. Add some with import_corpus.")
     # The item of a post includes its votes, so votes are needed even if the draw uses imported predictions.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)

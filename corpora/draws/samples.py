@@ -204,8 +204,6 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     check_votes(corpus.name, manifest, parts)
-    if not frame_size:
-        raise CorpusError(f"Corpus {corpus.name} contains no posts. Add some with import_corpus.")
     digest = frame_digest(manifest, parts)
     asked, size = size, min(size, frame_size)
     if extends:

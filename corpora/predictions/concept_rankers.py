@@ -26,7 +26,7 @@ from corpora.models import Label, Vocabulary
 from corpora.predictions.rankings import Scores, ranked, with_rankings
 from corpora.sources.compression import Progress
 from corpora.storage.inventory import declared_records
-from corpora.storage.layout import Predictions, changing, check_records, manifest_of, write_manifest
+from corpora.storage.layout import Predictions, changing, check_fields, manifest_of, write_manifest
 from corpora.vocabulary.concept_index import languages_for, vocabulary_named
 from corpora.vocabulary.thesaurus import words_of
 
@@ -237,11 +237,7 @@ def check_suggest(corpus_name: str, vocabulary_name: str, learn_from: str, apart
     if learn_from and not (learned_field and value):
         raise CorpusError(f"--learn-from {learn_from}: expected FIELD=VALUE, such as split=train.")
     unread, manifest = sorted({learned_field, apart} - {""}), manifest_of(corpus_name)
-    check_records(corpus_name, manifest)
-    if missing := [field for field in unread if field not in manifest.fields]:
-        raise CorpusError(
-            f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
-        )
+    check_fields(corpus_name, manifest, unread)
     if len(unread) == len(manifest.fields):
         raise CorpusError(f"No field of corpus {corpus_name} is left to read as text. Remove --learn-from or --apart.")
     if learn_from and not manifest.declared:

@@ -102,8 +102,6 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
             f"Corpus {corpus_name} contains records, but --map is only for posts. Remove --map and rename the labels "
             "in the file."
         )
-    if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus_name} contains no posts. Add some with import_corpus.")
     return manifest
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from corpora.core import NAMED, CorpusError
 from corpora.core.languages import FASTTEXT_PREFIX, LANGUAGES, UND, code_of, finer, hint
-from corpora.core.records import RecordError, read_id
+from corpora.core.records import RecordError, read_id, read_number
 from corpora.core.values import is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
@@ -135,15 +135,8 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
 
 
 def read_score(value: object) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError
-        score = float(value)
-    except (ValueError, OverflowError):
-        score = math.nan
-    if not math.isfinite(score):
+    score = read_number(value)
+    if score is not None and not math.isfinite(score):
         raise RecordError(f"The score {str(value)[:40]!r} is not a number.")
     return score
 

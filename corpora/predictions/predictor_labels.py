@@ -252,12 +252,10 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
 
     least_letters: long and short texts are counted separately, and a text is long if it has at least this many letters
 
-    Raise CorpusError if the corpus holds records, has no posts, or has posts without votes.
+    Raise CorpusError if the corpus holds records, or has posts without votes.
     """
     manifest = layout.manifest_of(corpus_name)
     layout.check_posts(corpus_name, manifest)
-    if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus_name} contains no posts. Add some with import_corpus.")
     layout.check_votes(corpus_name, manifest)
     with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
         store.first_votes()

@@ -70,9 +70,10 @@ def read_story(key: str, content: bytes) -> dict[str, Any]:
     Raise StoryError if the content is not a story.
     """
     try:
-        story = read_xml(content)
+        check_xml(content)
     except XmlError as error:
         raise StoryError(f"Line {error.line:,}: {error}.") from error
+    story = ElementTree.fromstring(content)  # noqa: S314 - checked above
     if story.tag != "newsitem":
         raise StoryError(f"The root element is <{story.tag}>, but <newsitem> is required.")
     if (text := story.find("text")) is None:
@@ -246,12 +247,3 @@ def _line_of_other_encoding(content: bytes) -> int:
     except UnicodeDecodeError as error:
         return content.count(b"\n", 0, error.start) + 1
     return 0
-
-
-def read_xml(content: bytes) -> ElementTree.Element:
-    """Check a document and return its root element.
-
-    Raise XmlError if the check fails.
-    """
-    check_xml(content)
-    return ElementTree.fromstring(content)  # noqa: S314 - checked above

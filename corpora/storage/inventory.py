@@ -182,11 +182,7 @@ def declared_records(
     Raise CorpusError if the corpus holds posts, lacks a field, or has no records in a wanted language.
     """
     manifest = layout.manifest_of(corpus_name)
-    layout.check_records(corpus_name, manifest)
-    if missing := [field for field in fields if field not in manifest.fields]:
-        raise CorpusError(
-            f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
-        )
+    layout.check_fields(corpus_name, manifest, fields)
     with asking(corpus_name, manifest=manifest) as store:
         present = {row["language"] for batch in store.query("declared_counts") for row in batch.to_pylist()}
         selected = sorted(present if languages is None else languages)

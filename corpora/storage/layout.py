@@ -19,7 +19,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -383,6 +383,18 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
             f"Corpus {corpus_name} contains posts, but records with several fields are required. Import records into "
             "another corpus with import_corpus --fields.",
             "corpus",
+        )
+
+
+def check_fields(corpus_name: str, manifest: Manifest, fields: Iterable[str]) -> None:
+    """Check that the corpus holds records with these fields.
+
+    Raise CorpusError if it holds posts, or if a field is missing.
+    """
+    check_records(corpus_name, manifest)
+    if missing := [field for field in fields if field not in manifest.fields]:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no field {missing[0]!r}. Its fields are: {', '.join(manifest.fields)}."
         )
 
 

@@ -161,11 +161,6 @@ def is_notice(text: str) -> bool:
     return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
-def is_empty(text: str) -> bool:
-    """Return whether a text contains no visible character."""
-    return not any(character.isprintable() and not character.isspace() for character in text)
-
-
 def joined(message: str, reply: str) -> str:
     """Return the text from which a pair's language is detected. It is the message and the reply on one line.
 

@@ -71,14 +71,11 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
     """
     manifest = manifest or layout.manifest_of(corpus_name)
     layout.check_pairs(corpus_name, manifest)
+    files = [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
     with full_disk_explained("the scores were not read"), asking(corpus_name, manifest=manifest) as store:
-        store.view("scores", scores_files(corpus_name, manifest), SCORES_SCHEMA)
+        store.view("scores", files, SCORES_SCHEMA)
         store.define("filtered", "filtered")
         yield store
-
-
-def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
-    return [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.scores]
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:

@@ -19,6 +19,7 @@ from django.conf import settings
 
 from corpora.core import CorpusError
 from corpora.core.languages import UND, code_of
+from corpora.core.values import is_empty
 from corpora.core.voters import VOTERS
 from corpora.engines import Store, asking
 from corpora.models import Corpus
@@ -42,7 +43,7 @@ def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:
         for number, log in enumerate(logs):
             for line, messages_read in accepted(_read(log.path, log.format, terms), log, terms.max_rejects):
                 for turn, message in enumerate(messages_read, start=1):
-                    position = {"file": number, "line": line, "turn": turn, "empty": messages.is_empty(message.text)}
+                    position = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
                     row = position | message._asdict()
                     stage.add([row[name] for name in MESSAGES_SCHEMA.names], len(message.text))
 

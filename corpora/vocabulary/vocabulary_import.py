@@ -122,16 +122,18 @@ def _format_of(path: Path) -> str:
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
     """Return the uncompressed content of a file. A byte order mark is removed, unless the file is in XML."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise _too_large(path)
+        size = path.stat().st_size
         with opened(path, progress) as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
     except OSError as error:
         if error.errno is not None:
             raise VocabularyError(f"{path} cannot be read: {error.strerror}.") from error
         raise VocabularyError(f"{path} is truncated or damaged, so nothing was imported. Download it again.") from error
-    if len(content) > MOST_BYTES:
-        raise _too_large(path)
+    if max(size, len(content)) > MOST_BYTES:
+        raise VocabularyError(
+            f"{path} exceeds the limit of {MOST_BYTES >> 20} MB for vocabularies. Check the file, or remove notes and "
+            "languages that you do not need."
+        )
     if is_xml and content.strip():
         return content
     check_encoding(path, content[:4096])
@@ -141,13 +143,6 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
     if not content.strip():
         raise no_rows(path)
     return content
-
-
-def _too_large(path: Path) -> VocabularyError:
-    return VocabularyError(
-        f"{path} exceeds the limit of {MOST_BYTES >> 20} MB for vocabularies. Check the file, or remove notes and "
-        "languages that you do not need."
-    )
 
 
 def _decoded(path: Path, content: bytes) -> str:
@@ -223,7 +218,7 @@ def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
 
 
 def _is_of_labels(name: str) -> bool:
-    return name in ("label", "alt_labels") or name.startswith(("label_", "alt_labels_"))
+    return f"{name}_".startswith(("label_", "alt_labels_"))
 
 
 def _term(key: str, row: Mapping[str, Any]) -> Term:
