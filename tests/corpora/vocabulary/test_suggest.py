@@ -207,7 +207,7 @@ def test_only_whole_words_make_a_phrase_and_the_longest_that_begins_first_is_tak
     phrases = Phrases([("1", "import of meat"), ("2", "meat"), ("3", "import"), ("4", "Meats"), ("5", "…")])
 
     def found(text):
-        return [phrases.concepts[number] for number in phrases.found_in(terms_of(text))]
+        return [phrases.concepts[number] for number in phrases.occurrences(terms_of(text))]
 
     assert found("Imports of meat, meat and imports") == [["1"], ["2", "4"], ["3"]]
     assert found("import of meatballs") == [["3"]]
@@ -216,7 +216,7 @@ def test_only_whole_words_make_a_phrase_and_the_longest_that_begins_first_is_tak
 
 def test_the_scores_are_those_that_the_module_states():
     phrases = Phrases([("1", "law"), ("2", "sheep"), ("3", "law")])
-    ([law],), ([sheep],) = ([phrases.found_in([word])] for word in ("law", "sheep"))
+    ([law],), ([sheep],) = ([phrases.occurrences([word])] for word in ("law", "sheep"))
     counts = counted(([law], [law, sheep]), ([], [law]), ([], []))
     rare, often = log(4 / 1), log(4 / 2)
     title = pytest.approx((1 + log(TITLE + 1)) * often, abs=1e-6)
