@@ -40,6 +40,7 @@ def holds(hits, total, share):
     return interval.low <= share <= interval.high
 
 
+@pytest.mark.slow
 def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots, monkeypatch):
     assert len(lots) * len(lots[0]) == 1000
     assert holds(sum(map(sum, lots)), 1000, concept_suggestions.BLIND_SHARE)

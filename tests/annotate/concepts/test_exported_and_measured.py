@@ -48,6 +48,7 @@ def measured(folder, path, **options):
     return json.loads(command("evaluate", path, gold=[folder], json=True, **options))
 
 
+@pytest.mark.slow
 def test_labels_of_a_kind_of_ones_own_are_measured_in_every_layout(laws, tmp_path):
     folder, rows = laws
     assert (folder / "concepts.json").is_file()

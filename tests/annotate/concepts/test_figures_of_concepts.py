@@ -62,6 +62,7 @@ def test_items_are_counted_and_found_by_each_of_their_concepts(task, readers, co
     assert task.kind.name(concepts[0]) in client.get("/manage/tasks/acts/items/").text
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_chosen(
     task, readers, concepts, client, manager, django_assert_max_num_queries
 ):

@@ -78,6 +78,7 @@ def labelled(corpus):
     return corpus
 
 
+@pytest.mark.slow
 def test_the_majority_of_three_who_miss_3_in_10_has_the_expected_micro_figures(labelled):
     """A gold concept is missed with a chance of .3, so it has two votes of three with p²(3 - 2p) = .784, where p is .7.
 
@@ -98,6 +99,7 @@ def test_the_majority_of_three_who_miss_3_in_10_has_the_expected_micro_figures(l
     assert found.said - found.hits <= 2
 
 
+@pytest.mark.slow
 def test_one_person_alone_is_farther_from_the_truth_than_three_together(labelled):
     """Of one person's concepts 1 / 1.2 are right, and .7 of the gold concepts are among them: an F1 of .761."""
     units, said, _ = labelled

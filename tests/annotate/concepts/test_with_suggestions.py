@@ -52,6 +52,7 @@ def work(task, readers, how):
     return answers
 
 
+@pytest.mark.slow
 def test_three_people_who_take_the_first_five_unread_are_seen(task, readers, tmp_path):
     work(task, readers, unread)
     result = report(task)

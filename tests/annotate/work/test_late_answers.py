@@ -18,9 +18,6 @@ from annotate.work.queue import take
 from tests.annotate.acts import signed_in
 from tests.annotate.hands import let_guard_pass, lose_reply, said
 
-pytestmark = pytest.mark.both_databases
-
-
 HTMX = {"HX-Request": "true"}
 COMMENT = 'a comment with <marks> & "quotes"'
 

@@ -23,8 +23,6 @@ from corpora.models import Item
 from tests.annotate.acts import behind_tests, progress_of, queues_of, states, why_empty
 from tests.annotate.journeys import answer, follow, journeys
 
-pytestmark = pytest.mark.both_databases
-
 THREE, FOUR = "ann:en bea:en cem:en", "ann:en bea:en cem:en dan:en"
 DIFFER = "ann 4; bea 2; cem 0"
 

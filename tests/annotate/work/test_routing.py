@@ -15,8 +15,6 @@ from annotate.work.routing import reroute
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.journeys import FRENCH, answer, follow, history, journeys, the_unit, where
 
-pytestmark = pytest.mark.both_databases
-
 SHARED = {"post": ("bs", "hr", "sr"), "labels": ["bs", "hr", "sr", "en"]}
 
 

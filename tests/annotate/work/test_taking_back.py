@@ -16,8 +16,6 @@ from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.journeys import GERMAN, answer, follow, history, journeys, pass_on, the_unit
 
-pytestmark = pytest.mark.both_databases
-
 
 def test_an_answer_is_taken_back_and_given_anew_and_the_unit_that_was_open_goes_back(make_task, person):
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
